@@ -1,4 +1,4 @@
-"""Asks the two example models over gRPC and shows answers, latency and the metrics that moved.
+"""Calls the two example models over gRPC and shows results, latency and the metrics that changed.
 
 Usage: python3 -m examples.demo GRPC_ADDRESS METRICS_ADDRESS   (scripts/demo calls it)
 """
@@ -21,7 +21,7 @@ DATATYPES = {"float32": "FP32", "int64": "INT64"}
 
 
 def infer(stub, model: str, inputs: dict) -> np.ndarray:
-    """One ModelInfer call with raw contents; gives back the first output."""
+    """One ModelInfer call with raw contents; returns the first output."""
     request = inference_pb2.ModelInferRequest(model_name=model)
     for name, array in inputs.items():
         request.inputs.add(name=name, datatype=DATATYPES[str(array.dtype)], shape=array.shape)

@@ -31,7 +31,7 @@ class Block(nn.Module):
 
 
 class ShapeNet(nn.Module):
-    """Names the shape in a 32 x 32 gray image."""
+    """Classifies the shape in a 32 x 32 gray image."""
 
     def __init__(self):
         super().__init__()
@@ -63,7 +63,7 @@ class Layer(nn.Module):
 
 
 class LanguageNet(nn.Module):
-    """Names the language of a text, given as UTF-8 bytes with a mask of the bytes that count."""
+    """Classifies the language of a text, given as UTF-8 bytes with a padding mask."""
 
     def __init__(self, width: int = 32):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Short texts in four languages, and how the example text model reads them."""
+"""Short texts in four languages, and their encoding for the example text model."""
 
 LANGUAGES = ["English", "French", "German", "Spanish"]
 

@@ -1,4 +1,4 @@
-"""Draws small gray images of shapes: what the example vision model was trained on."""
+"""Draws small gray images of shapes: the training data of the example vision model."""
 
 import random
 
@@ -18,7 +18,7 @@ def _inside(shape: str, x: float, y: float) -> bool:
 
 
 def draw(shape: str, seed: int | None = None) -> list:
-    """A SIZE × SIZE image as rows of floats in [0, 1], at a random place and size, with noise."""
+    """A SIZE × SIZE image as rows of floats in [0, 1], at a random position and scale, with noise."""
     pick = random.Random(seed)
     radius = pick.uniform(6, 13)
     cx, cy = pick.uniform(radius, SIZE - radius), pick.uniform(radius, SIZE - radius)

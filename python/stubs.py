@@ -1,6 +1,7 @@
 """Writes the package's .pyi files from the module and the registry. Usage: stubs.py FOLDER (the package tensord/engine in it).
 
-Run by the build after the module was linked. Hand-bound parts come from nanobind's stubgen, operators from their schemas.
+The build runs it after linking the module. Hand-written bindings come from nanobind's stubgen, operators from their
+schemas.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ TYPES = {
     "complex": "builtins.complex", "ScalarType": "Union[dtype, builtins.type]", "Layout": "layout", "MemoryFormat": "memory_format",
     "Device": "Union[device, str]", "Generator": "Generator", "Any": "Any", "NoneType": "None",
 }
-# What nanobind calls "object".
+# Types that nanobind reports as "object".
 PROPERTIES = {
     "shape": "Size", "dtype": "dtype", "device": "device", "layout": "layout", "grad": "Union[Tensor, None]", "data": "Tensor", "T": "Tensor",
     "mT": "Tensor", "grad_fn": "Union[Node, None]", "tolist": "Any", "item": "Any",
@@ -144,7 +145,7 @@ def errors(engine) -> str:
 
 
 def native_stub(folder: pathlib.Path, printer: Printer, engine) -> str:
-    # The module alone, before the package gives Tensor its other methods.
+    # The native module alone, before the package adds methods to Tensor.
     program = "import sys; sys.path.insert(0, sys.argv[1]); from nanobind.stubgen import main; main(['-q', '-P', '-m', '_engine', '-o', sys.argv[2]])"
     made = folder / "_engine.pyi"
     subprocess.run([sys.executable, "-c", program, str(folder), str(made)], check=True)
@@ -194,7 +195,7 @@ def package_stub(printer: Printer, engine) -> str:
 
 
 def module_stub(engine, prefix: str) -> str:
-    """Of a module whose functions are the operators of a prefix."""
+    """The stub of a module that exposes the operators with a prefix."""
     printer = Printer(engine)
     lines = ["from tensord.engine._engine import Generator, Tensor, device, dtype, layout, memory_format", "",
              "_Number = Union[builtins.int, builtins.float, builtins.complex]", ""]

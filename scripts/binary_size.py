@@ -28,7 +28,7 @@ NOT_IN_FILE = re.compile(r"\.t?bss|EHDR|PHDR|SHDR")
 
 
 class Objects:
-    """Where the source of an object of the map lies."""
+    """The source location of an object in the map."""
 
     def __init__(self, build: pathlib.Path):
         self.by_name = collections.defaultdict(list)
@@ -45,7 +45,7 @@ class Objects:
             return pathlib.Path(archive[1]).name
         path = pathlib.Path(name)
         if archive:
-            known = self.by_name[archive[3]]  # of this archive's target, or of a library of objects
+            known = self.by_name[archive[3]]  # of this archive's target, or of an object library
             path = next((path for path in known if f"{archive[2]}.dir" in path.parts), known[0] if known else pathlib.Path(archive[3]))
         if path.is_absolute():
             return "(C and C++ runtime)" if re.search(r"crt|/gcc/", name) else path.name

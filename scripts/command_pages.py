@@ -15,7 +15,7 @@ TEXT_COLUMN = 30
 SIZE = re.compile(r"UINT:SIZE \[.*?\]")
 PARAMETERS = "Parameters of config.pbtxt"
 SECTIONS = ("Positionals", "Options", "Subcommands", PARAMETERS)
-TEXTS = ("Examples", "Exit codes", "Notes")  # lines that are no entries
+TEXTS = ("Examples", "Exit codes", "Notes")  # sections without entries
 LIMITS = {"NONNEGATIVE": "0 or more", "POSITIVE": "above 0"}
 
 
@@ -67,13 +67,13 @@ def parse(path, help_output):
             if section in TEXTS:
                 command.sections[section] = []
                 continue
-            # Groups of options are options.
+            # Groups of options count as options.
             section = section if section in SECTIONS else "Options"
             command.entries.setdefault(section, [])
         elif section in TEXTS:
             command.sections[section].append(line)
         elif re.match(r"  \S", line):
-            # Texts stand in a column of their own, in the next line where the names are too long for that.
+            # Descriptions start at a fixed column, in the next line if the names are too long.
             width = len(line) if following.startswith(" " * TEXT_COLUMN) else TEXT_COLUMN
             names, _, kind = line[:width].strip().partition(" ")
             command.entries[section].append(Entry(names.split(","), SIZE.sub("SIZE", kind), line[width:].strip()))

@@ -126,7 +126,7 @@ class Operator:
             self.arguments.append(Argument(declared, is_keyword))
         self.result = self.result_type(result)
         if not any("Tensor" in argument.type for argument in self.arguments) and "Tensor" not in self.result:
-            raise Skipped("")  # of a script's numbers, texts and lists
+            raise Skipped("")  # of a script's numbers, strings and lists
         self.outs = [a for a in self.arguments if a.is_out]
         self.positional = [a for a in self.arguments if not a.is_keyword and not a.is_omitted]
         self.keywords = [a for a in self.arguments if a.is_keyword and not a.is_out]
@@ -148,11 +148,11 @@ class Operator:
         return f"std::tuple<{', '.join(RESULTS[part] for part in parts)}>"
 
     def types(self):
-        """Of all parameters of C++, in order."""
+        """Of all C++ parameters, in order."""
         return [a.type for a in self.outs + self.positional] + ([f"keyword {[a.field() for a in self.keywords]}"] if self.keywords else [])
 
     def required_count(self):
-        """Parameters that have no default because they, or later ones, must be given."""
+        """The number of leading parameters without defaults."""
         if any(a.default is None for a in self.keywords):
             return len(self.types())
         count = len(self.outs) + len(self.positional)
@@ -161,7 +161,7 @@ class Operator:
         return count
 
     def separate_from(self, taken):
-        """Fewer defaults, so that no call could mean this and an operator before it."""
+        """Removes defaults, so that no call is ambiguous with a previous operator."""
         types = self.types()
         calls = [tuple(types[:count]) for count in range(self.required, len(types) + 1)]
         while calls and calls[0] in taken:
@@ -191,7 +191,8 @@ class Operator:
         return bool(first) and (first.name, first.type) == ("self", "const Tensor&") and not self.outs and self.name not in MEMBERS
 
     def calls(self, structs):
-        """(parameters, arguments) of each way to call it as a method: without defaults, whose types are not known inside of Tensor."""
+        """(parameters, arguments) of each way to call it as a method: without defaults, whose types are incomplete
+        inside Tensor."""
         parameters = split_parameters(self.parameters(structs, False))[1:]
         names = [parameter.rsplit(" ", 1)[1] for parameter in parameters]
         for count in range(self.required - 1, len(parameters) + 1):
@@ -236,7 +237,7 @@ def operators(binary):
         except Skipped as reason:
             if str(reason) and "Tensor" in schema:
                 skipped.append((schema, str(reason)))
-    # The plain overload first, then by how much must be given: that is who keeps its defaults.
+    # The plain overload first, then by the number of required parameters: earlier ones keep their defaults.
     found.sort(key=lambda o: (o.name, o.overload != "", o.required))
     kept = []
     for operator in found:

@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import command_pages  # noqa: E402
 
 DOCS = pathlib.Path(__file__).resolve().parents[1] / "docs"
-# The first group whose pattern is found at the beginning of a flag's name has it.
+# The first group whose pattern matches the beginning of a flag's name.
 GROUPS = {
     "Training": "training-",
     "Logs, traces, captured requests": "log-|trace-|capture-",
@@ -30,7 +30,7 @@ GROUPS = {
 }
 ORDER = ("Models", "Running models", "gRPC", "TLS and access", "Limits", "HTTP and metrics", "Training",
          "Logs, traces, captured requests", "The process")
-# Options that so many commands have are described once.
+# Options of this many commands are described once.
 SHARED_BY = 3
 
 
@@ -56,7 +56,7 @@ def options(command):
 # -- configuration.md --
 
 def flags(root):
-    """The flags of serve, by what they are about."""
+    """The flags of serve, by group."""
     serve = next(command for command in root.commands if command.path == ("serve",))
     groups = {title: [] for title in GROUPS}
     for entry in options(serve):
@@ -75,7 +75,7 @@ def parameters(root):
 # -- commands.md --
 
 def described(command, shared):
-    """A command with what stands behind it; those that it has are described after it."""
+    """A command with its arguments; its subcommands are described after it."""
     lines = [f"### tensord {' '.join(command.path)}", "", command.about, "", f"`{command.usage}`", ""]
     entries = command.entries.get("Positionals", []) + options(command)
     own = [row(entry) for entry in entries if row(entry) not in shared]
@@ -102,7 +102,7 @@ def commands(root):
 # -- training.md --
 
 def optimizers(root):
-    """A row for each option, with the optimizers that have it and what it is for them."""
+    """A row for each option, with its optimizers and its meaning for them."""
     printed = subprocess.run([root.binary, "train", "--list-optimizers", "--json"], check=True, capture_output=True)
     options = {}
     for optimizer in json.loads(printed.stdout):
@@ -120,7 +120,7 @@ def optimizers(root):
     return ["| option | of | default | range | |", "|---|---|---|---|---|", *rows, ""]
 
 
-# Page, name of the part of it that is made here, what makes it.
+# Page, name of the generated part, its generator.
 PARTS = (("configuration.md", "parameters", parameters), ("configuration.md", "flags", flags),
          ("commands.md", "commands", commands), ("training.md", "optimizers", optimizers))
 

@@ -36,7 +36,7 @@ def registry(binary):
 
 
 def tested_dtypes():
-    """dtypes by name of operator, of the rows that PyTorch answers."""
+    """dtypes by operator name, from rows for which PyTorch has results."""
     from tests.ops import cases
     found = collections.defaultdict(set)
     for module in pkgutil.iter_modules(cases.__path__):
@@ -68,7 +68,7 @@ def rows(records, tested):
     for record in records:
         by_name[record["name"].partition(".")[0]].append(record)
     for name, overloads in sorted(by_name.items()):
-        # In-place and out= forms are told with the operator that they are forms of.
+        # In-place and out= variants are described with their operator.
         if name.endswith("_") and name[:-1] in by_name and all(record["base"] for record in overloads):
             continue
         plain = [record for record in overloads if not record["base"]] or overloads

@@ -1,4 +1,4 @@
 import os
 
-# What tests start ends with a message where a pass fails (core/jit/passes/pipeline.h).
+# A failing pass ends the programs that tests start, with a message (core/jit/passes/pipeline.h).
 os.environ.setdefault("TENSORD_VERIFY_PASSES", "1")

@@ -10,12 +10,12 @@ import pathlib
 import re
 import sys
 
-OF_UNITS = " -Wno-subobject-linkage"  # Clang does not know it, and a source alone does not need it
+OF_UNITS = " -Wno-subobject-linkage"  # Clang does not know it, and single sources do not need it
 INCLUDE = re.compile(r'^#include "(/[^"]+)"', re.MULTILINE)
 
 
 def members(unit: str) -> list[str]:
-    """The sources that a unit made by CMake compiles together; none of any other file."""
+    """The sources that a unity file of CMake compiles together; none for any other file."""
     path = pathlib.Path(unit)
     return INCLUDE.findall(path.read_text()) if path.parent.name == "Unity" else []
 

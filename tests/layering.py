@@ -27,9 +27,9 @@ ALLOWED = {
     "core/jit/passes": ["core/jit/ir", "core/autograd", "core/ops", "core/tensor", "core/base"],
     "core/jit/runtime": ["core/jit", "core/autograd", "core/ops", "core/tensor", "core/base"],
     "core/files": ["core/nn", "core/jit/archive", "core/autograd", "core/ops", "core/tensor", "core/base"],
-    # Images: only the engine library has it.
+    # Images: only the engine library contains it.
     "core/vision": ["core/files", "core/nn", "core/jit/archive", "core/autograd", "core/ops", "core/tensor", "core/base"],
-    # The other way round too: include/tensord shows core, core/api writes what it declares.
+    # The other direction too: include/tensord exposes core, and core/api implements what it declares.
     "core/api": ["core"],
     "kernels": ["core/autograd", "core/ops", "core/tensor", "core/base"],
     "server/config": ["core/base"],
@@ -39,7 +39,7 @@ ALLOWED = {
     "server/tracing": ["server/config", "server/metrics", "core/base"],
     "server/scheduler": ["server/metrics", "core/base"],
     "server/executor": ["server/config", "server/scheduler", "server/tracing", "server/metrics", "core"],
-    # Its header is free of protobuf.
+    # Its header does not include protobuf.
     "server/config/pbtxt": ["protos", "server/config", "core/base"],
     "server/repository": ["server/config/pbtxt", "server/config", "server/executor", "server/scheduler", "server/metrics", "core"],
     "server/training": ["server/repository", "server/executor", "server/scheduler", "server/metrics", "core"],
@@ -60,7 +60,7 @@ ALLOWED = {
     "server/commands": ["protos", "server", "core"],
     "server": ["server", "core"],
 }
-# Headers of libraries that only some folders may see.
+# Library headers that only some folders may include.
 LIBRARIES = {
     r"<(grpc|grpcpp)/": ["server/transport"],
     r"<google/protobuf/": ["server/transport", "server/rest", "server/config/pbtxt"],
@@ -75,8 +75,8 @@ LIBRARIES = {
     r"<(jpeglib|png)\.h": ["core/vision"],
     r"<gloo/": ["core/distributed"],
 }
-# Threads are made by core/base/thread alone: an exception that leaves another one, or one that cannot be had, ends the process.
-# The client commands are processes of their own.
+# Only core/base/thread creates threads: an exception that leaves any other thread, or a failed start, would end the
+# process. The client commands are processes of their own.
 THREADS = re.compile(r"\bstd::(j?thread|async)\b(?!::id)")
 THREADS_IN = ("core/base/thread.", "server/commands/client/")
 # A value's device comes from its tensors, or from its plan.

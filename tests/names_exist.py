@@ -17,9 +17,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FILE = re.compile(r"(?<![\w./<*{}\[\]-])((?:\w[\w-]*/)*\w[\w-]*\.(?:h|cpp|cu|def|py|md|cmake))(?![\w*/(-])")
 COMMENT = re.compile(r"//(.*)")
 IN_BACKTICKS = re.compile(r"`(--[a-z][a-z-]+|[A-Za-z]\w*(?:::\w+)*(?:\(\))?)`")
-# Names in backticks that are not ours: of other libraries, of Python, of what users write.
+# Names in backticks that are not ours: of other libraries, of Python, of user code.
 SOURCES = (".h", ".cpp", ".cu", ".def", ".py", ".txt", ".cmake", ".proto", ".json", ".html", ".sh", "")
-# Files that examples make, or that models and other projects have.
+# Files that examples make, or that belong to models and other projects.
 ELSEWHERE = {"model.py", "train.py", "client.py", "export.py", "setup.py", "client.cpp", "main.cpp", "app.py", "serve.py", "__torch__.py", "cuda.h", "nvml.h", "foreach_target.h", "x.cpp", "x_cpu.cpp", "x_cuda.cu", "my_pass.cpp", "file.cpp", "base.py", "optim.py"}
 RENAMED = re.compile(r"\b_?(InferTicket|InferWatch|RequestPath|ShortRuns|AnswerOrder|LoadTickets|MemoryKeeper|RankTeam|RankLink|HostJoiner|"
                      r"HostOutbox|RestingHosts|StreamFeeder|FileFacts|KeepsSamples|keeps_samples|JoinsAs|LaneCall|find_lane|sample_split|"

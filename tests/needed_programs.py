@@ -1,6 +1,7 @@
 """External programs that some tests need. Without one, the test is skipped and names it.
 
-Usage: python3 -m tests.needed_programs PROGRAM [ARGUMENT…]   runs it, or exits with what ctest takes as a skip
+Usage: python3 -m tests.needed_programs PROGRAM [ARGUMENT…]   runs it, or exits with the code that ctest treats as
+skipped
 """
 
 import os
@@ -8,12 +9,12 @@ import shutil
 import sys
 import unittest
 
-PACKAGES = {"prometheus": "prometheus", "promtool": "prometheus"}  # Debian's, by program
+PACKAGES = {"prometheus": "prometheus", "promtool": "prometheus"}  # Debian packages by program
 SKIPPED = 77
 
 
 def missing(*programs):
-    """A text for people; empty where all are there."""
+    """A readable list; empty if all exist."""
     return ", ".join(f"{program} (package {PACKAGES[program]})" for program in programs if not shutil.which(program))
 
 
@@ -26,7 +27,7 @@ def needs(*programs):
 
 
 def skip_without(*programs):
-    """Ends this process as skipped where one is missing."""
+    """Ends this process as skipped if one is missing."""
     lacking = missing(*programs)
     if lacking:
         print(f"skipped, missing: {lacking}")

@@ -21,7 +21,7 @@ CLANG = "clang++-19"
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOCKS = re.compile(r"\b(Mutex|SharedMutex|MutexLock|ReaderLock|WriterLock|TENSORD_GUARDED_BY)\b")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
-# Of GCC's command: what clang does not know, or what makes files.
+# Options of GCC's command that clang does not know, or that write files.
 DROPPED = re.compile(r"-c|-MD|-O\d|-W.*|-fno-gnu-unique|-fconcepts-.*")
 DROPPED_WITH_VALUE = {"-o", "-MF", "-MT", "-MQ"}
 

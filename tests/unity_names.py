@@ -29,7 +29,7 @@ TYPE = re.compile(r"(class|struct|union|enum)\b[^()=;]*[{;]")
 DECLARED = re.compile(r"(.*[\w>&*])\s*(?<=[\s&*>])([A-Za-z_]\w*)(?:\[[^\]]*\])*")
 PARENTHESES = re.compile(r"\b(?:decltype|alignas|noexcept|requires|__attribute__)\s*\((?:[^()]|\([^()]*\))*\)")
 MACRO = re.compile(r"[A-Z][A-Z0-9_]+\(")
-# Declarations of no function and no variable.
+# Declarations of neither a function nor a variable.
 OTHERS = re.compile(r"(using|namespace|typedef|static_assert|template class|template struct)\b")
 
 Name = collections.namedtuple("Name", "name space is_local line")
@@ -44,7 +44,7 @@ def only_code(source: str) -> str:
 
 
 def without_templates(head: str) -> str:
-    """Without what stands between < and >, and the word `template`."""
+    """Without the text between < and >, and the word `template`."""
     out, depth = [], 0
     for i, letter in enumerate(head):
         if letter == "<" and (depth or re.search(r"\w ?$", head[:i])) and not head[i - 1:i + 1] == "<<":
@@ -98,7 +98,7 @@ def names_in(source: str, place: str = ""):
 
 
 def headers_of(paths, root: pathlib.Path) -> set:
-    """Those of the repository that the files include, and what these do."""
+    """The repository's headers that the files include, transitively."""
     found, todo = set(), list(paths)
     while todo:
         path = todo.pop()
@@ -115,7 +115,7 @@ def is_around(outer: tuple, inner: tuple) -> bool:
 
 
 def clashes_in(unit: list, root: pathlib.Path, known: dict) -> list:
-    """Lines that say what is wrong with the files of a unit."""
+    """Errors in the files of a unit, one line each."""
     def read(path):
         if path not in known:
             known[path] = names_in(path.read_text(), str(path))
@@ -137,7 +137,7 @@ def clashes_in(unit: list, root: pathlib.Path, known: dict) -> list:
                 found.append(f"{place} is also declared by {headers[0].relative_to(root)}")
             for other in seeing:
                 outer = [there for named, there in local[other] if named == name and is_around(there, space)]
-                # Of two in the same namespace, one line is enough.
+                # For a pair in the same namespace, one line is enough.
                 if outer and (outer[0] != space or unit.index(other) < unit.index(path)):
                     found.append(f"{place} is also in an unnamed namespace of {other.relative_to(root)}")
     return found

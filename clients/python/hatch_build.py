@@ -1,4 +1,4 @@
-"""Makes the protocol's descriptors, and types for its messages, from the repository's protos/ before the wheel is packed."""
+"""Generates the protocol's descriptors and type stubs from the repository's protos/ before the wheel is built."""
 
 import importlib.resources
 import os
@@ -18,7 +18,7 @@ class ProtocolHook(BuildHookInterface[Any]):
         if all((protos / name).exists() for name in PROTOS):
             generate(protos, target)
         elif not (target / "descriptors.binpb").exists():
-            # A source distribution brings the files with it.
+            # A source distribution contains the generated files.
             raise FileNotFoundError(f"{protos}: the .proto files are not there, and neither is what is made from them")
 
 

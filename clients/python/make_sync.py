@@ -1,6 +1,6 @@
 """Writes the synchronous modules from those for asyncio (client.py from aio_client.py, and so on): each method is said once.
 
-Usage: make_sync.py [--check]     --check only says which file is not up to date
+Usage: make_sync.py [--check]     --check only reports outdated files
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RULES = [
 
 
 def _open_bracket(line: str) -> int:
-    """The column of the last bracket that the line leaves open; -1: none."""
+    """Column of the last bracket that the line leaves open; -1 if none."""
     open_columns = []
     for column, letter in enumerate(line):
         if letter in "([{":

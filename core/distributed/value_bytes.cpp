@@ -85,7 +85,7 @@ class Reader {
   void expect_end() const { require(rest_.empty()); }
 
  private:
-  [[noreturn]] static void fail_bytes() { fail(ErrorCode::kDataLoss, "bytes from another rank are no value"); }
+  [[noreturn]] static void fail_bytes() { fail(ErrorCode::kDataLoss, "bytes from another rank are not a valid value"); }
   static void require(bool condition) {
     if (!condition) fail_bytes();
   }
@@ -103,7 +103,7 @@ class Reader {
   }
   std::vector<Value> items(int depth) {
     const auto count = get<uint64_t>();
-    require(count <= rest_.size());  // each takes a byte at least
+    require(count <= rest_.size());  // each element takes at least one byte
     std::vector<Value> out;
     for (uint64_t i = 0; i < count; ++i) out.push_back(value(depth + 1));
     return out;

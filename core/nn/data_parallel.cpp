@@ -63,13 +63,13 @@ Tensor gather(std::span<const Tensor> parts, Device device, int64_t dim) {
 // The modules of the other devices.
 struct DataParallel::Copies {
   std::vector<std::shared_ptr<Module>> modules;
-  std::vector<NamedTensor> parameters, buffers;             // of the first
-  std::vector<std::vector<NamedTensor>> each, its_buffers;  // of the others
+  std::vector<NamedTensor> parameters, buffers;             // of the first device
+  std::vector<std::vector<NamedTensor>> each, its_buffers;  // of the other devices
   std::vector<HookHandle> hooks;
   std::mutex mutex;
-  bool is_queued = false;  // by mutex: the pass that runs adds up at its end
+  bool is_queued = false;  // guarded by mutex: the running pass sums gradients at its end
 
-  // What the copies' parameters have got goes to the first's.
+  // Adds the gradients of the copies to the first device's.
   void add_up() {
     {
       const std::lock_guard lock(mutex);
@@ -146,7 +146,7 @@ Tensors DataParallel::forward(const Tensors& inputs) {
     for (size_t i = 0; i < own.size(); ++i) parts[i].push_back(own[i]);
   }
   {
-    // A pass that failed has called no callback.
+    // A failed pass did not run its callbacks.
     const std::lock_guard lock(copies_->mutex);
     copies_->is_queued = false;
   }

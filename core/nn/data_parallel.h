@@ -9,30 +9,32 @@
 
 namespace tensord::nn {
 
-// The tensor's parts for the devices, moved there: as many as there are devices, or fewer where it has too few rows.
-// They are as PyTorch's chunk makes them: ceil(rows / devices) each, the last has what is left. Recorded.
+// Splits a tensor into chunks and moves them to the devices: one chunk for each device, or fewer if there are too few
+// rows. Chunks are those of PyTorch's chunk: ceil(rows / devices) rows each, and the last has the rest. Recorded by
+// autograd.
 Tensors scatter(const Tensor& input, std::span<const Device> devices, int64_t dim = 0);
-// The parts as one tensor on a device; those without dimensions become a vector. Recorded.
+// Concatenates the parts on a device; scalars become a vector. Recorded by autograd.
 Tensor gather(std::span<const Tensor> parts, Device device, int64_t dim = 0);
 
 struct DataParallelOptions {
-  std::optional<Device> output = {};  // where results go; by default the first of the devices
-  int64_t dim = 0;                    // of the inputs and results that has the rows
+  std::optional<Device> output = {};  // the device of results; by default the first of the devices
+  int64_t dim = 0;                    // the batch dimension of inputs and results
 };
 
-// One process, several devices: torch.nn.DataParallel. A forward gives each device a copy of the module's parameters
-// and buffers and its part of the rows, and puts the results together; after a backward pass the gradients of all
-// copies are added up in the module's own parameters (hooks on these see only the first device's). Devices work side by
-// side, as their work is queued; buffers that a forward changes are kept of the first device. Thread-safety: as Module.
+// One process, several devices: torch.nn.DataParallel. A forward copies the module's parameters and buffers to each
+// device, gives each device its part of the batch, and gathers the results. After a backward pass the gradients of all
+// copies are summed into the module's own parameters (hooks on these see only the first device's). Devices run
+// concurrently, because their work is enqueued. Of buffers that a forward changes, the first device's are kept.
+// Thread-safety: as Module.
 class DataParallel final : public Module {
  public:
-  // `make` is called once for each device and gives modules that are alike; the first one's is the model, whose values
-  // count. Throws Error: kInvalidArgument for no devices, or modules that differ.
+  // `make` is called once for each device and must return equal modules. The first is the model, whose values are used.
+  // Throws Error{kInvalidArgument} if there are no devices, or if the modules differ.
   DataParallel(const std::function<std::shared_ptr<Module>()>& make, std::vector<Device> devices,
                DataParallelOptions options = {});
   ~DataParallel() override;
 
-  // All inputs are scattered, and must have as many parts. Inputs lie anywhere.
+  // All inputs are scattered, and must give the same number of parts. Inputs may be on any device.
   Tensors forward(const Tensors& inputs) override;
   void train(bool is_training = true) override;
 
@@ -44,7 +46,7 @@ class DataParallel final : public Module {
   const std::shared_ptr<Module> module_;
   const std::vector<Device> devices_;
   const DataParallelOptions options_;
-  const std::shared_ptr<Copies> copies_;  // hooks know it
+  const std::shared_ptr<Copies> copies_;  // shared, because hooks refer to it
 };
 
 }  // namespace tensord::nn

@@ -18,7 +18,7 @@ std::vector<distributed::NamedParameter> named(const std::vector<NamedTensor>& t
   return named;
 }
 
-// What the caller names, and the tables of layers that say so.
+// The parameters that the caller names as sparse, and the tables of layers with sparse gradients.
 distributed::ReducerOptions with_tables(const Module& module, distributed::ReducerOptions options) {
   for (const auto& [name, part] : module.named_modules()) {
     const auto* const table = dynamic_cast<const Embedding*>(part);
@@ -40,7 +40,7 @@ DistributedDataParallel::DistributedDataParallel(std::shared_ptr<Module> module,
       options_(std::move(options)),
       reducer_(group, named(module_->named_parameters(), true), named(module_->named_buffers(), false),
                with_tables(*module_, options_.reducer)) {
-  // Parameters that ask for no gradient are alike on all ranks too.
+  // Parameters that do not require gradients must be equal on all ranks too.
   for (const auto& [name, tensor] : module_->named_parameters()) {
     if (!autograd::requires_grad(tensor)) group.broadcast(tensor, 0)->wait();
   }
@@ -75,7 +75,7 @@ Tensors DistributedDataParallel::forward(const Tensors& inputs) {
 
 namespace {
 
-// What ranks tell each other before each forward, and once they have no more inputs.
+// The fields that ranks exchange before each forward, and after their last input.
 enum Say { kGoesOn, kReduces, kGivesBuffers, kSays };
 
 }  // namespace
@@ -87,7 +87,7 @@ DistributedDataParallel::Join::Join(DistributedDataParallel& model, Options opti
 }
 DistributedDataParallel::Join::~Join() { model_.join_ = nullptr; }
 
-// What each rank says, rank after rank.
+// Returns one row for each rank, in rank order.
 Tensor DistributedDataParallel::Join::exchange(bool goes_on, bool reduces) {
   const Tensor own = Tensor::empty(Dims{kSays}, DType::kInt64);
   own.data<int64_t>()[kGoesOn] = goes_on;
@@ -141,7 +141,7 @@ void DistributedDataParallel::Join::finish() {
     if (round.gives_buffers) reducer.broadcast_buffers(round.root);
     if (round.reduces) reducer.shadow_pass(divisor_of(round));
   }
-  // Ranks that ended before the last ones have an old model.
+  // Ranks that ended earlier have an outdated model.
   const Round last = round_of(exchange(is_last, false));
   reducer.broadcast_parameters(last.root);
   reducer.broadcast_buffers(last.root);

@@ -10,24 +10,25 @@ namespace tensord::nn {
 
 struct DistributedOptions {
   distributed::ReducerOptions reducer = {};
-  bool broadcast_buffers = true;  // rank 0's to all, before each forward that follows a reduced one
+  bool broadcast_buffers = true;  // from rank 0 to all ranks, before each forward that follows a reduced one
 };
 
-// A module that several processes train, each with data of its own: torch.nn.parallel.DistributedDataParallel. Backward
-// passes give every rank the mean of all ranks' gradients (distributed::Reducer); all ranks start from rank 0's
-// parameters and buffers. Its state dict has the module's names behind "module.". Thread-safety: as Module; the group
-// must outlive it.
+// A module that several processes train, each on its own data: torch.nn.parallel.DistributedDataParallel. After a
+// backward pass every rank has the mean of all ranks' gradients (distributed::Reducer). All ranks start from rank 0's
+// parameters and buffers. Names in the state dict are prefixed with "module.". Thread-safety: as Module; the group must
+// outlive it.
 class DistributedDataParallel final : public Module {
  public:
-  // All ranks call it. Throws Error on all of them where their modules differ.
+  // All ranks call it. Throws Error on all of them if their modules differ.
   DistributedDataParallel(std::shared_ptr<Module> module, distributed::ProcessGroup& group,
                           DistributedOptions options = {});
 
-  // Throws Error{kFailedPrecondition} where a parameter asks for its gradient now and did not at the start: it would be
-  // reduced by nobody.
+  // Throws Error{kFailedPrecondition} if a parameter requires a gradient now but did not at construction: its gradient
+  // would not be reduced.
   Tensors forward(const Tensors& inputs) override;
 
-  // While one lives, passes add to this rank's gradients only; the first one after it reduces all that came together.
+  // While one exists, passes accumulate this rank's gradients only. The first pass after it reduces the accumulated
+  // gradients.
   class NoSync {
    public:
     explicit NoSync(DistributedDataParallel& model) : model_(model), before_(model.is_synchronized_) {
@@ -42,15 +43,15 @@ class DistributedDataParallel final : public Module {
     const bool before_;
   };
 
-  // For ranks that have fewer batches than others; all ranks make one, around their loops. Each forward tells the
-  // others that this rank goes on. finish(), called behind the loop, takes part in what the others still do, and then
-  // gives all ranks the model of those that ended last.
+  // For ranks with fewer batches than others; all ranks create one around their loops. Each forward tells the others
+  // that this rank continues. finish(), called after the loop, joins the remaining passes of the other ranks, and then
+  // gives all ranks the model of the ranks that ended last.
   class Join {
    public:
     struct Options {
-      // Gradients are divided by the number of all ranks, or of those that still have inputs.
+      // Divide gradients by the number of all ranks, not only of those that still have inputs.
       bool divides_by_all = true;
-      // The first rank without inputs is an Error of all.
+      // All ranks throw an Error when the first rank runs out of inputs.
       bool throws_on_early_end = false;
     };
     explicit Join(DistributedDataParallel& model) : Join(model, Options()) {}
@@ -64,14 +65,14 @@ class DistributedDataParallel final : public Module {
    private:
     friend class DistributedDataParallel;
     struct Round {
-      int active = 0;  // ranks that go on
+      int active = 0;  // ranks that continue
       int root = 0;    // the last of them
       bool reduces = false, gives_buffers = false;
     };
     Tensor exchange(bool goes_on, bool reduces);
     Round round_of(const Tensor& all) const;
     int divisor_of(const Round& round) const;
-    std::pair<int, int> start_forward(bool reduces);  // whose buffers count, and the divisor
+    std::pair<int, int> start_forward(bool reduces);  // the rank whose buffers are broadcast, and the divisor
 
     DistributedDataParallel& model_;
     const Options options_;
@@ -92,7 +93,7 @@ class DistributedDataParallel final : public Module {
   distributed::Reducer reducer_;
   Join* join_ = nullptr;
   bool is_synchronized_ = true;
-  bool is_reduced_ = true;  // the forward before is followed by a pass that reduces, or there was none
+  bool is_reduced_ = true;  // the previous forward is followed by a reduced pass, or there was none
 };
 
 }  // namespace tensord::nn

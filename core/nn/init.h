@@ -4,20 +4,20 @@
 
 #include "core/tensor/tensor.h"
 
-// Initial values of parameters, in place and outside of autograd, drawn from the thread's current generator: one
-// seed gives PyTorch's numbers.
+// Initial values of parameters, in place and outside of autograd, drawn from the thread's current generator. A seed
+// gives PyTorch's numbers.
 namespace tensord::nn::init {
 
 enum class FanMode { kFanIn, kFanOut };
 enum class Nonlinearity { kLinear, kSigmoid, kTanh, kRelu, kLeakyRelu, kSelu };
 
-// By how much weights are scaled so that variances stay; `slope` is leaky_relu's.
+// The scale of weights that preserves variance; `slope` is leaky_relu's.
 double calculate_gain(Nonlinearity nonlinearity, double slope = 0.01);
 
 struct Fans {
   int64_t in, out;
 };
-// Of a weight [out, in, kernel…]. Throws Error for fewer than two dimensions.
+// For a weight [out, in, kernel…]. Throws Error for fewer than two dimensions.
 Fans fans_of(const Tensor& weight);
 
 void uniform_(const Tensor& tensor, double from = 0, double to = 1);

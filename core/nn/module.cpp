@@ -23,7 +23,7 @@ std::string quoted(const std::vector<std::string>& names) {
   return text;
 }
 
-// Makes `tensor` hold what `value` holds, everywhere it is known.
+// Replaces the contents of `tensor` by those of `value`, for all handles.
 void assign(const Tensor& tensor, const Tensor& value) {
   TensorImpl& to = *tensor.impl();
   const TensorImpl& from = *value.impl();
@@ -35,7 +35,7 @@ void assign(const Tensor& tensor, const Tensor& value) {
   to.device = from.device;
 }
 
-// The same for a parameter. What autograd keeps is of the old tensor: gradients and hooks go.
+// The same for a parameter. Autograd state belongs to the old contents: gradients and hooks are dropped.
 void assign_parameter(const Tensor& parameter, const Tensor& value) {
   const bool requires_grad = autograd::requires_grad(parameter);
   parameter.impl()->autograd = {};

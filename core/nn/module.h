@@ -25,24 +25,24 @@ struct NamedTensor {
 // Parameters and persistent buffers by name, in the order of state_dict(). The tensors are the module's own.
 using StateDict = std::vector<NamedTensor>;
 
-// What load_state_dict found to be different: names that only the module, or only the state has.
+// Differences found by load_state_dict: names that only the module has (missing), or only the state (unexpected).
 struct StateDictDifference {
   std::vector<std::string> missing, unexpected;
 };
 
 class Module;
 
-// May change the inputs, or the result, by giving new ones. Both are lists; most modules take and give one tensor.
+// May replace the inputs, or the result, by returning new ones. Both are lists; most modules have one tensor each.
 using ForwardPreHook = std::function<std::optional<Tensors>(Module&, const Tensors& inputs)>;
 using ForwardHook = std::function<std::optional<Tensors>(Module&, const Tensors& inputs, const Tensors& outputs)>;
-// Called in the backward pass with the gradients of the inputs and of the results, undefined where there is none;
-// may replace those of the inputs. The pre-hook is called before the module's own backward and may
-// replace those of the results. The module must live until the backward pass has ended.
+// Called in the backward pass with the gradients of the inputs and of the results, undefined if there are none. It may
+// replace those of the inputs. The pre-hook is called before the module's own backward and may replace those of the
+// results. The module must live until the backward pass has ended.
 using BackwardHook =
     std::function<std::optional<Tensors>(Module&, const Tensors& grad_inputs, const Tensors& grad_outputs)>;
 using BackwardPreHook = std::function<std::optional<Tensors>(Module&, const Tensors& grad_outputs)>;
 
-// Hooks in the order they were registered; a handle takes its hook away again.
+// Hooks in the order of registration; a handle can remove its hook.
 template <class Hook>
 class HookList {
  public:
@@ -61,22 +61,21 @@ class HookList {
   std::shared_ptr<std::list<std::shared_ptr<Hook>>> items_ = std::make_shared<std::list<std::shared_ptr<Hook>>>();
 };
 
-// A layer or model: parameters, buffers and modules inside of it, by name, with PyTorch's semantics. A
-// derived class registers them in its constructor, keeps the handles it gets back, and writes forward().
-// Modules are held by shared_ptr; one may be in several places. Thread-safety: as for a container; forward()
-// of one module may run on several threads at once when the derived class says so and no hook is registered.
+// A layer or model: named parameters, buffers and submodules, with PyTorch's semantics. A derived class registers them
+// in its constructor, keeps the returned handles, and implements forward(). Modules are held by shared_ptr; one may be
+// in several places. Thread-safety: as for a container; forward() of one module may run on several threads at once if
+// the derived class allows it and no hook is registered.
 class Module {
  public:
-  // `kind` is the class's name, for messages: "Linear".
+  // `kind` is the class name, used in messages: "Linear".
   explicit Module(std::string kind) : kind_(std::move(kind)) {}
   virtual ~Module() = default;
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  // The computation alone, without hooks.
+  // The computation without hooks.
   virtual Tensors forward(const Tensors& inputs) = 0;
-  // The computation with its hooks, in this order: forward pre-hooks, forward, forward hooks; of each
-  // kind the global ones first.
+  // Runs forward pre-hooks, forward, forward hooks; global hooks come first.
   Tensors run(Tensors inputs);
   // The same for modules with one result.
   template <class... T>
@@ -88,34 +87,34 @@ class Module {
 
   const std::string& kind() const { return kind_; }
   bool is_training() const { return is_training_; }
-  // Sets the mode of this module and those inside of it.
+  // Sets the mode of this module and its submodules.
   virtual void train(bool is_training = true);
   void eval() { train(false); }
   void requires_grad_(bool value = true);
   // Sets the gradients to undefined, or to zeros.
   void zero_grad(bool set_to_none = true);
-  // Converts floating parameters and buffers. The handles stay the same tensors.
+  // Converts floating-point parameters and buffers. Handles still refer to the same tensors.
   void to(DType dtype);
-  // Moves all parameters and buffers. The handles stay the same tensors; gradients go.
+  // Moves all parameters and buffers. Handles still refer to the same tensors; gradients are dropped.
   void to(Device device);
-  // Calls `function` for the modules inside, innermost first, then for this one.
+  // Calls `function` for the submodules, innermost first, then for this module.
   void apply(const std::function<void(Module&)>& function);
 
-  // This module first, then those inside, depth first in the order of registration. Tensors that are in
-  // several places are named once, where they come first; modules too.
+  // This module first, then its submodules, depth first in the order of registration. Tensors and modules in several
+  // places are listed once, at the first place.
   std::vector<NamedTensor> named_parameters(bool recurse = true) const;
   std::vector<NamedTensor> named_buffers(bool recurse = true) const;
   std::vector<std::pair<std::string, Module*>> named_modules() const;
   Tensors parameters(bool recurse = true) const;
   const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& children() const { return children_; }
-  // "layer1.0", "" for itself. Throws Error{kNotFound}.
+  // "layer1.0", or "" for this module. Throws Error{kNotFound}.
   Module& submodule(std::string_view name);
 
-  // Of each module its parameters, then its persistent buffers, then the modules inside. Tensors in several places
-  // come by each of their names.
+  // For each module its parameters, then its persistent buffers, then its submodules. Tensors in several places are
+  // listed under each of their names.
   StateDict state_dict() const;
-  // Copies into the module's own tensors. Differences of names are an Error when `strict`, and so are
-  // tensors of another shape always; nothing is copied then.
+  // Copies into the module's own tensors. Throws Error if shapes differ, or if names differ and `strict` is set;
+  // nothing is copied then.
   StateDictDifference load_state_dict(const StateDict& state, bool strict = true);
 
   HookHandle register_forward_pre_hook(ForwardPreHook hook) { return forward_pre_hooks_.add(std::move(hook)); }
@@ -124,7 +123,7 @@ class Module {
   HookHandle register_full_backward_pre_hook(BackwardPreHook hook) { return backward_pre_hooks_.add(std::move(hook)); }
 
  protected:
-  // Names must be new and free of dots. An undefined tensor takes the name only (no bias, no running mean).
+  // Names must be new and without dots. An undefined tensor only reserves the name (no bias, no running mean).
   Tensor register_parameter(const std::string& name, Tensor value, bool requires_grad = true);
   Tensor register_buffer(const std::string& name, Tensor value, bool is_persistent = true);
   template <class M>
@@ -157,7 +156,7 @@ class Module {
   HookList<BackwardPreHook> backward_pre_hooks_;
 };
 
-// A module of one tensor that gives one.
+// A module with one input tensor and one output tensor.
 class Layer : public Module {
  public:
   using Module::Module;
@@ -168,7 +167,7 @@ class Layer : public Module {
   }
 };
 
-// Hooks of every module; they run before the module's own. Register them while no other thread calls modules.
+// Hooks of all modules; they run before the module's own. Register them while no other thread calls modules.
 HookHandle register_global_forward_pre_hook(ForwardPreHook hook);
 HookHandle register_global_forward_hook(ForwardHook hook);
 HookHandle register_global_full_backward_hook(BackwardHook hook);

@@ -1,4 +1,4 @@
-// Running a module with its hooks.
+// Runs a module with its hooks.
 #include <utility>
 
 #include "core/autograd/hooks/call_hooks.h"

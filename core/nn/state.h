@@ -6,8 +6,8 @@
 
 #include "core/ops/value.h"
 
-// Reading and writing the dicts that state_dict() gives. What is read may come from a file: every access is
-// checked and throws Error{kInvalidArgument} naming the key.
+// Reads and writes the dicts of state_dict(). Input may come from a file: every access is checked and throws
+// Error{kInvalidArgument} naming the key.
 namespace tensord::nn {
 
 // {} with keys of str (or int) and values of any type.
@@ -17,7 +17,7 @@ void set_item(const ops::Dict& dict, std::string_view key, ops::Value value);
 ops::Value numbers_value(const std::vector<double>& numbers);
 
 const ops::DictObject& as_dict(const ops::Value& value, std::string_view what);
-// Null when it is not there.
+// Null if missing.
 const ops::Value* find_item(const ops::DictObject& dict, std::string_view key);
 const ops::Value& get_item(const ops::DictObject& dict, std::string_view key);
 // Numbers may be stored as tensors of one element.

@@ -1,4 +1,4 @@
-"""A folder as ccache's remote storage over HTTP, for compilers in a container build.
+"""Serves a folder as ccache's remote storage over HTTP, for compilers in a container build.
 
 Usage: python3 -m deploy.docker.ccache_store FOLDER PORT_FILE     listens on 127.0.0.1, writes the port to PORT_FILE
 
@@ -44,7 +44,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if path is None:
             return self.answer(400)
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Readers never see half a file.
+        # Readers never see a partial file.
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
             file.write(body)
         os.replace(file.name, path)

@@ -45,7 +45,7 @@ def address(container: str, port: int) -> str:
 
 
 def wait_healthy(container: str, timeout_s: float = 120) -> None:
-    """Docker's own health check, of the image."""
+    """Waits for Docker's own health check of the image."""
     end = time.monotonic() + timeout_s
     while time.monotonic() < end:
         state = json.loads(docker("inspect", "-f", "{{json .State}}", container))
@@ -58,7 +58,7 @@ def wait_healthy(container: str, timeout_s: float = 120) -> None:
 
 
 def infer(grpc_address: str, metrics_address: str, environment: dict) -> None:
-    """The demo asks every example model, and fails when an answer is wrong."""
+    """The demo calls every example model, and fails if a result is wrong."""
     result = subprocess.run(["/usr/bin/python3", "-m", "examples.demo", grpc_address, metrics_address],
                             env=environment, capture_output=True, text=True)
     if result.returncode != 0:
@@ -92,7 +92,7 @@ def check_way(image: str, name: str, options: list, models: pathlib.Path, enviro
 
 
 def layers(image: str) -> list:
-    """(bytes, command) of the layers that have any, the base first."""
+    """(bytes, command) of the non-empty layers, the base first."""
     rows = docker("history", "--no-trunc", "--human=false", "--format", "{{.Size}}\t{{.CreatedBy}}", image).splitlines()
     found = [(int(size), command) for size, command in (row.split("\t", 1) for row in rows) if int(size) > 0]
     return found[::-1]

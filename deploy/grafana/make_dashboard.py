@@ -17,7 +17,7 @@ FILE = pathlib.Path(__file__).with_name("tensord.json")
 
 
 def variable(name, label, metric, of=None):
-    """What one may choose: the values of a label of a metric."""
+    """A dashboard variable: the values of a metric's label."""
     chosen = dashboard.QueryVariable(name).label(label).query(f"label_values({metric}, {of or name})")
     chosen.datasource(model.DataSourceRef(type_val="prometheus", uid="${datasource}"))
     chosen.refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(model.VariableSort.ALPHABETICAL_ASC)
@@ -38,7 +38,7 @@ def variables():
 
 
 def starts():
-    """A line where a daemon started."""
+    """Marks the start of a daemon."""
     note = dashboard.AnnotationQuery().name("Starts").enable(True).icon_color("purple")
     note.datasource(model.DataSourceRef(type_val="prometheus", uid="${datasource}"))
     return note.expr('changes(tensord_start_time_seconds{job=~"$job",instance=~"$instance"}[1m]) > 0')

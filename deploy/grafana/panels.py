@@ -21,12 +21,12 @@ def rate(metric, by="", selector=MODELS):
 
 
 def ratio(part, whole):
-    """0 where nothing happened at all: a panel without data would look like a daemon without metrics."""
+    """0 if nothing happened at all: a panel without data would look like a daemon without metrics."""
     return f"{part} / ({whole} > 0) or 0 * {whole}"
 
 
 def quantile(q, metric, by=""):
-    """Of a histogram, in whichever of its two forms Prometheus keeps it."""
+    """Of a histogram, classic or native."""
     classic = rate(metric + "_bucket", f"{by}, le" if by else "le")
     return f"histogram_quantile({q}, {classic}) or histogram_quantile({q}, {rate(metric, by)})"
 
@@ -46,7 +46,7 @@ def now(expr, legend="__auto"):
 
 
 def with_queries(panel, queries):
-    """Gives the queries the letters that Grafana calls them by."""
+    """Assigns Grafana's query letters."""
     for letter, target in zip("ABCDEFGHIJ", queries, strict=False):
         panel.with_target(target.ref_id(letter))
     return panel.datasource(SOURCE)
@@ -60,7 +60,7 @@ def steps(*colors):
 
 
 def number(title, description, unit, target, thresholds=None, width=3):
-    """One number, its history as an area behind it."""
+    """One number, with its history as an area behind it."""
     panel = stat.Panel().title(title).description(description).unit(unit).height(4).span(width)
     panel.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
     panel.graph_mode(common_model.BigValueGraphMode.AREA).color_mode(common_model.BigValueColorMode.VALUE)
@@ -85,7 +85,7 @@ def lines(title, description, unit, *queries, stacked=False, log=False, width=8,
 
 
 def heat(title, description, unit, expr, width=8):
-    """How many fell into each bucket over time."""
+    """Counts by bucket over time."""
     panel = heatmap.Panel().title(title).description(description).height(HEIGHT).span(width)
     panel.y_axis(heatmap.YAxisConfig().unit(unit))
     panel.color(heatmap.HeatmapColorOptions().mode(heatmap_model.HeatmapColorMode.SCHEME).scheme("Oranges")

@@ -14,19 +14,19 @@ def overview():
     memory = f"process_resident_memory_bytes{{{DAEMONS}}} / tensord_memory_limit_bytes{{{DAEMONS}}}"
     cpu = f"rate(process_cpu_seconds_total{{{DAEMONS}}}{WINDOW}) / tensord_cpu_limit_cores{{{DAEMONS}}}"
     return [
-        number("Instances", "Daemons that answer Prometheus.", "short", query(f"sum(up{{{DAEMONS}}})"),
+        number("Instances", "Daemons that Prometheus can scrape.", "short", query(f"sum(up{{{DAEMONS}}})"),
                steps(RED, (1, GREEN))),
-        number("Models not ready", "Models without a version that takes requests, by instance.", "short",
+        number("Models not ready", "Models without a ready version, by instance.", "short",
                query(f'sum(max by (instance, model) (tensord_model_ready{{{DAEMONS},model!=""}}) == bool 0)'),
                steps(GREEN, (1, RED))),
-        number("Requests", "Answered requests, good and bad.", "reqps", query(rate(REQUESTS))),
-        number("Errors", "Share of the requests that failed through no fault of their own.", "percentunit",
+        number("Requests", "Answered requests, including failures.", "reqps", query(rate(REQUESTS))),
+        number("Errors", "Share of requests that failed with a server-side error.", "percentunit",
                query(ratio(faults, rate(REQUESTS))), steps(GREEN, (0.001, YELLOW), (0.01, RED))),
-        number("Latency, 99th percentile", "From arrival to the answer handed to the network.", "s",
+        number("Latency, 99th percentile", "From arrival until the response is handed to the network.", "s",
                query(quantile(0.99, REQUEST_TIME))),
         number("Waiting", "Requests that wait for a worker.", "short",
                query(f"sum(tensord_pending_requests{{{MODELS}}})")),
-        number("Memory", "Resident memory, as a share of what the process may have; the fullest instance.",
+        number("Memory", "Resident memory as a share of the process's limit, on the instance with the largest share.",
                "percentunit", query(f"max({memory})"), steps(GREEN, (0.8, YELLOW), (0.9, RED))),
         number("CPU", "Time used, as a share of the cores that the process may use; the busiest instance.",
                "percentunit", query(f"max({cpu})"), steps(GREEN, (0.8, YELLOW), (0.95, RED))),
@@ -36,15 +36,15 @@ def overview():
 def requests():
     return [
         lines("Requests by model", "Answered requests.", "reqps", query(rate(REQUESTS, "model"), "{{model}}")),
-        lines("Requests by status", "gRPC status codes; those that occur.", "reqps",
+        lines("Requests by status", "gRPC status codes that occur.", "reqps",
               query(f"{rate(REQUESTS, 'code')} > 0", "{{code}}"), stacked=True),
         lines("Failures by reason", "REJECTED: before they ran. CANCELED: by the client. BACKEND: by the model. OTHER: "
-              "never queued, as for models that are not there.", "reqps",
+              "never queued, as for unknown models.", "reqps",
               query(rate("tensord_request_failures_total", "reason"), "{{reason}}"), stacked=True),
-        lines("Errors by model", "Share of requests that failed through no fault of their own.", "percentunit",
+        lines("Errors by model", "Share of requests that failed with a server-side error.", "percentunit",
               query(ratio(rate(REQUESTS, "model", f'{MODELS},code=~"{FAULTS}"'), rate(REQUESTS, "model")),
                     "{{model}}")),
-        lines("Traffic", "Bytes of messages, and of payload that was copied between the wire and the model.", "Bps",
+        lines("Traffic", "Bytes of messages, and of payload copied between the wire and the model.", "Bps",
               query(rate("tensord_received_bytes_total"), "received"),
               query(rate("tensord_sent_bytes_total"), "sent"), query(rate("tensord_copied_bytes_total"), "copied")),
         lines("Bytes by model", "Request messages.", "Bps",
@@ -56,16 +56,16 @@ def latency():
     buckets = f"sum by (le) (increase({REQUEST_TIME}_bucket{{{MODELS}}}{WINDOW}))"
     native = f"sum(increase({REQUEST_TIME}{{{MODELS}}}{WINDOW}))"
     parts = [("waiting", "queue"), ("gathering inputs", "compute_input"), ("running", "compute"),
-             ("taking outputs apart", "compute_output")]
+             ("splitting outputs", "compute_output")]
     return [
-        lines("Latency", "From arrival to the answer handed to the network, over all models.", "s",
+        lines("Latency", "From arrival until the response is handed to the network, over all models.", "s",
               *(query(quantile(q, REQUEST_TIME), name) for q, name in
                 ((0.5, "median"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %"))), log=True),
         lines("99th percentile by model", "", "s", query(quantile(0.99, REQUEST_TIME, "model"), "{{model}}"), log=True),
         heat("Latency of requests", "How many requests took how long.", "s", f"{buckets} or {native}"),
-        lines("Where the time goes", "Means; waiting counts for each request, the rest for each run.", "s",
+        lines("Where the time goes", "Means; waiting is per request, the other phases per run.", "s",
               *(query(mean(f"tensord_{metric}_duration_seconds"), name) for name, metric in parts), stacked=True),
-        lines("Run of the model", "Mean time of a run, whatever its batch.", "s",
+        lines("Run of the model", "Mean duration of a run, for any batch size.", "s",
               query(mean("tensord_compute_duration_seconds", "model"), "{{model}}"), log=True),
         lines("Responses of decoupled models", "Time to the first response of a request, and from one to the next.",
               "s", query(quantile(0.99, "tensord_first_response_duration_seconds", "model"), "{{model}} first, 99 %"),
@@ -79,20 +79,20 @@ def queues():
     runs = rate("tensord_executions_total", "model")
     failed = rate("tensord_failed_executions_total", "model")
     return [
-        lines("Requests under way", "Not answered yet, and those of them that wait for a worker.", "short",
+        lines("Requests under way", "Requests without a final response, and those waiting for a worker.", "short",
               query(f"sum by (model) (tensord_in_flight_requests{{{MODELS}}})", "{{model}}"),
               query(f"sum by (model) (tensord_pending_requests{{{MODELS}}})", "{{model}} waiting")),
-        lines("Wait for a worker, 95th percentile", "Also of requests that gave up.", "s",
+        lines("Wait for a worker, 95th percentile", "Includes requests that were cancelled while waiting.", "s",
               query(quantile(0.95, QUEUE_TIME, "model"), "{{model}}"), log=True),
-        lines("Workers in use", "Share of the time that a model's workers run it.", "percentunit",
+        lines("Workers in use", "Share of the time that a model's workers are running it.", "percentunit",
               query(f"({busy} or {busy_native}) / (sum by (model) (tensord_model_workers{{{MODELS}}}) > 0)",
                     "{{model}}")),
-        lines("Mean batch", "Rows of a run.", "short",
+        lines("Mean batch", "Rows per run.", "short",
               query(f"{rate('tensord_batch_size_sum', 'model')} / {rate('tensord_batch_size_count', 'model')}",
                     "{{model}}")),
         heat("Batch sizes", "How many runs had how many rows.", "short",
              f"sum by (le) (increase(tensord_batch_size_bucket{{{MODELS}}}{WINDOW}))"),
-        lines("Runs", "Runs of the models, those that failed, and rows in them.", "ops",
+        lines("Runs", "Successful runs, rows in them, and failed runs.", "ops",
               query(runs, "{{model}} runs"), query(rate("tensord_inferences_total", "model"), "{{model}} rows"),
               query(failed, "{{model}} failed")),
     ]
@@ -108,7 +108,7 @@ def models():
     plan_misses = rate("tensord_plan_cache_misses_total", "model")
     by = "instance, model, version"
     return [
-        grid("Models", "What is loaded.",
+        grid("Models", "Loaded models.",
              [("ready", "bool_yes_no", f'max by ({by}) (tensord_model_ready{{{MODELS},model!=""}})'),
               ("workers", "short", f'max by ({by}) (tensord_model_workers{{{MODELS},model!=""}})'),
               ("load", "s", f'max by ({by}) (tensord_model_load_duration_seconds{{{MODELS},model!=""}})'),
@@ -119,13 +119,13 @@ def models():
                 for metric, what in (("tensord_model_loads_total", "loaded"),
                                      ("tensord_model_load_failures_total", "failed"),
                                      ("tensord_model_evictions_total", "unloaded")))),
-        lines("Response cache", "Share of the requests that it answered.", "percentunit",
+        lines("Response cache", "Share of requests answered from the cache.", "percentunit",
               query(ratio(hits, f"({hits} + {misses})"), "{{model}}"), most=1),
-        lines("Plans found", "Share of the runs that found a plan for their input shapes.", "percentunit",
+        lines("Plans found", "Share of runs that found a plan for their input shapes.", "percentunit",
               query(ratio(plan_hits, f"({plan_hits} + {plan_misses})"), "{{model}}"), most=1),
-        lines("Plans made and pushed out", "Plans that went to make room, and shapes that no plan could be made for.",
-              "ops", query(plan_misses, "{{model}} made"),
-              query(rate("tensord_plan_cache_evictions_total", "model"), "{{model}} pushed out"),
+        lines("Plans made and evicted", "Plans made, plans evicted, and shapes without a plan.", "ops",
+              query(plan_misses, "{{model}} made"),
+              query(rate("tensord_plan_cache_evictions_total", "model"), "{{model}} evicted"),
               query(rate("tensord_plan_failures_total", "model"), "{{model}} failed"),
               query(rate("tensord_plan_refused_total", "model"), "{{model}} not proven")),
         lines("Making plans", "CPU time spent on it.", "percentunit",
@@ -138,21 +138,21 @@ def memory():
     asked = rate("tensord_pool_allocations_total", "instance, device", DAEMONS)
     found = rate("tensord_pool_cache_hits_total", "instance, device", DAEMONS)
     return [
-        lines("Tensors by owner", "Bytes of tensors alive: of models, training jobs and the server. Weights that are "
-              "mapped from archives are not among them.", "bytes",
+        lines("Tensors by owner", "Bytes of live tensors: of models, training jobs and the server. Weights that are "
+              "mapped from archives are not included.", "bytes",
               query(f"sum by (owner) (tensord_memory_bytes{pool})", "{{owner}}"), stacked=True),
-        bars("Most that an owner had", "Since the daemon started.", "bytes",
+        bars("Peak by owner", "Since the daemon started.", "bytes",
              now(f"max by (owner) (tensord_memory_peak_bytes{pool})", "{{owner}}")),
-        lines("Process", "Resident memory, and the limit of the machine or the container.", "bytes",
+        lines("Process", "Resident memory, and the limit of the machine or container.", "bytes",
               query(f"process_resident_memory_bytes{pool}", "{{instance}}"),
               query(f"tensord_memory_limit_bytes{pool}", "{{instance}} limit"), log=True),
         lines("Pool", "By device: in use by tensors, free for reuse, and taken from the device.", "bytes",
               query(f"sum by (device) (tensord_pool_live_bytes{pool})", "{{device}} in use"),
               query(f"sum by (device) (tensord_pool_cached_bytes{pool})", "{{device}} free"),
               query(f"sum by (device) (tensord_pool_reserved_bytes{pool})", "{{device}} taken")),
-        lines("Blocks from the pool", "Share of the blocks that needed no new memory from the device.", "percentunit",
+        lines("Blocks from the pool", "Share of allocations that reused a cached block.", "percentunit",
               query(ratio(found, asked), "{{instance}} {{device}}"), most=1),
-        lines("Blocks refused", "For want of memory.", "short",
+        lines("Failed allocations", "Out of memory.", "short",
               query(f"sum by (instance, device) (increase(tensord_pool_out_of_memory_total{pool}{WINDOW}))",
                     "{{instance}} {{device}}")),
     ]
@@ -163,7 +163,7 @@ def process():
         lines("CPU", "Cores in use, and how many there are to use.", "short",
               query(f"rate(process_cpu_seconds_total{{{DAEMONS}}}{WINDOW})", "{{instance}}"),
               query(f"tensord_cpu_limit_cores{{{DAEMONS}}}", "{{instance}} limit")),
-        lines("Open files", "Connections are among them; and how many may be open.", "short",
+        lines("Open files", "Open descriptors, including connections, and the limit.", "short",
               query(f"process_open_fds{{{DAEMONS}}}", "{{instance}}"),
               query(f"process_max_fds{{{DAEMONS}}}", "{{instance}} limit"), log=True),
         grid("Daemons", "", [
@@ -174,12 +174,12 @@ def process():
 
 def gpus():
     return [
-        lines("GPUs in use", "Share of the last second in which they worked; by all processes of the machine.",
+        lines("GPUs in use", "Utilization over the last second, by all processes on the machine.",
               "percentunit", query(f"tensord_gpu_utilization_ratio{{{DAEMONS}}}", "{{instance}} {{gpu}}"), most=1),
-        lines("Memory of GPUs", "In use by all processes, and all there is.", "bytes",
+        lines("Memory of GPUs", "In use by all processes, and the total.", "bytes",
               query(f"tensord_gpu_memory_used_bytes{{{DAEMONS}}}", "{{instance}} {{gpu}}"),
               query(f"tensord_gpu_memory_total_bytes{{{DAEMONS}}}", "{{instance}} {{gpu}} all")),
-        lines("Power of GPUs", "And the limit of each.", "watt",
+        lines("Power of GPUs", "Power draw, and the limit of each GPU.", "watt",
               query(f"tensord_gpu_power_watts{{{DAEMONS}}}", "{{instance}} {{gpu}}"),
               query(f"tensord_gpu_power_limit_watts{{{DAEMONS}}}", "{{instance}} {{gpu}} limit"),
               query(f"rate(tensord_gpu_energy_joules_total{{{DAEMONS}}}{WINDOW})", "{{instance}} {{gpu}} mean")),

@@ -4,7 +4,8 @@ import pathlib
 import re
 import subprocess
 
-# What systems of this C library have; all else comes along. OpenSSL is theirs, for its security fixes.
+# Libraries that systems with this C library have; all others are bundled. OpenSSL is the system's, for its security
+# fixes.
 OF_THE_SYSTEM = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|ssl|crypto))\.so\.\d+")
 
 
@@ -20,7 +21,7 @@ def readelf(file, *options):
 
 
 def needed(dynamic):
-    """Names of libraries, of what `readelf -d` prints."""
+    """Names of libraries, from the output of `readelf -d`."""
     return re.findall(r"\(NEEDED\)\s+Shared library: \[([^\]]+)\]", dynamic)
 
 
@@ -46,7 +47,7 @@ def symbol_versions(file):
 
 
 def highest(parts):
-    """The union of what several files want."""
+    """The union of the requirements of several files."""
     found = {}
     for part in parts:
         for prefix, number in part.items():
@@ -59,7 +60,7 @@ def symbol_version(prefix, needs):
 
 
 def platform_tag(needs, machine):
-    """PEP 600: the C library that must be there."""
+    """PEP 600: the required C library."""
     if "GLIBC" not in needs:
         raise ElfError("the binary wants no version of glibc: its tag is not known")
     major, minor = needs["GLIBC"][:2]
@@ -67,7 +68,7 @@ def platform_tag(needs, machine):
 
 
 def libraries_to_bring(binary):
-    """Name → file of the libraries that the binary, or another one of them, needs, and that are not the system's."""
+    """Name → file of the libraries that the binary, or one of its libraries, needs, and that are not the system's."""
     said = subprocess.run(["ldd", str(binary)], capture_output=True, text=True, check=True).stdout
     places = dict(re.findall(r"^\s*(\S+) => (/\S+)", said, re.M))
     found, todo = {}, [binary]

@@ -55,12 +55,12 @@ def version_of(binary):
 
 
 def lay_out(binary, libraries, folder):
-    """What is installed, stripped, under the folders of a wheel's data: scripts/tensord and libexec/tensord/*."""
+    """The installed files, stripped, in a wheel's data folders: scripts/tensord and libexec/tensord/*."""
     program = folder / "scripts" / "tensord"
     program.parent.mkdir(parents=True)
     output_of("strip", "-o", program, binary)
     if libraries:
-        beside = folder / "data" / "libexec" / "tensord"  # not lib, which `pip install --target` leaves out
+        beside = folder / "data" / "libexec" / "tensord"  # not lib, which `pip install --target` omits
         beside.mkdir(parents=True)
         for name, path in libraries.items():
             shutil.copyfile(path, beside / name)

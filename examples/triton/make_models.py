@@ -1,4 +1,4 @@
-"""Writes TorchScript twins of Triton's example models, with configurations of the same names and shapes.
+"""Writes TorchScript equivalents of Triton's example models, with the same names and shapes.
 
 Usage: python3 -m examples.triton.make_models [FOLDER]    (default: the two repositories beside this file)
 """
@@ -54,7 +54,7 @@ class Sequence(nn.Module):
 
 
 class DynaSequence(nn.Module):
-    """simple_dyna_sequence: and the last one the sequence's id."""
+    """simple_dyna_sequence: also adds the sequence's id to the last one."""
 
     def forward(self, INPUT: Tensor, START: Tensor, END: Tensor, READY: Tensor, CORRID: Tensor) -> Tensor:
         return ((INPUT + START + END * CORRID) * READY).to(torch.int32)
@@ -66,7 +66,7 @@ class Totals(NamedTuple):
 
 
 class StringDynaSequence(nn.Module):
-    """simple_string_dyna_sequence: sums up, and adds the number that the sequence's id spells to the last sum."""
+    """simple_string_dyna_sequence: sums up, and adds the number in the sequence's id to the last sum."""
 
     def forward(self, INPUT: Tensor, START: Tensor, END: Tensor, READY: Tensor, CORRID: List[List[str]],
                 SUM: Tensor) -> Totals:
@@ -84,7 +84,7 @@ class Identity(nn.Module):
 
 
 class Repeat(nn.Module):
-    """repeat_int32: an answer for each element. A script cannot wait, so DELAY and WAIT change nothing."""
+    """repeat_int32: a response for each element. A script cannot wait, so DELAY and WAIT have no effect."""
 
     def forward(self, IN: Tensor, DELAY: Tensor, WAIT: Tensor) -> List[Tuple[Tensor, Tensor]]:
         answers: List[Tuple[Tensor, Tensor]] = []
@@ -139,7 +139,7 @@ SUM_STATE = """  state [ {
   } ]
 """
 
-# What Triton's docs/examples/model_repository has; a client that counts the models finds eight.
+# The models of Triton's docs/examples/model_repository; a client that counts them finds eight.
 MODELS = {
     "simple": (AddSub, add_sub_config("INT32")),
     "simple_int8": (AddSub, add_sub_config("INT8")),
@@ -176,7 +176,7 @@ ENSEMBLE = "max_batch_size: 8\n" + tensors("input", ("INPUT0", "INT32", 16), ("I
 }
 """
 
-# Models of Triton's other documents: decoupled answers, ensembles, no batch dimension.
+# Models of Triton's other documents: decoupled responses, ensembles, no batch dimension.
 MORE_MODELS = {
     "repeat_int32": (Repeat, "max_batch_size: 0\nmodel_transaction_policy { decoupled: True }\n" +
                      tensors("input", ("IN", "INT32", -1), ("DELAY", "UINT32", -1), ("WAIT", "UINT32", 1)) +
@@ -199,7 +199,7 @@ def write(models, folder):
         if module:
             torch.jit.script(module().eval()).save(version / "model.pt")
         else:
-            (version / ".keep").touch()  # git keeps no empty folder
+            (version / ".keep").touch()  # git does not store empty folders
 
 
 def make_models(folder):

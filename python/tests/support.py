@@ -1,4 +1,4 @@
-"""Comparisons with PyTorch (Debian's), which the tests run beside the engine."""
+"""Comparisons with PyTorch (Debian's), which runs beside the engine in tests."""
 
 from __future__ import annotations
 

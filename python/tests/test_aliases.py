@@ -1,4 +1,4 @@
-"""Names that PyTorch has for the same twice, and methods that are written in Python."""
+"""PyTorch's aliases, and methods written in Python."""
 
 import pytest
 import torch
@@ -135,7 +135,7 @@ def test_wrong_uses(number):
     call, error = WRONG[number]
     with pytest.raises(error):
         call(torch, torch.ones(3, 3))
-    # Messages of the engine's own kinds of errors are of several of Python's.
+    # The engine's own error types derive from several of Python's.
     with pytest.raises((error, engine.Error)):
         call(engine, engine.ones(3, 3))
 

@@ -1,4 +1,4 @@
-"""tensord.engine.array_api where it is not the operators alone; the standard's own suite is run by tests/array_api."""
+"""tensord.engine.array_api beyond the operators; tests/array_api runs the standard's own suite."""
 
 import numpy
 import pytest
@@ -8,7 +8,7 @@ from tensord.engine import array_api as xp
 
 
 def test_promotion_is_by_dtype_alone():
-    # PyTorch would give float32: the one without dimensions does not count there.
+    # PyTorch would return float32, because it ignores the 0-dimensional operand.
     assert xp.add(xp.asarray(1.0, dtype=xp.float64), xp.ones(3, dtype=xp.float32)).dtype is xp.float64
     assert xp.add(xp.ones(2, dtype=xp.int16), 3).dtype is xp.int16
     assert xp.multiply(2.0, xp.ones(2, dtype=xp.float64)).dtype is xp.float64
@@ -41,7 +41,7 @@ def test_functions_of_several_operators_beside_numpy():
     numpy.testing.assert_array_equal(xp.squeeze(xp.expand_dims(ours, axis=(0, 3)), axis=0).numpy(), x[1:][..., None])
     z = numpy.array([1e-9 + 1e-9j, -0.3 + 2j, 5 - 1j])
     numpy.testing.assert_allclose(xp.expm1(xp.asarray(z)).tolist(), numpy.expm1(z), rtol=1e-12)
-    numpy.testing.assert_allclose(xp.log1p(xp.asarray(z)).tolist(), numpy.log1p(z), rtol=1e-6)  # NumPy's is the less exact one
+    numpy.testing.assert_allclose(xp.log1p(xp.asarray(z)).tolist(), numpy.log1p(z), rtol=1e-6)  # NumPy's is the less accurate one
     assert bool(xp.isnan(xp.sign(xp.asarray(float("nan")))))
 
 

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files as tensors, against what pyarrow wrote."""
+"""Parquet and Arrow files as tensors, compared with pyarrow's data."""
 
 import pathlib
 import sys

@@ -1,4 +1,4 @@
-"""autograd.functional beside PyTorch's."""
+"""autograd.functional compared with PyTorch's."""
 
 import pytest
 import torch

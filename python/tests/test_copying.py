@@ -1,4 +1,4 @@
-"""copy and pickle beside PyTorch's."""
+"""copy and pickle compared with PyTorch's."""
 
 import copy
 import pickle
@@ -23,7 +23,7 @@ def test_values_and_strides(make):
         made = pickle.loads(pickle.dumps(x, protocol=protocol))
         want = pickle.loads(pickle.dumps(make(torch), protocol=protocol))
         assert made.tolist() == want.tolist() and made.dtype is x.dtype and tuple(made.shape) == tuple(want.shape)
-        if x.storage_offset() == 0 and x.stride() != (2,):  # PyTorch keeps all of the memory
+        if x.storage_offset() == 0 and x.stride() != (2,):  # PyTorch keeps the whole storage
             assert made.stride() == want.stride()
     made, want = copy.deepcopy(x), copy.deepcopy(make(torch))
     assert made.tolist() == want.tolist() and made.stride() == want.stride() and made.dtype is x.dtype

@@ -1,4 +1,4 @@
-"""engine.data beside torch.utils.data; workers that fail, die and are interrupted."""
+"""engine.data compared with torch.utils.data; workers that fail, die and are interrupted."""
 
 import collections
 import os
@@ -106,7 +106,7 @@ def test_batches_of_workers_are_shared_memory_that_can_be_written():
         x += 1
         assert x.min() >= 1
     kept = [batch[0] for batch in data.DataLoader(data.TensorDataset(engine.arange(4)), 2, num_workers=2)]
-    assert [x.tolist() for x in kept] == [[0, 1], [2, 3]]  # after the workers are gone
+    assert [x.tolist() for x in kept] == [[0, 1], [2, 3]]  # after the workers have ended
 
 
 class Failing(Squares):
@@ -205,7 +205,7 @@ def test_ctrl_c_ends_the_workers(number):
     else:
         process.kill()
         process.wait()
-        os.killpg(process.pid, signal.SIGKILL)  # sleepers: what computes ends when it has no one to send to
+        os.killpg(process.pid, signal.SIGKILL)  # sleeping workers: a computing one ends when nobody receives its results
 
 
 def test_a_signal_that_another_thread_takes_is_seen():

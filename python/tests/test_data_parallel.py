@@ -27,7 +27,7 @@ def theirs_of(model):
 
 @pytest.mark.parametrize("rows", [8, 7, 1])
 def test_gradients_are_the_sum_over_devices(rows):
-    """Beside PyTorch's model on each chunk, as its replicas compute it."""
+    """Compared with PyTorch's model on each chunk, as its replicas compute it."""
     model = net()
     if rows == 1:
         model.eval()
@@ -35,7 +35,7 @@ def test_gradients_are_the_sum_over_devices(rows):
     theirs.train(model.training)
     x = torch.randn(rows, 4, generator=torch.Generator().manual_seed(1))
     y = torch.rand(rows, 2, generator=torch.Generator().manual_seed(2))
-    # Of buffers the first replica's count.
+    # Buffers are those of the first replica.
     replicas = [theirs, *(copy.deepcopy(theirs) for _ in x.chunk(2)[1:])]
     want = torch.cat([replica(part) for replica, part in zip(replicas, x.chunk(2))])
     got = parallel(from_torch(x))

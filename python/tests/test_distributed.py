@@ -1,4 +1,4 @@
-"""tensord.engine.distributed over processes, beside PyTorch's."""
+"""tensord.engine.distributed over processes, compared with PyTorch's."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def start(folder: pathlib.Path, world: int, program: str, **variables):
 
 
 def run(folder, world: int, program: str, **variables):
-    """What each of them saved."""
+    """The tensors that each of them saved."""
     processes = start(folder, world, program, **variables)
     outputs = [process.communicate(timeout=TIMEOUT_S)[0] for process in processes]
     for rank, process in enumerate(processes):
@@ -198,7 +198,7 @@ def check_collectives(ranks):
     assert ranks[1]["recv"] == [0, [1, 2]] and ranks[1]["sent"] == ["a", 2]
 
 
-# The same text with PyTorch's names and with ours.
+# The same source with PyTorch's names and with ours.
 TRAINING = """
     class Net(nn.Module):
         def __init__(self):
@@ -280,7 +280,7 @@ THEIRS = """
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="mpirun is not installed")
 @pytest.mark.parametrize("world", [2, 3])
 def test_mpi_under_mpirun(tmp_path, world):
-    """All collectives of three ranks as Gloo has them; two train."""
+    """All collectives of three ranks, as with Gloo; two ranks train."""
     program = COLLECTIVES.replace('"gloo"', '"mpi"') if world == 3 else """
         start()
         net = nn.Linear(2, 1)
@@ -338,7 +338,7 @@ def test_data_parallel_trains_as_pytorchs(tmp_path):
 
 
 def test_sync_batch_norm_is_that_of_all_rows(tmp_path):
-    # Three rows of rank 0, one of rank 1.
+    # Three rows on rank 0, one on rank 1.
     out = run(tmp_path, 2, """
         start()
         engine.manual_seed(5)

@@ -1,4 +1,4 @@
-"""tensord.engine.distributed as far as one process sees it: mistakes, stores, the sampler's order."""
+"""tensord.engine.distributed in a single process: errors, stores, the sampler's order."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def run(program: str, **kwargs):
 
 
 def test_threads_run_side_by_side():
-    """Without the GIL Python goes on while the engine computes."""
+    """Python runs while the engine computes, because the GIL is released."""
     x = engine.rand(1500, 1500)
     stop, ticks = threading.Event(), []
 
@@ -71,7 +71,7 @@ def test_threads_run_side_by_side():
 
 
 def test_fork_after_use():
-    """A forked process goes on with one thread instead of waiting for threads that are not there."""
+    """A forked process continues with one thread and does not wait for threads that it lacks."""
     x = engine.rand(600, 600)
     (x @ x).sum()
     child = os.fork()
@@ -112,7 +112,8 @@ def test_exit_with_tensors_alive():
 
 
 def test_import_is_short():
-    """At most half of PyTorch's in the same minute, and NumPy stays out; figures are tests/bench/engine_bench.py's."""
+    """The import takes at most half of PyTorch's time in the same run, and does not import NumPy;
+    tests/bench/engine_bench.py has figures."""
     program = "import time; a = time.perf_counter(); import {}; print(time.perf_counter() - a); import sys; print('numpy' in sys.modules)"
     seconds = {}
     for name in ("tensord.engine", "torch"):

@@ -1,4 +1,4 @@
-"""Files of tensors: safetensors by its specification, and open files."""
+"""Tensor files: safetensors according to its specification, and open file objects."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Operators on lists of tensors: in scripts, with gradients, and the clipping of 16-bit gradients."""
+"""Operators on lists of tensors: in scripts, with gradients, and clipping of 16-bit gradients."""
 
 import pytest
 import torch
@@ -73,7 +73,7 @@ def test_clipping_of_16_bits(name):
         for param, grad in zip(params, start):
             param.grad = grad.clone()
         found = nn.utils.clip_grad_norm_(params, 0.5, norm_type)
-        # As PyTorch, but computed with in float32 and rounded once.
+        # Like PyTorch, but computed in float32 and rounded once.
         exact = [torch.nn.Parameter(torch.zeros(tuple(grad.shape))) for grad in start]
         for param, grad in zip(exact, start):
             param.grad = to_torch(grad.float())

@@ -1,4 +1,4 @@
-"""autograd.Function beside PyTorch's: what test_autograd has not."""
+"""autograd.Function compared with PyTorch's: cases beyond test_autograd."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from tensord import engine
 
 
 class Scale(engine.autograd.Function):
-    """As newer PyTorch has it: forward without ctx."""
+    """As in newer PyTorch: forward without ctx."""
 
     @staticmethod
     def forward(x, factor, power=2):
@@ -65,7 +65,7 @@ def test_complex_gradcheck():
 
         @staticmethod
         def backward(ctx, grad):
-            return grad * 2j  # its conjugate is right
+            return grad * 2j  # the conjugate would be correct
 
     z = engine.tensor([1 + 2j], dtype=engine.complex128, requires_grad=True)
     assert not engine.autograd.gradcheck(Wrong.apply, z, raise_exception=False)

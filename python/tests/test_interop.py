@@ -1,4 +1,4 @@
-"""NumPy's arrays and functions, and DLPack, beside what PyTorch's tensors do with them."""
+"""NumPy arrays and functions, and DLPack, compared with PyTorch's tensors."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""Ctrl-C in one call that takes long, in programs of their own: it ends there, and the engine works afterwards."""
+"""Ctrl-C in one long call, in separate programs: the call ends, and the engine works afterwards."""
 
 import signal
 import subprocess
@@ -20,7 +20,7 @@ def usable():
     assert abs(x.item() - 178145.28 - 64000 - (1 << 20)) < 100, x
 """
 
-# What would take half a minute of work or more: a call that is made once the program has said "go".
+# Calls that would take half a minute or more, made once the program has printed "go".
 LONG = {
     "element-wise": ("x = engine.rand(1 << 20, 1, dtype=engine.float64) + 5", "engine.igamma(x, x.expand(1 << 20, 60) + 1.0)"),
     "integer matmul": ("x = engine.ones(5000, 5000, dtype=engine.int64)", "x @ x"),
@@ -33,7 +33,7 @@ LONG = {
 
 
 def run(program: str, threads: int):
-    """Sends SIGINT soon after the program says "go"; gives its output and its errors."""
+    """Sends SIGINT soon after the program prints "go"; returns its output and its errors."""
     process = subprocess.Popen([sys.executable, "-c", BEGIN + program, str(threads)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout.readline() == "go\n", process.stderr.read()
@@ -127,7 +127,7 @@ except KeyboardInterrupt:
 
 
 def test_a_handler_that_raises_nothing():
-    """The call goes on."""
+    """The call continues."""
     out, error = run("""
 count = 0
 def note(*_):

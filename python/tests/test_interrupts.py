@@ -1,4 +1,4 @@
-"""Ctrl-C in work that takes long, in programs of their own."""
+"""Ctrl-C in long work, in separate programs."""
 
 import signal
 import subprocess
@@ -71,7 +71,7 @@ def test_ctrl_c(name):
 
 
 def test_signals_do_not_harm():
-    """A signal that comes while a product runs leaves memory alone: its frame goes to a stack of its own."""
+    """A signal during a product does not corrupt memory: its frame is on a separate stack."""
     program = """
 import signal
 from tensord import engine

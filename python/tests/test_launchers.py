@@ -1,4 +1,4 @@
-"""Ranks as launchers other than torchrun say them."""
+"""Ranks from the variables of launchers other than torchrun."""
 
 import os
 import socket
@@ -15,7 +15,7 @@ TIMEOUT_S = 120
 
 @pytest.mark.parametrize("names", ["OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE", "PMI_RANK PMI_SIZE", "SLURM_PROCID SLURM_NTASKS"])
 def test_ranks_that_other_launchers_give(names):
-    """Slurm's job names a host and a number for a port as well; torchrun's variables go before all."""
+    """Slurm also provides a host and the number of a port; torchrun's variables take precedence."""
     rank_name, size_name = names.split()
     program = ("from tensord import engine\nfrom tensord.engine import distributed as dist\ndist.init_process_group()\n"
                "x = engine.ones(1) * dist.get_rank()\ndist.all_reduce(x)\nprint(dist.get_world_size(), x.item())\ndist.destroy_process_group()")

@@ -1,4 +1,4 @@
-"""LinearCrossEntropyLoss beside the layer and the loss that it is made of; PyTorch 1.13 has none."""
+"""LinearCrossEntropyLoss compared with its layer and loss; PyTorch 1.13 has no equivalent."""
 
 import pytest
 import torch

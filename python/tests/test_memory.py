@@ -44,7 +44,7 @@ def test_what_numpy_has_and_the_engine_has_not():
                          (numpy.zeros(3, dtype="f4,i1")["f0"], "whole elements")]:
         with pytest.raises((ValueError, NotImplementedError), match=words):
             engine.from_numpy(array)
-    assert engine.tensor(numpy.arange(3)[::-1]).tolist() == [2, 1, 0]  # a stated copy
+    assert engine.tensor(numpy.arange(3)[::-1]).tolist() == [2, 1, 0]  # a documented copy
     with pytest.raises(TypeError, match="bfloat16"):
         engine.ones(2, dtype=engine.bfloat16).numpy()
     with pytest.raises((TypeError, BufferError)):
@@ -166,4 +166,4 @@ def test_dlpack_owners():
     [engine.zeros(1000) for _ in range(10)]
     assert (theirs == 3).all()
     for _ in range(100):
-        engine.ones(10).__dlpack__()  # capsules that nobody takes
+        engine.ones(10).__dlpack__()  # capsules that nobody consumes

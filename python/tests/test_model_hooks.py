@@ -1,4 +1,4 @@
-"""Hooks on the modules of loaded models, beside PyTorch's on the modules that they came from."""
+"""Hooks on the modules of loaded models, compared with PyTorch's on the original modules."""
 
 import pytest
 import torch
@@ -83,7 +83,7 @@ def test_backward_hooks(net, tmp_path):
     same(x.grad, theirs.grad)
     for (_, own), their in zip(sorted(model.named_parameters()), [p for _, p in sorted(net.named_parameters())]):
         if own.shape != their.shape or tuple(own.shape)[0] == 2:
-            continue  # of the last layer PyTorch's gradients were not doubled on the way in
+            continue  # for the last layer PyTorch's gradients were not doubled on input
         same(own.grad, their.grad)
 
 

@@ -103,7 +103,7 @@ def test_weights_that_are_packed_away_cannot_be_written(saved):
     with engine.no_grad():
         for tensor in trained.parameters():
             tensor.detach().numpy()[...] = 0
-    assert trained(x).tolist() == [[1.0] * 3] * 2  # the offset is left
+    assert trained(x).tolist() == [[1.0] * 3] * 2  # only the offset is left
 
 
 def test_training(saved):

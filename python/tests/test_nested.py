@@ -1,4 +1,5 @@
-"""Nested tensors beside what PyTorch 2.15 gives for them (1.13 has fewer of these), and transformers over them."""
+"""Nested tensors compared with the results of PyTorch 2.15 (1.13 has fewer functions), and transformers that use
+them."""
 
 import pytest
 import torch
@@ -106,7 +107,7 @@ def encoders(**options):
 
 
 def test_transformers_with_hidden_steps():
-    """PyTorch's inference by nested tensors has zeros at padded steps before the norm."""
+    """PyTorch's inference with nested tensors has zeros at padded steps before the norm."""
     theirs, mine = encoders()
     x = torch.randn(3, 5, 8)
     hidden = torch.tensor([[False] * 5, [False, False, False, True, True], [False, True, True, True, True]])
@@ -161,7 +162,7 @@ def test_functional(name):
     lambda of, x, y: of.squeeze(x.unsqueeze(-1), -1), lambda of, x, y: of.clamp(input=x, min=-0.5), lambda of, x, y: of.where(x > 0, x, y),
 ])
 def test_functions_of_several(run):
-    """Dimensions are counted from the last, so each sample gives what its part of the nested result is."""
+    """Dimensions are counted from the last, so each sample's result is its part of the nested result."""
     (theirs, mine), (others, own) = both(), both()
     for got, a, b in zip(run(engine, mine, own).unbind(), theirs.unbind(), others.unbind(), strict=True):
         same(got, run(torch, a, b), rtol=1e-4, atol=1e-5)
@@ -175,7 +176,7 @@ def test_functions_of_all_samples():
 
 
 def test_calls_beyond_pytorch():
-    """What PyTorch 1.13 has not for nested tensors: sample by sample."""
+    """Functions that PyTorch 1.13 lacks for nested tensors: compared sample by sample."""
     theirs, mine = both()
     for run in (lambda n: 1 - n, lambda n: 1 / n, lambda n: n ** 2, lambda n: 2 ** n, lambda n: n == n, lambda n: n.clamp(-1, 1),
                 lambda n: n.unsqueeze(-1).squeeze(-1), lambda n: n.mean(-1, True), lambda n: n.cumsum(-1), lambda n: n.log_softmax(-1),

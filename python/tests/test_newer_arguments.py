@@ -1,4 +1,4 @@
-"""Arguments that came after PyTorch 1.13, by what they mean in its operators."""
+"""Arguments added after PyTorch 1.13, compared with equivalent calls of its operators."""
 
 import pytest
 import torch

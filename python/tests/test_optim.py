@@ -1,4 +1,4 @@
-"""Optimizers and schedules that are written in Python, against PyTorch's."""
+"""Optimizers and schedules written in Python, compared with PyTorch's."""
 
 import pytest
 import torch
@@ -18,7 +18,8 @@ OPTIMIZERS = [
 
 
 def theirs_of(name: str, params, **options):
-    """The branches of PyTorch 1.13's NAdam differ in the second factor of the momentum; the one for lists is what newer ones have."""
+    """The two implementations of PyTorch 1.13's NAdam differ in the second momentum factor; newer versions use that of
+    the one for lists."""
     return getattr(torch.optim, name)(params, **options, **({"foreach": True} if name == "NAdam" else {}))
 
 
@@ -35,7 +36,7 @@ def test_twenty_steps(name, options, dtype):
     first, second = theirs_of(name, theirs, **options), getattr(optim, name)(mine, **options)
     for step in range(20):
         for i, (x, y) in enumerate(zip(theirs, mine)):
-            # The second starts later, the third rests for a while.
+            # The second starts later, the third pauses for a while.
             if (i == 1 and step < 3) or (i == 2 and 5 < step < 9):
                 x.grad = y.grad = None
             else:
@@ -63,7 +64,7 @@ def test_twenty_steps(name, options, dtype):
 
 @pytest.mark.parametrize("name", ["NAdam", "RAdam"])
 def test_newer_options(name):
-    """Decoupled weight decay shrinks the parameter first; to maximize is to minimize what is negated."""
+    """Decoupled weight decay shrinks the parameter first; maximizing is minimizing the negated loss."""
     start = torch.randn(6)
     decoupled, plain, negated = (nn.Parameter(from_torch(start)) for _ in range(3))
     kind = getattr(optim, name)
@@ -165,7 +166,7 @@ def test_an_optimizer_of_ones_own():
 
 
 def schedules(package):
-    """By name, each made over an SGD with two groups."""
+    """By name, each over an SGD with two groups."""
     s = package.lr_scheduler
     return {
         "multiplicative": lambda o: s.MultiplicativeLR(o, lambda epoch: 0.9),
@@ -256,7 +257,7 @@ RESUMED = [("StepLR", (2, 0.5)), ("MultiStepLR", ([5, 7], 0.5)), ("ExponentialLR
 
 @pytest.mark.parametrize("name,arguments", RESUMED, ids=str)
 def test_resumed_schedules(name, arguments):
-    """Made anew at an epoch over groups that know their first rates."""
+    """Recreated at an epoch with groups that know their initial rates."""
     rates = []
     for package, make in ((torch.optim, torch.ones), (optim, engine.ones)):
         kind = getattr(package.lr_scheduler, name)

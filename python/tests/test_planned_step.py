@@ -1,4 +1,4 @@
-"""Training steps that are planned: the same bits as interpreted ones, or interpreted with a reason."""
+"""Planned training steps: the same bits as interpreted ones, or interpreted with a reason."""
 
 import dataclasses
 import functools
@@ -41,7 +41,8 @@ def mlp():
 
 
 def train(make, batch, mode=None, make_loss=None, change=None, steps=STEPS):
-    """Losses, the state dict and the step; interpreted without a mode. `change(number, model)` comes before a step."""
+    """Losses, the state dict and the step; interpreted without a mode. `change(number, model)` is called before a
+    step."""
     engine.manual_seed(7)
     model = make()
     optimizer = optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
@@ -227,7 +228,7 @@ class Cube(engine.autograd.Function):
 
 
 class Hidden:
-    """Reached by no name that is looked at."""
+    """Not reachable by any inspected name."""
 
     def __init__(self, value):
         self.value = value

@@ -1,4 +1,5 @@
-"""Programs drawn at random beside PyTorch 1.13: indices, promotion, printing. What differs on purpose is named here and in docs/engine.md."""
+"""Random programs compared with PyTorch 1.13: indices, promotion, printing. Intended differences are listed here and in
+docs/engine.md."""
 
 import itertools
 import math
@@ -118,13 +119,13 @@ OPERATORS = {
 
 
 def has_half_complex(*dtypes):
-    """PyTorch makes complex32 of these, which is not here."""
+    """PyTorch returns complex32 for these, which is not supported here."""
     return "float16" in dtypes and any(dtype.startswith("complex") for dtype in dtypes)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_promotion(name):
-    """PyTorch's dtype wherever it gives one; it refuses some that are computed here (bool's, float16's on the CPU)."""
+    """PyTorch's dtype wherever it has a result; it refuses some that are computed here (bool, float16 on the CPU)."""
     run = OPERATORS[name]
     for a, b, first, second in itertools.product(DTYPES, DTYPES, ((2, 2), ()), ((2, 2), ())):
         if has_half_complex(a, b):

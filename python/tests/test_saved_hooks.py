@@ -1,4 +1,4 @@
-"""Hooks on saved tensors, hooks after a gradient was added, and torch.func's transforms, beside PyTorch's."""
+"""Hooks on saved tensors, hooks after gradient accumulation, and torch.func's transforms, compared with PyTorch's."""
 
 import pytest
 import torch

@@ -50,7 +50,7 @@ def test_the_daemon_of_the_installed_wheel(monkeypatch, tmp_path):
     monkeypatch.delenv("TENSORD_BINARY", raising=False)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(engine.NotFoundError, match="tensord-server"):
-        _serving.daemon_program()  # it is no program
+        _serving.daemon_program()  # it is not executable
     program.chmod(0o755)
     assert os.path.samefile(_serving.daemon_program(), program)
     monkeypatch.setenv("TENSORD_BINARY", "/mine")

@@ -1,4 +1,4 @@
-"""Tensors between processes, and storages of tensors."""
+"""Tensors shared between processes, and storages of tensors."""
 
 import multiprocessing
 import os
@@ -20,7 +20,7 @@ def double_all(orders, answers):
 
 
 class Doubler:
-    """A process that doubles what it gets, in place."""
+    """A process that doubles its inputs in place."""
 
     def __init__(self, method):
         context = multiprocessing.get_context(method)
@@ -64,7 +64,7 @@ def test_others_are_sent_as_copies(method, size):
     with Doubler(method) as double:
         for tensor in (x, x[::2]):
             is_shared, _, _, values = double(tensor)
-            assert is_shared == (tensor.nbytes > 1 << 18)  # by descriptor, so without a copy where it comes
+            assert is_shared == (tensor.nbytes > 1 << 18)  # sent as a descriptor, so the receiver does not copy
             assert values == [2] * tensor.numel()
         assert not x.is_shared() and x.sum().item() == 2 * size
         with pytest.raises(RuntimeError, match="only leaves"):
@@ -97,7 +97,7 @@ def test_it_is_the_same_tensor_that_moves():
     y = (x * x).sum()
     place = x.data_ptr()
     assert x.share_memory_() is x and x.data_ptr() != place
-    y.backward()  # what autograd saved is what it was
+    y.backward()  # tensors saved by autograd are unchanged
     assert x.grad.tolist() == [0, 2, 4, 6]
     place = x.data_ptr()
     assert x.share_memory_().data_ptr() == place and x.detach().is_shared() and not x.clone().is_shared()
@@ -126,7 +126,7 @@ def test_memory_of_a_loaded_model(tmp_path):
     for _ in range(3):
         numpy.testing.assert_allclose(loaded(x).numpy(), expected, rtol=1e-5, atol=1e-6)
     for change in (lambda p: p.share_memory_(), lambda p: p.resize_(1), lambda p: p.set_(x), lambda p: p.untyped_storage().resize_(8)):
-        for parameter in loaded.parameters():  # its plans have their addresses
+        for parameter in loaded.parameters():  # its plans contain their addresses
             with pytest.raises(engine.Error, match="inference mode"):
                 change(parameter)
     numpy.testing.assert_allclose(loaded(x).numpy(), expected, rtol=1e-5, atol=1e-6)
@@ -191,7 +191,7 @@ def test_resize_as_pytorchs():
         assert x.resize_(2, 5).flatten()[:6].tolist() == [0, 1, 2, 3, 4, 5]
         assert x.stride() == (5, 1) and storage_of(x).nbytes() == 40
         y = library.arange(6.0).reshape(2, 3).t()
-        assert y.resize_(3, 2).stride() == (1, 3)  # as it was: nothing to do
+        assert y.resize_(3, 2).stride() == (1, 3)  # unchanged: nothing to do
         assert y.resize_(6).tolist() == [0, 1, 2, 3, 4, 5]
         view = library.arange(6.0)[2:]
         assert view.resize_(2).tolist() == [2, 3] and view.storage_offset() == 2
@@ -206,7 +206,7 @@ def test_resize_of_memory_that_others_hold():
     view = x[1:]
     with pytest.raises(engine.Error, match="resize_: the tensor's memory is held by 1 more"):
         x.resize_(7)
-    assert x.resize_(5).tolist() == [0, 1, 2, 3, 4]  # has room
+    assert x.resize_(5).tolist() == [0, 1, 2, 3, 4]  # the memory is large enough
     del view
     assert x.resize_(7)[:6].tolist() == [0, 1, 2, 3, 4, 5]
     shared = engine.ones(2).share_memory_()

@@ -1,4 +1,4 @@
-"""Sparse gradients of tables, as PyTorch has them."""
+"""Sparse gradients of tables, as in PyTorch."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from tensord.engine import nn
 
 
 def pair(seed=0):
-    """The same table in both."""
+    """The same table in both libraries."""
     torch.manual_seed(seed)
     theirs = torch.nn.Embedding(6, 3, padding_idx=1, sparse=True)
     ours = nn.Embedding(6, 3, padding_idx=1, sparse=True)
@@ -80,7 +80,7 @@ def test_optimizers(name, options):
         their_optimizer.step()
         our_optimizer.step()
         same(ours.weight, theirs.weight.detach(), 1e-6)
-        if step == 2:  # from here on by a new one
+        if step == 2:  # from here on with a new one
             state = our_optimizer.state_dict()
             our_optimizer = getattr(engine.optim, name)(ours.parameters(), **options)
             our_optimizer.load_state_dict(state)

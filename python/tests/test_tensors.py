@@ -227,7 +227,7 @@ def test_unique_and_others():
 @pytest.mark.parametrize("samples", [17, 30, 31, 40])
 @pytest.mark.parametrize("n_fft,length,hop", [(10, 6, 4), (9, 4, 5), (10, 7, 3), (16, 5, 3), (8, 8, 2), (12, 1, 4)])
 def test_stft_aligned_to_its_window(samples, n_fft, length, hop):
-    """An argument that PyTorch 1.13 does not have: as many frames as windows fit, what is around them is zero."""
+    """An argument that PyTorch 1.13 lacks: as many frames as windows fit, with zeros around them."""
     x, window = torch.randn(2, samples), torch.rand(length)
     frames, left = 1 + (samples - length) // hop, (n_fft - length) // 2
     padded = torch.nn.functional.pad(x, (left, (frames - 1) * hop + n_fft - samples - left))

@@ -1,4 +1,4 @@
-"""engine.jit.trace and engine.jit.script, with PyTorch reading what they write."""
+"""engine.jit.trace and engine.jit.script; PyTorch reads the files."""
 
 import math
 import warnings
@@ -153,7 +153,7 @@ def test_operators_that_give_back_their_argument(tmp_path, function):
     traced.save(tmp_path / "m.pt")
     loaded = torch.jit.load(str(tmp_path / "m.pt"))
     plain = engine.randn(2, 3)
-    # Not traced with: another layout, another dtype, other values.
+    # Inputs that it was not traced with: another layout, another dtype, other values.
     for make in (plain.clone, lambda: plain.T.contiguous().T, plain.double):
         ours, theirs, eager = make(), make(), make()
         want = function(eager)

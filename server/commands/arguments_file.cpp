@@ -11,7 +11,7 @@ namespace {
 
 using ops::Value;
 
-// Of a list or tuple by its place, of a dict by its key.
+// Looks up a list or tuple element by index, a dict value by key.
 const Value* part_of(const Value& whole, const std::string& name) {
   if (whole.is_dict()) {
     for (const auto& [key, value] : whole.to_dict()->items()) {
@@ -51,7 +51,7 @@ std::vector<Value> read_arguments(const std::string& path, const ops::Schema& sc
   const bool has_parts =
       std::ranges::any_of(given, [](const Value& one) { return one.is_list() || one.is_tuple() || one.is_dict(); });
   if (!has_parts || std::ranges::none_of(schema.arguments, is_nested)) return given;
-  std::vector<std::string> roots;  // the arguments as the program's caller has them
+  std::vector<std::string> roots;  // argument names before nested values were flattened
   std::vector<Value> out;
   for (const ops::Argument& argument : schema.arguments) {
     const std::vector<std::string> parts = split(argument.name);

@@ -8,9 +8,9 @@
 
 namespace tensord::server {
 
-// The tuple or list of arguments that torch.save wrote. Of exported programs, whose methods take the parts of lists,
-// tuples and dicts one by one ("items.0", "options.scale"), what a file nests is taken apart by these names. Throws
-// Error as load_torch_file does, and kInvalidArgument naming the part that is not there.
+// Reads the tuple or list of arguments that torch.save wrote. Methods of exported programs take flattened lists, tuples
+// and dicts ("items.0", "options.scale"), so the file's nested values are flattened by these names. Throws Error as
+// load_torch_file does, and kInvalidArgument that names a missing value.
 std::vector<ops::Value> read_arguments(const std::string& path, const ops::Schema& schema);
 
 }  // namespace tensord::server

@@ -20,7 +20,7 @@ namespace tensord::server {
 namespace {
 
 void run_bench(const BenchOptions& options) {
-  if (!options.compare.empty()) jit::parse_precision(options.compare);  // before all the work
+  if (!options.compare.empty()) jit::parse_precision(options.compare);  // fails before the measurement, not after it
   const BenchResult result = measure(options);
   std::vector<OutputDifference> differences;
   if (!options.compare.empty()) differences = compare_precisions(options);
@@ -33,14 +33,14 @@ void run_bench(const BenchOptions& options) {
 
 void add_bench_command(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand(
-      "bench", "Measure a model: in this process, with speed, time by call and memory; or one that is served");
+      "bench", "Measure a model in this process, with speed, time by call and memory; or a served model");
   auto options = std::make_shared<BenchOptions>();
   add_model_options(*command, options->model);
   command->add_option("--method", options->method, "The method to call")->capture_default_str();
   auto* inputs = command->add_option("--input", options->inputs, kInputHelp)->allow_extra_args(false);
   command
       ->add_option("--args", options->arguments_paths,
-                   "Tuple of arguments written by torch.save; may be repeated: runs take them in turn")
+                   "Tuple of arguments written by torch.save; may be repeated: runs use them in turn")
       ->allow_extra_args(false)
       ->excludes(inputs);
   command->add_option("--batch", options->batch, "First size of every --input")->check(CLI::PositiveNumber);
@@ -49,14 +49,13 @@ void add_bench_command(CLI::App& app, int* exit_code) {
   command->add_option("--seconds", options->seconds, "Time to measure when no count is given")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command
-      ->add_option("--warmup", options->warmup, "Runs before that, with each --args; a tenth of --seconds if not given")
+  command->add_option("--warmup", options->warmup, "Warm-up runs, with each --args; default: a tenth of --seconds")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--compare", options->compare,
-                      "A precision: also run the model in it and print how far the outputs are from those");
+                      "A precision: also run the model in it and print the difference of the outputs");
   auto* trace = command->add_option("--trace", options->trace_path,
-                                    "Write a few runs as a trace, a slice for each call, for Perfetto");
-  command->add_flag("--latency-only", options->latency_only, "Leave out the machine's peak and the time by call")
+                                    "Write a trace of a few runs for Perfetto, with a slice for each call");
+  command->add_flag("--latency-only", options->latency_only, "Omit the machine's peak and the time by call")
       ->excludes(trace);
   command->add_flag("--json", options->json, "Print one JSON object");
   command->add_flag("--by-op", options->all_ops, "List all calls, not only the slowest");

@@ -18,7 +18,7 @@ std::string key_name(const ops::Value& key) {
   return key.is_string() ? std::string(key.to_string()) : key.is_int() ? std::to_string(key.to_int()) : "key";
 }
 
-// The tensors of a result with their places, in order.
+// Flattens a result into tensors with their paths, in order.
 void collect(const ops::Value& value, const std::string& name, NamedTensors& out) {
   const auto inner = [&](const std::string& key) { return name.empty() ? key : name + "." + key; };
   if (value.is_strided()) {
@@ -47,7 +47,7 @@ std::vector<double> numbers_of(const Tensor& tensor) {
   return out;
 }
 
-// Sums over the elements seen so far.
+// Accumulates error statistics over the elements of an output.
 class Differ {
  public:
   void add(const std::vector<double>& got, const std::vector<double>& want, int64_t row_size) {
@@ -95,7 +95,7 @@ class Differ {
   double product_ = 0, got_squared_ = 0, want_squared_ = 0;
 };
 
-// The results of all sets of arguments, one after the other: a model may keep state.
+// The results of all argument sets, run in order, because a model may keep state.
 std::vector<NamedTensors> results_in(const BenchOptions& options, const std::string& precision) {
   BenchOptions other = options;
   other.model.precision = precision;

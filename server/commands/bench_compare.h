@@ -7,20 +7,18 @@
 
 namespace tensord::server {
 
-// How far one output of a model is from that of a reference, over all sets of arguments.
+// The error of one output relative to a reference, over all argument sets.
 struct OutputDifference {
   std::string name;  // "0", "1.boxes": the place in the result
   int64_t elements = 0;
   double max_abs = 0;
-  double max_relative = 0;  // to the reference, where that is at least a thousandth of its largest value
+  double max_relative = 0;  // over elements whose reference is at least a thousandth of its largest value
   double mean_abs = 0;
-  double cosine = 1;  // of all elements as one vector
-  double top1_agreement =
-      -1;  // share of last-dimension rows with the largest value in the same place; -1: no such rows
+  double cosine = 1;           // over all elements as one vector
+  double top1_agreement = -1;  // share of rows (last dimension) with the same argmax; -1: no such rows
 };
 
-// Runs the model in the options' precision and in that of `options.compare` on the same arguments.
-// Throws Error.
+// Runs the model on the same arguments in the options' precision and in `options.compare`. Throws Error.
 std::vector<OutputDifference> compare_precisions(const BenchOptions& options);
 
 }  // namespace tensord::server

@@ -29,7 +29,7 @@ double process_cpu_ms() {
   return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
 }
 
-// A model may give its inputs another shape in place, which the next run must not see.
+// Fresh tensor objects for each run, because a model may change the shape of its inputs in place.
 std::vector<ops::Value> fresh_handles(const std::vector<ops::Value>& arguments) {
   std::vector<ops::Value> out = arguments;
   for (ops::Value& value : out) {
@@ -40,7 +40,7 @@ std::vector<ops::Value> fresh_handles(const std::vector<ops::Value>& arguments) 
   return out;
 }
 
-// Runs the sets in turn, appends what each took and gives their mean.
+// Runs each argument set once, appends the latencies and returns their mean.
 double run_cycle(const jit::Method& method, jit::Frame& frame, const ArgumentSets& sets,
                  std::vector<double>& latencies_ms, const jit::RunOptions& options = {}) {
   double total_ms = 0;
@@ -78,7 +78,7 @@ void measure_latency(const BenchOptions& options, const jit::Method& method, jit
   std::sort(result.latencies_ms.begin(), result.latencies_ms.end());
 }
 
-// Of each call the median over the cycles, so that one disturbed cycle does not show.
+// Takes the median of each call over the cycles, so that one disturbed cycle has no effect.
 void measure_profile(const BenchOptions& options, const jit::Method& method, jit::Frame& frame,
                      const ArgumentSets& sets, BenchResult& result) {
   const auto set_count = static_cast<int64_t>(sets.size());
@@ -144,7 +144,7 @@ BenchResult measure(const BenchOptions& options) {
   result.memory = cpu_allocator().stats();
   result.arena_bytes = frame->arena_bytes();
   result.plans = method.plan_stats();
-  // Weights stay in the file's mapping, so what the model allocated for good is what it packed.
+  // Weights stay in the file's mapping, so the remaining live memory is what the model packed.
   const uint64_t other_bytes = before_bytes + argument_bytes + result.arena_bytes;
   result.packed_bytes = result.memory.live_bytes - std::min(result.memory.live_bytes, other_bytes);
   if (options.latency_only) return result;

@@ -39,7 +39,7 @@ Totals totals_of(const BenchResult& result) {
   return {totals.ms / runs, totals.flops / runs, totals.bytes / runs};
 }
 
-// Slowest first.
+// Sorted by time, slowest first.
 std::vector<OpRow> op_rows(const BenchResult& result) {
   const double runs = std::max<double>(static_cast<double>(result.profiled_runs), 1);
   const double total_ms = totals_of(result).ms;
@@ -53,7 +53,7 @@ std::vector<OpRow> op_rows(const BenchResult& result) {
   return rows;
 }
 
-// Of a run, as far as it matters: the mean over the sets of arguments, the median over time.
+// The typical time of a run: the median over the cycles of each cycle's mean.
 double run_seconds(const BenchResult& result) { return percentile(result.cycles_ms, 0.5) / 1e3; }
 
 Json difference_json(const OutputDifference& difference) {

@@ -11,11 +11,11 @@ namespace tensord::server {
 
 void print_text(std::ostream& out, const BenchOptions& options, const BenchResult& result,
                 const std::vector<OutputDifference>& differences);
-// One JSON object.
+// Prints one JSON object.
 void print_json(std::ostream& out, const BenchOptions& options, const BenchResult& result,
                 const std::vector<OutputDifference>& differences);
-// The profile's events in the trace-event format, which Perfetto and Chrome open: a slice a call.
-// Throws Error when the file cannot be written.
+// Writes the profile in the trace-event format of Perfetto and Chrome, one slice per call. Throws Error if the file
+// cannot be written.
 void write_trace(const std::string& path, const BenchOptions& options, const BenchResult& result);
 
 }  // namespace tensord::server

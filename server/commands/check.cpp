@@ -27,7 +27,7 @@ struct CheckOptions {
   std::vector<std::string> inputs;
 };
 
-// What is in the way of a model, in the order in which it is found.
+// Collects everything that prevents a model from being served, in the order in which it is found.
 class ModelCheck {
  public:
   explicit ModelCheck(const CheckOptions& options) : options_(options) {}
@@ -48,7 +48,7 @@ class ModelCheck {
     if (std::ranges::find(refusals_, refusal) == refusals_.end()) refusals_.push_back(refusal);
   }
 
-  // Loads and compiles; null where that is refused.
+  // Loads and compiles the model; returns null if it is refused.
   std::shared_ptr<jit::Module> load() {
     std::shared_ptr<jit::Module> module;
     const jit::RefusalCollector collector;
@@ -60,7 +60,7 @@ class ModelCheck {
         doubts_.push_back(concat(at.message, " (", at.location.str(), ")"));
       }
     } catch (const Error& error) {
-      // After a first refusal others may come of it.
+      // The error may only follow from the refusals that were collected.
       if (collector.refusals().empty()) add(error.what());
       module = nullptr;
     }
@@ -78,7 +78,7 @@ class ModelCheck {
     }
   }
 
-  // As a version of a model: what requests cannot carry.
+  // Checks the model as a version in a repository: inputs and outputs that requests cannot carry.
   void check_serving() {
 #ifdef TENSORD_SERVER
     if (options_.method != "forward") return;
@@ -92,7 +92,7 @@ class ModelCheck {
 
   const CheckOptions& options_;
   std::vector<std::string> refusals_;
-  std::vector<std::string> doubts_;  // calls that a run may come to, or not
+  std::vector<std::string> doubts_;  // unsupported calls that a run may or may not reach
   std::string signature_;
 };
 
@@ -111,7 +111,7 @@ int check_model(const CheckOptions& options) {
 
 void add_check_command(CLI::App& app, int* exit_code) {
   CLI::App* command =
-      app.add_subcommand("check", "Say whether a model will run and be served, with all that is in the way");
+      app.add_subcommand("check", "Check whether a model will run and be served, and list all problems");
   auto options = std::make_shared<CheckOptions>();
   add_model_options(*command, options->model);
   command->add_option("--method", options->method, "The method to check")->capture_default_str();

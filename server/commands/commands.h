@@ -3,9 +3,9 @@
 #include <stdexcept>
 #include <string>
 
-// The subcommands of `tensord`, one file each. Each function adds its subcommand to `app`
-// and, when the subcommand was given, runs it and stores the process's exit code. An Error
-// that leaves a command is printed by main as one line, and the exit code is kExitFailed.
+// The subcommands of `tensord`, one file each. Each function adds its subcommand to `app`; if the subcommand was given,
+// its callback runs it and stores the process's exit code. main prints an uncaught Error as one line and exits with
+// kExitFailed.
 
 namespace CLI {
 class App;
@@ -14,10 +14,10 @@ class App;
 namespace tensord::server {
 
 constexpr int kExitFailed = 1;
-constexpr int kExitUsage = 2;        // the command line, or what it names, is wrong
-constexpr int kExitUnreachable = 3;  // the server is not there, or did not answer in time
+constexpr int kExitUsage = 2;        // usage error
+constexpr int kExitUnreachable = 3;  // the server is unreachable or timed out
 
-// What a command throws to end with an exit code of its own.
+// Thrown by a command to exit with a specific exit code.
 class CommandError : public std::runtime_error {
  public:
   CommandError(int exit_code, const std::string& message) : std::runtime_error(message), exit_code_(exit_code) {}

@@ -32,14 +32,14 @@ struct ConvertOptions {
   std::vector<std::string> inputs, dynamic;
 };
 
-// Sets of examples that a program has to run with: it is written by two of them.
+// Number of argument sets that the program must run on; two of them are traced.
 constexpr int64_t kSets = 3;
-// Further sets are tried that are at most so many times as large as the examples, or have so many elements.
+// Limits of the further sets tried: their size relative to the examples, or their number of elements.
 constexpr int64_t kMaxTimes = 2, kMaxElements = 20'000;
 
 using Input = ConvertInput;
 
-// A value that may be a constant of the file.
+// Whether the value may become a constant of the file.
 bool is_plain(const ops::Value& value) { return value.is_none() || value.is_number() || value.is_string(); }
 
 std::string shown(const ops::Value& value) {
@@ -49,7 +49,7 @@ std::string shown(const ops::Value& value) {
   return value.is_string() ? concat("'", value.to_string().substr(0, 60), "'") : concat(value.to_float());
 }
 
-// What the file says of an input.
+// What the file's signature says about an input.
 Input known_input(const ops::Argument& argument, const jit::TensorSignature* known) {
   Input input;
   input.name = known ? known->name : argument.name;
@@ -63,7 +63,7 @@ Input known_input(const ops::Argument& argument, const jit::TensorSignature* kno
   return input;
 }
 
-// What --args or --input gives each argument.
+// The value of each argument from --args or --input.
 std::vector<GivenArgument> find_examples(const ConvertOptions& options, const ops::Schema& schema) {
   if (options.arguments_path.empty()) return read_inputs("--input", options.inputs, schema, WholeNumber::kIsSize);
   std::vector<GivenArgument> examples;
@@ -93,7 +93,7 @@ std::vector<Input> find_inputs(const ConvertOptions& options, const jit::Module&
   const std::vector<GivenArgument> examples = find_examples(options, method.schema());
   for (size_t i = 0; i < arguments.size(); ++i) {
     const GivenArgument example = i < examples.size() ? examples[i] : GivenArgument{};
-    // The rest are constants of the file.
+    // The remaining arguments keep their defaults and become constants.
     if (arguments[i].default_value && !example.value) break;
     Input input =
         known_input(arguments[i], signature && i < signature->inputs.size() ? &signature->inputs[i] : nullptr);
@@ -107,7 +107,7 @@ std::vector<Input> find_inputs(const ConvertOptions& options, const jit::Module&
   return inputs;
 }
 
-// --dynamic NAME:DIM,DIM
+// Parses --dynamic NAME:DIM,DIM.
 void open_sizes(const std::string& text, std::vector<Input>& inputs) {
   const size_t colon = text.rfind(':');
   check(colon != std::string::npos, "--dynamic ", text, ": expected INPUT:DIMENSION,…");
@@ -131,7 +131,7 @@ void check_open_sizes(const std::vector<Input>& inputs) {
   }
 }
 
-// The same with elements in another order, so that a number that came from the examples' elements shows.
+// Permutes the elements, so that a constant taken from the examples' data is noticed.
 Tensor shuffled(const Tensor& example, int64_t set) {
   Dims dims;
   for (int64_t dim = 0; dim < example.ndim(); ++dim) dims.push_back(dim);
@@ -139,8 +139,8 @@ Tensor shuffled(const Tensor& example, int64_t set) {
   return example.ndim() > 0 ? ops::call("aten::roll", turned, Dims{set - 1}, Dims{example.ndim() - 1}) : example;
 }
 
-// What a method is called with, where open sizes have these sizes; `has_fixed`: with the arguments that are no tensors;
-// `shuffle`: another order of elements for each number, 0 is theirs.
+// Arguments for a call in which dynamic sizes have the values `open`. `has_fixed` includes non-tensor arguments;
+// `shuffle` selects a permutation of the elements, 0 is the original order.
 std::vector<ops::Value> arguments_of(const std::vector<Input>& inputs, const SizePlan& plan,
                                      const std::vector<int64_t>& open, bool has_fixed, int64_t shuffle) {
   std::vector<ops::Value> arguments;
@@ -181,7 +181,7 @@ double tolerance_of(DType dtype) {
   return dtype == DType::kFloat64 ? 1e-9 : dtype == DType::kFloat32 ? 1e-4 : is_floating(dtype) ? 3e-2 : 0;
 }
 
-// Throws where a result is another one than it should be.
+// Throws if a result differs from the expected one.
 void compare(const Tensor& got, const Tensor& expected, const std::string& what) {
   const auto refuse = [&](const std::string& why) {
     fail(ErrorCode::kUnimplemented, what, " of the written file ", why, ", so it was not kept");
@@ -202,8 +202,8 @@ void compare(const Tensor& got, const Tensor& expected, const std::string& what)
   if (worst > tolerance_of(expected.dtype()) * (largest + 1e-6)) refuse(concat("differs by ", worst));
 }
 
-// The file that was written, against the model that it was made from. Gives for how many sets of examples: those that
-// the plan says, and small and larger ones as far as the model takes them.
+// Compares the written file with the original model and returns the number of argument sets tried: those of the plan,
+// and smaller and larger ones as far as the model accepts them.
 int64_t try_file(const std::string& file, const ConvertOptions& options, const std::vector<Input>& inputs,
                  const SizePlan& plan) {
   const std::shared_ptr<jit::Module> model = jit::Module::load(options.model), written = jit::Module::load(file);
@@ -240,7 +240,7 @@ void write_torchscript(const jit::Module& module, const std::string& method, con
   jit::export_torchscript(file, module.object(), {{"forward", &one.schema(), &one.graph()}});
 }
 
-// The first plan with which the model runs. Throws what stands against the last one.
+// The first plan with which the model runs. Rethrows the last plan's error if there is none.
 SizePlan find_plan(const ConvertOptions& options, const jit::Module& module, const std::vector<Input>& inputs) {
   const auto frame = jit::make_frame();
   const std::vector<SizePlan> plans = size_plans(inputs);
@@ -257,7 +257,7 @@ SizePlan find_plan(const ConvertOptions& options, const jit::Module& module, con
   return plans.front();
 }
 
-// An input of the file, with its examples and probes.
+// One exported input with its examples and probes.
 jit::tracing::ExportArgument export_argument(const std::vector<Input>& inputs, size_t index, const SizePlan& plan) {
   const Input& input = inputs[index];
   if (input.fixed) return {input.name, Tensor(), Tensor(), *input.fixed};
@@ -273,7 +273,7 @@ jit::tracing::ExportArgument export_argument(const std::vector<Input>& inputs, s
   return out;
 }
 
-// As ONNX or as an exported program: both are traced.
+// Traces the method and writes it as ONNX or as an exported program.
 void write_traced(const ConvertOptions& options, const jit::Module& module, const std::vector<Input>& inputs,
                   const SizePlan& plan, const std::string& file) {
   const jit::Method& method = module.method(options.method);
@@ -292,22 +292,22 @@ void write_traced(const ConvertOptions& options, const jit::Module& module, cons
   jit::onnx::export_model(file, method.graph(), module.object(), arguments, outputs);
 }
 
-// Gives what the file was written for and with how many sets of examples it was tried: "written for flag = True, and
-// equal to model.pt for 6 sets of examples".
+// Writes the file, checks it and returns the summary: "written for flag = True, and equal to model.pt for 6 sets of
+// examples".
 std::string write_checked(const ConvertOptions& options, const std::string& file) {
   jit::LoadOptions load;
-  load.for_training = true;  // weights keep their names, and the graph the model's own operators
+  load.for_training = true;  // keeps the weights' names and the model's own operators in the graph
   std::vector<Input> inputs;
   SizePlan plan{};
   {
-    // With it on, scripts keep off the operators that only PyTorch's inference has.
+    // With grad mode on, scripted code does not use operators that only PyTorch's inference mode has.
     const GradModeGuard guard({.is_enabled = true, .is_inference = false});
     std::shared_ptr<jit::Module> module = jit::Module::load(options.model, load);
     inputs = find_inputs(options, *module, module->method(options.method));
     for (const std::string& text : options.dynamic) open_sizes(text, inputs);
     check_open_sizes(inputs);
     plan = find_plan(options, *module, inputs);
-    module = jit::Module::load(options.model, load);  // as it was before it ran
+    module = jit::Module::load(options.model, load);  // a fresh copy, because running may change the model
     if (options.to == "torchscript") {
       write_torchscript(*module, options.method, file);
     } else {
@@ -344,20 +344,18 @@ void convert(const ConvertOptions& options) {
 void add_convert_command(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("convert", "Write a model in another format");
   auto options = std::make_shared<ConvertOptions>();
-  command->add_option("MODEL", options->model, "Model of any format that is served")->required();
+  command->add_option("MODEL", options->model, "Model in any served format")->required();
   command->add_option("--to", options->to, "The format")
       ->check(CLI::IsMember({"onnx", "torchscript", "pt2"}))
       ->capture_default_str();
   command->add_option("-o,--output", options->out, "The file to write")->required();
   command->add_option("--method", options->method, "The method to write")->capture_default_str();
   command
-      ->add_option(
-          "--input", options->inputs,
-          concat("An example of an argument, which exported programs and ONNX models have themselves: ", kInputHelp))
+      ->add_option("--input", options->inputs,
+                   concat("An example argument; exported programs and ONNX models contain their own: ", kInputHelp))
       ->allow_extra_args(false);
-  command->add_option(
-      "--args", options->arguments_path,
-      "A tuple of example arguments, as torch.save wrote it; those that are no tensors are fixed in the file");
+  command->add_option("--args", options->arguments_path,
+                      "A tuple of example arguments written by torch.save; non-tensors become constants in the file");
   command
       ->add_option("--dynamic", options->dynamic,
                    "INPUT:DIMENSION,…: sizes that stay open in the file; may be repeated")

@@ -13,7 +13,7 @@ constexpr int64_t kSmallPrimes[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 
 constexpr int64_t kMiddlePrimes[] = {101, 127, 151, 179, 211, 239, 269, 311};
 constexpr int64_t kLargePrimes[] = {50021, 50539, 51061, 51593, 52121, 52631, 53161, 53681};
 constexpr int64_t kBeyondLimits = 1'048'583;
-// So many sizes are 1, and beyond limits, one at a time.
+// Up to this many sizes are varied one at a time, to 1 and beyond any limit.
 constexpr size_t kMaxAlone = 4;
 constexpr int64_t kSmallest = 4;
 
@@ -34,7 +34,7 @@ int64_t pick(const int64_t (&primes)[kCount], size_t at) {
   return at < kCount ? primes[at] : prime_from(primes[kCount - 1] + 2 * static_cast<int64_t>(at - kCount + 1));
 }
 
-// How open sizes are joined, from level to level.
+// How dynamic sizes are grouped as equal, in the order in which the groupings are tried.
 enum class Joining { kNames, kBatches, kPlaces, kAllOthers };
 
 std::string key_of(Joining joining, const std::string& own, bool is_batch, int64_t dim) {
@@ -49,7 +49,7 @@ SizePlan join_sizes(const std::vector<ConvertInput>& inputs, Joining joining) {
     bool is_batch;
     int64_t dim;
   };
-  std::map<std::string, Named> named;  // by the place where a name comes first
+  std::map<std::string, Named> named;  // by the place where a name first occurs
   std::map<std::string, size_t> found;
   SizePlan plan;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -95,8 +95,8 @@ std::vector<int64_t> SizePlan::example(int64_t set) const {
 std::vector<std::vector<int64_t>> SizePlan::probes() const {
   const std::vector<int64_t> first = example(1);
   const size_t count = sizes.size();
-  if (count == 0) return {{}};  // nothing is open: what is not known then hangs on data
-  // Small ones that are all equal, and others of which none is.
+  if (count == 0) return {{}};  // no dynamic sizes: remaining unknown sizes depend on data
+  // Small sizes that are all equal, and others that are all different.
   std::vector<std::vector<int64_t>> out(kSmallest + 4);
   const auto unit = [&](size_t i) { return rule == Rule::kMultiples ? first[i] : 1; };
   for (size_t i = 0; i < count; ++i) {
@@ -132,7 +132,7 @@ std::vector<SizePlan> size_plans(const std::vector<ConvertInput>& inputs) {
     count = plan.sizes.size();
     plans.push_back(plan);
     using Rule = SizePlan::Rule;
-    // Programs have ranges of sizes, and some want multiples.
+    // Programs may bound their sizes, or require multiples.
     const struct {
       Rule rule;
       int64_t batch, other;
@@ -155,7 +155,7 @@ Tensor example_of(const ConvertInput& input, const Dims& sizes) {
   if (!input.given.defined()) {
     return made_up_tensor(sizes, dtype_named(input.dtype));
   }
-  // The example again and again, as far as there is room.
+  // Tiles the example to the wanted sizes.
   Dims repeats(sizes.size(), 1);
   for (const int64_t dim : input.open) {
     const auto at = static_cast<size_t>(dim);

@@ -44,7 +44,7 @@ std::string bytes_of(const std::string& path) {
   return out.str();
 }
 
-// The sizes of regular lists.
+// The shape of regular nested lists.
 Dims shape_of(const json& values) {
   Dims shape;
   for (const json* inner = &values; inner->is_array(); inner = &inner->front()) {
@@ -63,7 +63,7 @@ void collect_leaves(const json& value, const Dims& shape, size_t depth, std::vec
   for (const json& item : value) collect_leaves(item, shape, depth + 1, leaves);
 }
 
-// bool, int64 or float32, as the numbers are.
+// Makes a bool, int64 or float32 tensor, depending on the values.
 Tensor tensor_of_numbers(const json& values) {
   const Dims shape = shape_of(values);
   std::vector<const json*> leaves;
@@ -130,7 +130,7 @@ bool takes_tensor(const ops::Type& declared) {
 Value read_value(const InputText& text, const ops::Type& type, int64_t batch) {
   using Kind = InputText::Kind;
   const auto check_tensor = [&] {
-    check(takes_tensor(type), "the argument is of type ", type.str(), ", which JSON says");
+    check(takes_tensor(type), "the argument is of type ", type.str(), ", which JSON requires");
   };
   switch (text.kind) {
     case Kind::kRandom: {
@@ -152,7 +152,7 @@ Value read_value(const InputText& text, const ops::Type& type, int64_t batch) {
   }
 }
 
-// Puts what texts give to the arguments that they mean.
+// Assigns input values to the arguments that they name.
 class ArgumentReader {
  public:
   ArgumentReader(const std::string& flag, const ops::Schema& schema, int64_t batch)

@@ -13,7 +13,7 @@
 namespace tensord::server {
 namespace {
 
-// Where nobody says where the daemon is: its metrics port, which needs no token and no certificate.
+// Default address: the local metrics port, which needs neither a token nor a certificate.
 constexpr const char* kDefaultHealthAddress = "127.0.0.1:8002";
 constexpr double kDefaultHealthSeconds = 3;
 
@@ -28,14 +28,14 @@ std::string path_of(const HealthOptions& options) {
   return options.live ? "/v2/health/live" : "/v2/health/ready";
 }
 
-// By gRPC, as the other commands ask.
+// Asks over gRPC, as the other commands do.
 bool ask_grpc(const HealthOptions& options) {
   client::Client server = connect(options.connection);
   if (!options.model.empty()) return server.is_model_ready(options.model);
   return options.live ? server.is_live() : server.is_ready();
 }
 
-// An HTTP port answers at once with a status, and one of gRPC at once with none.
+// Tries HTTP first: an HTTP port answers with a status at once, and a gRPC port fails at once.
 bool ask_any(HealthOptions options) {
   if (!options.connection.timeout_secs) options.connection.timeout_secs = kDefaultHealthSeconds;
   const std::string given = address_of(options.connection);
@@ -64,14 +64,14 @@ int ask(const HealthOptions& options) {
 
 void add_health_command(CLI::App& app, int* exit_code) {
   const auto options = std::make_shared<HealthOptions>();
-  CLI::App* command = app.add_subcommand("health", "Asks a running daemon whether it is ready: exit code 0 or 1");
+  CLI::App* command = app.add_subcommand("health", "Check whether a running daemon is ready: exit code 0 or 1");
   add_connection_options(*command, options->connection, "--timeout,--timeout-secs");
   command->get_option("--address")
       ->description(
           "Where the server listens, for gRPC or HTTP; default $TENSORD_ADDRESS, else 127.0.0.1:8002, its metrics "
           "port");
-  CLI::Option* live = command->add_flag("--live", options->live, "Whether it is alive, ready or not");
-  command->add_option("--model", options->model, "Whether this model is ready")->excludes(live);
+  CLI::Option* live = command->add_flag("--live", options->live, "Check that it is alive, ready or not");
+  command->add_option("--model", options->model, "Check that this model is ready")->excludes(live);
   on_run(*command, exit_code, [options] { return ask(*options); });
 }
 

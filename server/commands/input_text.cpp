@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kShownLetters = 64;
 
-// NAME= at the beginning of a text; a path, JSON or text:… has other characters before a mark.
+// Length of a leading NAME=. In a path, JSON or text:… other characters come before the first `=`.
 size_t input_name_size(const std::string& text) {
   const size_t mark = text.find('=');
   if (mark == std::string::npos || mark == 0) return 0;
@@ -23,7 +23,7 @@ size_t input_name_size(const std::string& text) {
   return is_name ? mark : 0;
 }
 
-// "1,3,224" or "1x3x224"; nothing where it is no shape. Empty: no dimensions.
+// Parses "1,3,224" or "1x3x224". Returns nullopt if it is not a shape; an empty string is a scalar.
 std::optional<std::vector<int64_t>> read_shape(std::string_view text) {
   std::vector<int64_t> shape;
   const char *at = text.data(), *end = at + text.size();
@@ -38,7 +38,7 @@ std::optional<std::vector<int64_t>> read_shape(std::string_view text) {
   return shape;
 }
 
-// SHAPE[:TYPE]
+// Parses SHAPE[:TYPE].
 void read_made_up(const std::string& text, InputText& out) {
   out.kind = InputText::Kind::kRandom;
   const size_t mark = text.find(':');
@@ -52,7 +52,7 @@ bool is_whole_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
 }
 
-// Starts with a digit and contains what JSON does not, or is ":TYPE", a scalar.
+// A shape starts with a digit and is not a JSON number, or is ":TYPE" for a scalar.
 bool is_shape(std::string_view text, WholeNumber number) {
   if (text.starts_with(':')) return true;
   if (text.empty() || text[0] < '0' || text[0] > '9') return false;

@@ -26,7 +26,7 @@ namespace tensord::server {
 
 namespace {
 
-// What a page has room for.
+// Limits of the one-page summary.
 constexpr size_t kPageTensors = 20, kPageKinds = 15;
 
 struct InspectOptions {
@@ -42,7 +42,7 @@ struct InspectOptions {
   bool for_training = false;
 };
 
-// A graph as it was after one pass; pass "" is before the first.
+// The graph after one pass; the pass "" means before the first.
 struct Snapshot {
   std::string pass;
   std::string text;
@@ -94,7 +94,7 @@ void print_parameters(const jit::Module& module, bool all) {
   }
 }
 
-// Calls that a run may come to, or not: nobody knows before it runs.
+// Unsupported calls that a run may or may not reach.
 void print_missing_operators(const jit::Module& module, const jit::Method& method) {
   const std::vector<jit::MissingOperator> missing = jit::missing_operators(method.graph(), module.functions());
   if (missing.empty()) return;
@@ -121,7 +121,7 @@ void print_frequent(const std::map<std::string, size_t>& counts, size_t before) 
   if (kinds.size() > kPageKinds) std::cout << "  … and " << kinds.size() - kPageKinds << " more kinds (--all)\n";
 }
 
-// Those of the passes, then of the result by kind; the most frequent ones where a page is wanted.
+// Node counts after each pass, then counts by kind; in the one-page summary, only the most frequent kinds.
 void print_counts(const std::vector<Snapshot>& snapshots, bool all) {
   if (!all) return print_frequent(snapshots.back().counts, total(snapshots.front().counts));
   std::cout << "nodes\n";
@@ -161,7 +161,7 @@ void inspect(InspectOptions options) {
     if (is_recording) snapshots.push_back(take_snapshot(pass, graph, options));
   };
   const std::shared_ptr<jit::Module> module = load_model(options.model, load);
-  // The method is compiled here, so that the observer sees it and nothing else.
+  // Compile only this method, so that the observer sees nothing else.
   is_recording = true;
   const std::vector<std::string> names = module->method_names();
   if (options.method.empty())
@@ -204,7 +204,7 @@ void add_inspect_command(CLI::App& app, int* exit_code) {
   auto options = std::make_shared<InspectOptions>();
   add_model_options(*command, options->model);
   command->add_option("--method", options->method,
-                      "The method whose graph is shown; without it forward, or the first where there is none");
+                      "The method whose graph is shown; default forward, or the first one");
   command->add_option("--after", options->after, "Show only the graph after the last run of this pass");
   auto* inputs = command
                      ->add_option("--input", options->inputs,
@@ -213,14 +213,15 @@ void add_inspect_command(CLI::App& app, int* exit_code) {
   command->add_option("--args", options->arguments_path, "The same, with a tuple of arguments written by torch.save")
       ->excludes(inputs);
   command
-      ->add_flag("--train", options->for_training,
-                 "Show the model as it is loaded for training: which tensors require a gradient, and the graph that "
-                 "autograd records")
+      ->add_flag(
+          "--train", options->for_training,
+          "Show the model as loaded for training: which tensors require gradients, and the graph that autograd records")
       ->excludes(inputs)
       ->excludes("--args");
   command->add_flag("--dot", options->dot, "Write the graph for Graphviz instead of text");
-  command->add_flag("--all", options->all, "Not one page: every tensor, and the graph before and after each pass");
-  command->add_flag("--summary", options->summary, "Leave the graphs out, but no tensor and no count");
+  command->add_flag("--all", options->all,
+                    "Show every tensor, and the graph before and after each pass, not only one page");
+  command->add_flag("--summary", options->summary, "Omit the graphs, but show all tensors and counts");
   command->add_flag("--source", options->source, "Show the archive's source files too");
   command->callback([options, exit_code] {
     inspect(*options);

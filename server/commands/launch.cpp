@@ -33,7 +33,7 @@ int number_in(const std::string& text, const char* flag, int min, int max) {
   return value;
 }
 
-// "2", or "2:2" as torchrun writes it.
+// Parses "2", or "2:2" as in torchrun.
 int nodes_of(const std::string& text) {
   const size_t colon = text.find(':');
   if (colon == std::string::npos) return number_in(text, "--nnodes", 1, 1 << 16);
@@ -57,7 +57,7 @@ int workers_of(const std::string& text) {
   return number_in(text, "--nproc-per-node", 1, 4096);
 }
 
-// "host:port", "host", "[::1]:port".
+// Parses "host:port", "host" or "[::1]:port".
 void read_endpoint(const std::string& text, LaunchOptions& options) {
   const size_t colon = text.rfind(':');
   const bool has_port = colon != std::string::npos && text.find(']', colon) == std::string::npos &&
@@ -69,7 +69,7 @@ void read_endpoint(const std::string& text, LaunchOptions& options) {
   if (has_port) options.port = static_cast<uint16_t>(number_in(text.substr(colon + 1), "--rdzv-endpoint", 0, 65535));
 }
 
-// Kubeflow's PyTorchJob says RANK and WORLD_SIZE of pods; a worker would have LOCAL_RANK too.
+// Kubeflow's PyTorchJob sets RANK and WORLD_SIZE of the pod. A worker process would have LOCAL_RANK too.
 void read_pod(Flags& flags) {
   const auto get = [](const char* name) {
     const char* const text = std::getenv(name);
@@ -90,8 +90,8 @@ void read_pod(Flags& flags) {
   }
 }
 
-// One launcher on each node of a Slurm step: `srun --ntasks-per-node=1 tensord launch …`. What is said otherwise
-// counts.
+// Reads Slurm's variables, for one launcher per node: `srun --ntasks-per-node=1 tensord launch …`. Flags take
+// precedence.
 void read_slurm(Flags& flags) {
   const auto number = [](const char* name) {
     const char* const text = std::getenv(name);
@@ -120,7 +120,7 @@ int run(Flags flags) {
     options.port = static_cast<uint16_t>(flags.port);
     if (!flags.rendezvous.empty()) read_endpoint(flags.rendezvous, options);
   }
-  // As torchrun's c10d, nodes may find out themselves; Kubeflow's elastic jobs want that.
+  // With torchrun's c10d backend nodes may agree on their ranks themselves; Kubeflow's elastic jobs need that.
   const bool finds_place = options.nodes > 1 && flags.node_rank < 0 && flags.backend == "c10d";
   options.node_rank = finds_place ? -1 : std::max(0, flags.node_rank);
   if (options.nodes > 1) {
@@ -157,46 +157,46 @@ void add_launch_command(CLI::App& app, int* exit_code) {
     command->add_option(names, value, text)->envname(variable);
   };
   add("--nproc-per-node,--nproc,--nproc_per_node", "PET_NPROC_PER_NODE", flags->workers,
-      "Workers of this node: a number, auto (one a core), or gpu (one a CUDA device); default 1");
+      "Workers of this node: a number, auto (one for each core), or gpu (one for each CUDA device); default 1");
   add("--nnodes", "PET_NNODES", flags->nodes, "Nodes; default 1");
-  add("--node-rank,--node_rank", "PET_NODE_RANK", flags->node_rank, "Which of the nodes this is, from 0");
+  add("--node-rank,--node_rank", "PET_NODE_RANK", flags->node_rank, "Index of this node, from 0");
   add("--rdzv-endpoint,--rdzv,--rdzv_endpoint", "PET_RDZV_ENDPOINT", flags->rendezvous,
-      "HOST:PORT of node 0, where the launchers meet; default port 29500");
+      "HOST:PORT of node 0, where the launchers connect; default port 29500");
   add("--rdzv-backend,--rdzv_backend", "PET_RDZV_BACKEND", flags->backend,
-      "static, or c10d: nodes need no --node-rank then");
-  add("--rdzv-id,--rdzv_id", "PET_RDZV_ID", options.run_id, "A name of the run, for workers");
+      "static, or c10d, which needs no --node-rank");
+  add("--rdzv-id,--rdzv_id", "PET_RDZV_ID", options.run_id, "The name of the run, passed to workers");
   add("--master-addr,--master_addr", "PET_MASTER_ADDR", flags->address, "Host of node 0, instead of --rdzv-endpoint");
-  add("--master-port,--master_port", "PET_MASTER_PORT", flags->port, "Port there; default one that is free");
-  command->add_flag("--standalone", flags->is_standalone, "One node, whatever the environment says")
+  add("--master-port,--master_port", "PET_MASTER_PORT", flags->port, "Port on that host; default: any free port");
+  command->add_flag("--standalone", flags->is_standalone, "One node, ignoring the environment")
       ->envname("PET_STANDALONE");
   add("--max-restarts,--max_restarts", "PET_MAX_RESTARTS", options.max_restarts,
-      "How often all workers are started again after a failure; default 0");
+      "How often all workers are restarted after a failure; default 0");
   add("--monitor-interval,--monitor_interval", "PET_MONITOR_INTERVAL", flags->monitor_interval,
-      "Seconds between looks at the workers; default 0.1");
+      "Seconds between checks of the workers; default 0.1");
   add("--shutdown-timeout,--shutdown_timeout", "PET_SHUTDOWN_TIMEOUT", flags->shutdown_timeout,
       "Seconds from SIGTERM to SIGKILL; default 30");
   add("--join-timeout", "PET_JOIN_TIMEOUT", flags->join_timeout, "Seconds that nodes wait for each other; default 600");
-  add("--role", "PET_ROLE", options.role, "Name of the workers; default default");
-  add("--log-dir,--log_dir", "PET_LOG_DIR", options.log_dir, "Folder that gets the workers' output too");
+  add("--role", "PET_ROLE", options.role, "Role name of the workers; default: default");
+  add("--log-dir,--log_dir", "PET_LOG_DIR", options.log_dir, "Folder that also receives the workers' output");
   command
       ->add_option("--local-ranks-filter,--local_ranks_filter", options.shown_ranks,
-                   "Local ranks whose output is printed, as 0,1; default all")
+                   "Local ranks whose output is printed, such as 0,1; default all")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->envname("PET_LOCAL_RANKS_FILTER");
   add("--log-line-prefix-template,--log_line_prefix_template", "PET_LOG_LINE_PREFIX_TEMPLATE", options.prefix,
-      "What lines start with; default [${role_name}${rank}]:");
-  command->add_flag("-m,--module", flags->is_module, "PROGRAM is a module of Python")->envname("PET_MODULE");
-  command->add_flag("--no-python,--no_python", flags->is_no_python, "Run a file that ends in .py as it is")
+      "Prefix of output lines; default [${role_name}${rank}]:");
+  command->add_flag("-m,--module", flags->is_module, "PROGRAM is a Python module")->envname("PET_MODULE");
+  command->add_flag("--no-python,--no_python", flags->is_no_python, "Run a .py file directly, without python3")
       ->envname("PET_NO_PYTHON");
   command->prefix_command();
   command->footer(
       "Notes:\n"
-      "  Behind the flags come the program and its arguments; a file that ends in .py is run by python3.\n"
-      "  Workers find RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT and the rest of torchrun's variables.\n"
-      "  TENSORD_LAUNCH_SECRET is what launchers and workers show each other: the same text on each of several nodes;\n"
-      "  one node makes one for its workers.\n"
-      "  When one fails, all are stopped, and start again while there are restarts left.\n"
+      "  The program and its arguments follow the flags; a file that ends in .py is run by python3.\n"
+      "  Workers get RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT and torchrun's other variables.\n"
+      "  TENSORD_LAUNCH_SECRET is a shared secret of launchers and workers: set the same string on all nodes;\n"
+      "  a single node generates one.\n"
+      "  When a worker fails, all are stopped, and restarted while restarts are left.\n"
       "  Exit code 0: all workers ended with 0.\n"
       "Examples:\n"
       "  tensord launch --nproc 2 --max-restarts 3 ./train_line");

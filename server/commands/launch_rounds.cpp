@@ -1,4 +1,4 @@
-// The starts of a launcher's workers, together with the launchers of other nodes.
+// Starts and restarts a launcher's workers in agreement with the launchers of the other nodes.
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -25,10 +25,10 @@ using namespace std::chrono_literals;
 using distributed::TcpStore;
 using distributed::TcpStoreOptions;
 
-// Between two looks at what other launchers say.
+// Polling interval of the shared store.
 constexpr auto kStoreInterval = 200ms;
 
-// A port that nobody listens on now.
+// Returns a port that is free now.
 uint16_t free_port() {
   const FileDescriptor fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -41,7 +41,8 @@ uint16_t free_port() {
   return ntohs(address.sin_port);
 }
 
-// Whether the name is this host's: other addresses cannot be bound. A name that is not known yet is waited for.
+// Whether `host` resolves to an address of this node: only those can be bound. Waits for a name that does not resolve
+// yet.
 bool is_own(const std::string& host, std::chrono::seconds timeout) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -67,12 +68,12 @@ std::string host_name() {
   return name;
 }
 
-// Signals that end a program, as they come.
+// Receives termination signals through a signalfd.
 class Signals {
  public:
   Signals() : fd_(make()) {}
   int fd() const { return fd_.get(); }
-  // 0: none has come.
+  // Returns 0 if no signal is pending.
   int next() const {
     signalfd_siginfo info;
     while (read(fd_.get(), &info, sizeof(info)) == sizeof(info)) {
@@ -92,10 +93,10 @@ class Signals {
   const FileDescriptor fd_;
 };
 
-// What the launchers of all nodes say to each other; nothing where there is one.
+// Coordination between the launchers of all nodes; does nothing with a single node.
 class Nodes {
  public:
-  // A node that does not know which it is finds out.
+  // A node without a rank determines its own.
   explicit Nodes(LaunchOptions& options) : options_(options) {
     if (options.nodes == 1) return;
     if (options.node_rank >= 0) {
@@ -105,7 +106,7 @@ class Nodes {
     }
   }
 
-  // Returns when all nodes have come to this start. Ranks are counted up over the nodes.
+  // Waits until all nodes have reached this start. Ranks are numbered consecutively over the nodes.
   LaunchPlace meet(int start) {
     if (!store_) return {options_.address, options_.port > 0 ? options_.port : free_port(), 0, options_.workers};
     const auto workers_key = [&](int node) { return concat(key(start, "workers"), "/", node); };
@@ -127,14 +128,14 @@ class Nodes {
     }
     return place;
   }
-  // The first failure of any node counts.
+  // Only the first failure is kept.
   void tell_failure(int start, const std::string& text) {
     if (store_) store_->compare_set(key(start, "failed"), "", text);
   }
   void tell_done(int start) {
     if (store_) store_->add(key(start, "done"), 1);
   }
-  // What failed on any node.
+  // Returns the failure of any node.
   std::optional<std::string> failure(int start) {
     if (!store_ || std::chrono::steady_clock::now() < next_look_) return std::nullopt;
     next_look_ = std::chrono::steady_clock::now() + kStoreInterval;
@@ -142,7 +143,7 @@ class Nodes {
     return store_->get(key(start, "failed"));
   }
   bool are_all_done(int start) { return !store_ || store_->add(key(start, "done"), 0) == options_.nodes; }
-  // The store ends with node 0's launcher, which waits a little for those that still have to look.
+  // The store lives in node 0's launcher, which waits a little for the others to read the last state.
   void leave() {
     if (!store_) return;
     try {
@@ -161,20 +162,20 @@ class Nodes {
                                                       .listen_host = distributed::listen_host_for(options_.address)});
   }
 
-  // The host where all meet is node 0, the others count as they come.
+  // The node with the rendezvous host is node 0; the others are numbered as they arrive.
   int take_place() {
     if (is_own(options_.address, options_.join_timeout)) {
       try {
         store_ = open_store(true);
         return 0;
       } catch (const Error& error) {
-        // Another launcher of this host was here before.
+        // Another launcher on this node has bound the port already.
         if (error.code() != ErrorCode::kUnavailable) throw;
       }
     }
     store_ = open_store(false);
     const auto place = static_cast<int>(store_->add("nodes", 1));
-    check(place < options_.nodes, "--nnodes: ", options_.nodes, " nodes have come before this one");
+    check(place < options_.nodes, "--nnodes: ", options_.nodes, " nodes have already joined");
     return place;
   }
 
@@ -227,7 +228,7 @@ End run_once(const LaunchOptions& options, const Signals& signals, Nodes& nodes,
 }  // namespace
 
 int launch(LaunchOptions options) {
-  // Who stops reading what workers print does not end them.
+  // A closed output pipe must not end the workers.
   for (const int number : {SIGPIPE, SIGUSR1, SIGUSR2}) signal(number, SIG_IGN);
   const Signals signals;
   Nodes nodes(options);

@@ -39,7 +39,7 @@ std::vector<std::string> environment_of(const LaunchOptions& options, int local_
   set("TORCHELASTIC_RESTART_COUNT", restart), set("TORCHELASTIC_MAX_RESTARTS", options.max_restarts);
   set("TORCHELASTIC_RUN_ID", options.run_id);
   set(distributed::kLaunchSecret, options.secret);
-  // Rank 0 of the workers serves their store.
+  // The workers' rank 0 serves their store.
   set("TORCHELASTIC_USE_AGENT_STORE", "False");
   set("TORCH_NCCL_ASYNC_ERROR_HANDLING", 1);
   if (options.workers > 1 && !std::getenv("OMP_NUM_THREADS")) set("OMP_NUM_THREADS", 1);
@@ -54,7 +54,7 @@ struct Workers::Worker {
   ChildProcess process;
   std::string prefix;
   bool is_shown = true;
-  bool has_output = true, has_errors = true;  // pipes that have not ended
+  bool has_output = true, has_errors = true;  // whether the pipes are still open
   bool has_ended = false;
   distributed::LineCutter output, errors;
   std::ofstream output_file, errors_file;
@@ -94,7 +94,7 @@ void Workers::print(Worker& worker, bool is_error, std::string_view line) {
     if (worker.last_lines.size() > kLastLines) worker.last_lines.pop_front();
   }
   if (!worker.is_shown) return;
-  // One call a line, so that lines of several launchers do not mix either.
+  // One call per line, so that lines of several launchers do not interleave.
   const std::string text = concat(worker.prefix, line, "\n");
   std::FILE* const to = is_error ? stderr : stdout;
   std::fwrite(text.data(), 1, text.size(), to);

@@ -15,50 +15,51 @@
 namespace tensord::server {
 
 struct LaunchOptions {
-  std::vector<std::string> program;   // with its arguments
-  int workers = 1;                    // of this node
-  int nodes = 1, node_rank = 0;       // of several nodes -1: not known
-  std::string address = "127.0.0.1";  // of the node with rank 0
-  uint16_t port = 0;                  // there: where launchers meet (several nodes), or rank 0 listens; 0: any
-  std::string secret;                 // that launchers and workers show each other
+  std::vector<std::string> program;   // the program and its arguments
+  int workers = 1;                    // on this node
+  int nodes = 1, node_rank = 0;       // node_rank -1: not known yet
+  std::string address = "127.0.0.1";  // of node 0
+  uint16_t port = 0;                  // on node 0: the launchers' store with several nodes, otherwise rank 0's; 0: any
+  std::string secret;                 // shared secret of launchers and workers
   std::string run_id = "none", role = "default";
   int max_restarts = 0;
   std::chrono::milliseconds monitor_interval{100};
   std::chrono::seconds shutdown_timeout{30}, join_timeout{600};
-  std::string prefix = "[${role_name}${rank}]:";  // of each line
-  std::vector<int> shown_ranks;                   // local ranks whose lines are printed; empty: all
-  std::string log_dir;                            // lines go there too; empty: nowhere
+  std::string prefix = "[${role_name}${rank}]:";  // of each line of output
+  std::vector<int> shown_ranks;                   // local ranks whose output is printed; empty: all
+  std::string log_dir;                            // directory for copies of the output; empty: none
 };
 
-// Where a node's workers are among all, and where these meet. Nodes may have different numbers of workers.
+// The ranks of a node's workers, and the address where all workers rendezvous. Nodes may differ in their number of
+// workers.
 struct LaunchPlace {
   std::string master_address;
   uint16_t master_port = 0;
-  int first_rank = 0;  // of this node's workers
+  int first_rank = 0;  // of this node
   int world_size = 1;
 };
 
-// What is to be said of the worker that failed first.
+// A report on the worker that failed first.
 struct WorkerFailure {
   int rank = 0;
   pid_t pid = 0;
   std::string reason;                  // "exit code 3"
-  std::deque<std::string> last_lines;  // of its standard error
+  std::deque<std::string> last_lines;  // of its stderr
 };
 
 // The workers of one start on this node. Not thread-safe.
 class Workers {
  public:
-  // Throws Error where the program cannot be run.
+  // Throws Error if the program cannot be started.
   Workers(const LaunchOptions& options, int restart, const LaunchPlace& place);
-  ~Workers();  // kills those that run
+  ~Workers();  // kills running workers
 
-  // Prints what they wrote, and sees who has ended; returns after `timeout` or when something happens. `wake` is a file
-  // descriptor that ends the wait when it can be read.
+  // Forwards the workers' output and reaps those that have exited. Returns after `timeout` or when something happens. A
+  // readable `wake` descriptor ends the wait.
   void watch(std::chrono::milliseconds timeout, int wake);
   bool all_ended() const;
   const std::optional<WorkerFailure>& failure() const { return failure_; }
-  // Ends all: this signal, and SIGKILL once the time is over.
+  // Sends `signal` to all workers, and SIGKILL after a grace period.
   void stop(int signal);
 
  private:
@@ -73,7 +74,8 @@ class Workers {
   std::optional<WorkerFailure> failure_;
 };
 
-// Runs the program until all workers end well: 0, or until there are no restarts left: 1. Signals to end are passed on.
+// Runs the program until all workers exit successfully (returns 0) or no restarts are left (returns 1). Termination
+// signals are forwarded.
 int launch(LaunchOptions options);
 
 }  // namespace tensord::server

@@ -20,8 +20,8 @@ namespace tensord::server::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Twelve chains hide the latency of two units and leave registers for the factors. `numbers` are fourteen,
-// different, so that the compiler cannot merge chains. Gives the operations done.
+// Twelve independent chains hide the latency of two FMA units and leave registers for the factors. `numbers` has
+// fourteen different values, so that the compiler cannot merge chains. Returns the number of operations.
 double multiply_add(int64_t rounds, float* numbers) {
   const hn::ScalableTag<float> d;
   const auto x = hn::Set(d, numbers[12]), y = hn::Set(d, numbers[13]);
@@ -40,7 +40,7 @@ double multiply_add(int64_t rounds, float* numbers) {
   return static_cast<double>(rounds) * 12 * 2 * static_cast<double>(hn::Lanes(d));
 }
 
-// The sum of `count` floats, a multiple of four vectors; memory is what limits it.
+// Sums `count` floats, a multiple of four vectors. Limited by memory bandwidth.
 float add_up(const float* data, int64_t count) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -74,7 +74,7 @@ using ChainFn = double (*)(int64_t rounds, float* numbers);
 
 #if HWY_TARGETS & HWY_AVX3
 
-// As multiply_add, for dot products of pairs of bfloat16 and of fours of bytes.
+// Like multiply_add, for dot products of bfloat16 pairs and of four bytes.
 __attribute__((target("avx512f,avx512bf16"))) double dot_bf16(int64_t rounds, float* numbers) {
   const auto x = reinterpret_cast<__m512bh>(_mm512_set1_ps(numbers[12]));
   __m512 a[12];
@@ -111,7 +111,7 @@ __attribute__((target("avx512f,avx512vnni"))) double dot_int8(int64_t rounds, fl
 
 ChainFn chain_for(ops::Precision precision, const char** unit) {
 #if HWY_TARGETS & HWY_AVX3
-  // hwy::SupportedTargets() would make Highway forget what it was told to leave out.
+  // Does not ask hwy::SupportedTargets(), which would reset Highway's disabled targets.
   const std::optional<CpuIsa> limit = max_cpu_isa();
   if (__builtin_cpu_supports("avx512bw") && (!limit || *limit == CpuIsa::kAvx512)) {
     if (precision == ops::Precision::kBf16 && __builtin_cpu_supports("avx512bf16")) {
@@ -130,7 +130,7 @@ ChainFn chain_for(ops::Precision precision, const char** unit) {
 
 double seconds_since(int64_t start_ns) { return static_cast<double>(Clock::system().now_ns() - start_ns) / 1e9; }
 
-// Chains of about 2 ms, the best of `tries` rounds of all threads.
+// Runs chains of about 2 ms on all threads and returns the best of `tries`.
 double peak_gflops(ChainFn chain, int threads, int tries) {
   constexpr int64_t kRounds = 500'000;
   double best = 0;
@@ -151,7 +151,7 @@ double peak_gflops(ChainFn chain, int threads, int tries) {
   return best;
 }
 
-// Far more than the caches of a core hold, a part for each thread.
+// Reads far more than the caches hold, one part per thread.
 double peak_read_gbs(int threads, int tries) {
   constexpr int64_t kFloats = int64_t{24} << 20;
   const auto size = static_cast<size_t>(kFloats) * sizeof(float);

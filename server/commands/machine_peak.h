@@ -4,15 +4,15 @@
 
 namespace tensord::server {
 
-// What this machine can do at best, measured.
+// The measured peak performance of this machine.
 struct MachinePeak {
-  double gflops = 0;          // multiplications and additions of independent chains in registers, 10^9 a second
-  double read_gbs = 0;        // reading memory that no cache holds, 10^9 bytes a second
-  const char* unit = "none";  // the instructions that were measured
+  double gflops = 0;          // 10^9 multiplications and additions per second, in independent register chains
+  double read_gbs = 0;        // memory read bandwidth in 10^9 bytes per second
+  const char* unit = "none";  // the instruction set that was measured
 };
 
-// At this many threads and in this type; takes about 0.2 s. A type for which the processor has no
-// instructions is measured in f32, as it is computed.
+// Measures with this number of threads and this type; takes about 0.2 s. A type without hardware support is measured in
+// f32, because it is computed in f32.
 MachinePeak measure_peak(ops::Precision precision, int threads);
 
 }  // namespace tensord::server

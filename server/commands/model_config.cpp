@@ -33,7 +33,7 @@ struct ConfigOptions {
 
 using Tensors = std::vector<InferTensor>;
 
-// The folder of a repository that the file lies in, else the file's name.
+// The name of the repository folder that holds the file, otherwise the file's name.
 std::string model_name(const ConfigOptions& options) {
   if (!options.name.empty()) return options.name;
   const std::filesystem::path path = std::filesystem::absolute(options.model);
@@ -42,7 +42,7 @@ std::string model_name(const ConfigOptions& options) {
   return is_version ? path.parent_path().parent_path().filename().string() : path.stem().string();
 }
 
-// What --example gives, as a request has it.
+// Converts the values of --example to request inputs.
 Tensors read_examples(const ConfigOptions& options) {
   Tensors out;
   const auto module = jit::Module::load(options.model);
@@ -51,7 +51,7 @@ Tensors read_examples(const ConfigOptions& options) {
   for (size_t i = 0; i < given.size(); ++i) {
     if (!given[i].value || given[i].value->is_none()) continue;
     Tensors parts = flatten_result(*given[i].value);
-    check(parts.size() == 1, "--example: '", schema.arguments[i].name, "' is no single tensor");
+    check(parts.size() == 1, "--example: '", schema.arguments[i].name, "' is not a single tensor");
     parts.front().name = schema.arguments[i].name;
     out.push_back(std::move(parts.front()));
   }
@@ -74,7 +74,7 @@ Tensors run_model(const Model& model, const Tensors& inputs) {
   return model.make_session()->run(by_number, {.is_cancelled = is_cancelled}).outputs;
 }
 
-// The rows of the tensors twice.
+// Concatenates each tensor with itself along the batch dimension.
 Tensors doubled(const Tensors& inputs) {
   Tensors out = inputs;
   for (InferTensor& input : out) {
@@ -89,7 +89,7 @@ Tensors doubled(const Tensors& inputs) {
   return out;
 }
 
-// Whether the second one is the first one's rows twice, but for rounding.
+// Whether the second tensor is the first one concatenated with itself, up to rounding.
 bool is_twice(const InferTensor& once, const InferTensor& twice) {
   Dims expected = once.shape;
   if (expected.empty() || twice.shape.empty() || once.name != twice.name) return false;
@@ -101,8 +101,7 @@ bool is_twice(const InferTensor& once, const InferTensor& twice) {
   return ops::call<bool>("aten::allclose", rows, twice.tensor, 1e-3, 1e-5, true);
 }
 
-// Whether rows of a first dimension are computed each on its own, as far as a run of the example with its rows twice
-// shows.
+// Tests whether rows of the first dimension are independent: runs the example with its rows doubled.
 bool has_batch(const Model& model, const Tensors& inputs, const Tensors& outputs) {
   const Signature& signature = model.signature();
   if (inputs.empty() || outputs.empty() || signature.keeps_state || !signature.mixing_operator.empty()) return false;
@@ -128,7 +127,7 @@ struct Entry {
   bool is_optional = false;
 };
 
-// What the file and its graph say of a tensor, and the rest as it was in the example.
+// Combines what the file and its graph say about a tensor with what the example shows.
 Entry entry_of(const TensorSpec& spec, const Tensors& seen, bool is_output_of_open) {
   Entry out{spec.name, spec.datatype, spec.shape, spec.is_optional};
   const auto found = std::ranges::find_if(seen, [&](const InferTensor& it) { return spec.answers_to(it.name); });
@@ -182,7 +181,7 @@ std::string config_text(const ConfigOptions& options, const Model& model, const 
   }
   for (const TensorSpec& spec : signature.outputs) {
     const Entry entry = entry_of(spec, outputs, has_open);
-    // Left out, an output is what the model gives.
+    // An output that is left out gets the model's own type and shape.
     if (!entry.datatype || !entry.shape) return out;
   }
   for (const TensorSpec& spec : signature.outputs) out += block("output", entry_of(spec, outputs, has_open), batch > 0);
@@ -194,7 +193,7 @@ int write_config(const ConfigOptions& options) {
   const Tensors inputs = read_examples(options);
   const std::unique_ptr<const Model> model = load_torchscript_model(files, ModelConfig{}, EngineOptions{});
   const std::string text = config_text(options, *model, inputs);
-  // What is written is what the server takes, with the example.
+  // Checks the written configuration: parses it, loads the model with it and runs the example.
   const ModelConfig config = parse_model_config(text, "config.pbtxt");
   const std::unique_ptr<const Model> configured = load_torchscript_model(files, config, EngineOptions{});
   if (!inputs.empty()) run_model(*configured, inputs);
@@ -217,17 +216,18 @@ void add_config_command(CLI::App& app, int* exit_code) {
   command->add_option("MODEL", options->model, "The model's file")->required();
   command
       ->add_option("--example", options->examples,
-                   concat("An example of an input, where the file does not say types and sizes: the model is run with "
-                          "it, and outputs are as that run shows. ",
+                   concat("An example input, if the file lacks types and sizes: the model runs with it, and the run "
+                          "determines the outputs. ",
                           kInputHelp))
       ->allow_extra_args(false);
   command->add_option("--name", options->name,
-                      "The model's name; without it its folder's in a repository, or the file's");
+                      "The model's name; default: that of its folder in a repository, or of the file");
   command
-      ->add_option("--max-batch-size", options->max_batch_size,
-                   "Rows of a batch, 0 for none; without it 8 where a run shows that rows do not meet, else 0")
+      ->add_option(
+          "--max-batch-size", options->max_batch_size,
+          "Rows of a batch, 0 for no batching; default: 8 if a run shows that rows are independent, otherwise 0")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("-o,--output", options->out, "The file to write, which must not be there; without it stdout");
+  command->add_option("-o,--output", options->out, "The file to write, which must not exist; default: stdout");
   command->footer(
       "Examples:\n"
       "  tensord config repository/bert/1/model.onnx\n"

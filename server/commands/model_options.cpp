@@ -11,19 +11,19 @@ namespace tensord::server {
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
   command.add_option("MODEL", options.model, "Model written by torch.jit.save or torch.export.save")->required();
-  command.add_option("--device", options.device, "Where the model runs")->capture_default_str();
-  command.add_option("--threads", options.threads, "Threads of one call; 0 = every core this process may use")
+  command.add_option("--device", options.device, "Device of the model")->capture_default_str();
+  command.add_option("--threads", options.threads, "Threads of one call; 0: every core available to this process")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--jit-disable", options.disabled, "Passes to leave out, separated by commas")
+  command.add_option("--jit-disable", options.disabled, "Passes to disable, separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false);
   command.add_option("--jit-limit", options.limits, "PASS:N: the pass makes at most N changes; may be repeated")
       ->allow_extra_args(false);
-  command.add_option("--precision", options.precision, "Type of the weights in large products")
+  command.add_option("--precision", options.precision, "Type of the weights in large matrix products")
       ->check(CLI::IsMember({"f32", "bf16", "int8"}))
       ->capture_default_str();
-  command.add_flag("--no-optimize", options.no_optimize, "Run no pass at all");
-  command.add_flag("--no-plan", options.no_plan, "Interpret every run instead of making plans for shapes");
+  command.add_flag("--no-optimize", options.no_optimize, "Disable all passes");
+  command.add_flag("--no-plan", options.no_plan, "Interpret every run instead of planning for shapes");
   command.add_flag("--poison-plan", options.poison_plan, "Fill a plan's memory with NaN before every run; for tests");
 }
 

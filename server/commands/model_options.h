@@ -12,11 +12,11 @@ class App;
 
 namespace tensord::server {
 
-// The flags that every command which loads a model in this process has.
+// Flags of every command that loads a model in this process.
 struct ModelOptions {
   std::string model;  // path of the archive
   std::string device = "cpu";
-  int threads = 0;                    // 0: every core this process may use
+  int threads = 0;                    // 0: all cores that this process may use
   std::vector<std::string> disabled;  // --jit-disable
   std::vector<std::string> limits;    // --jit-limit PASS:N
   std::string precision = "f32";
@@ -25,12 +25,11 @@ struct ModelOptions {
   bool poison_plan = false;
 };
 
-// Adds MODEL and the flags to a subcommand; `options` must outlive the parse.
+// Adds MODEL and the flags to a subcommand. `options` must outlive the parse.
 void add_model_options(CLI::App& command, ModelOptions& options);
-// The options as the engine takes them. Throws Error{kInvalidArgument} on an unknown pass
-// or a bad --jit-limit.
+// Converts to the engine's options. Throws Error{kInvalidArgument} for an unknown pass or a bad --jit-limit.
 jit::LoadOptions load_options(const ModelOptions& options);
-// Sets the calling thread's budget, checks the device and loads. Throws Error.
+// Sets the calling thread's thread budget, checks the device and loads the model. Throws Error.
 std::shared_ptr<jit::Module> load_model(const ModelOptions& options, const jit::LoadOptions& load);
 
 }  // namespace tensord::server

@@ -37,7 +37,7 @@ std::string properties(const ops::Op& op) {
   return out;
 }
 
-// Something for each argument but the tensors of the call.
+// Sample values for all arguments except tensors.
 std::vector<ops::Value> sample_arguments(const ops::Schema& schema) {
   const Tensor one = Tensor::empty(Dims{1}, DType::kFloat32);
   *one.data<float>() = 1;
@@ -56,7 +56,7 @@ std::vector<ops::Value> sample_arguments(const ops::Schema& schema) {
   return out;
 }
 
-// Whether a layer with packed weights does the operator on its way out.
+// Whether a layer with packed weights can run the operator as its epilogue.
 bool is_joined(const ops::Op& op) {
   const auto* joins = op.attributes.get<ops::EpilogueMaker>();
   const ops::Op& linear = ops::get_op("aten::linear");
@@ -71,7 +71,7 @@ bool is_joined(const ops::Op& op) {
   return packed && packed->with({&op, arguments, 0, -1}, *epilogue);
 }
 
-// What docs/operators.md is made from, by scripts/operator_reference.py.
+// The record of one operator, from which scripts/operator_reference.py makes docs/operators.md.
 nlohmann::ordered_json record_of(const ops::Op& op) {
   const ops::Op& base = op.base ? *op.base : op;
   std::vector<std::string> devices;
@@ -95,7 +95,7 @@ nlohmann::ordered_json record_of(const ops::Op& op) {
           {"prepared", has_any(base.prepare)}};
 }
 
-// A line each, also where a default has a line's end in it.
+// Escaped, so that a default with a newline in it stays on one line.
 std::string line_of(const ops::Op& op) {
   const std::string flags = properties(op);
   return to_printable(op.schema.str()) + (flags.empty() ? "" : "   # " + flags);
@@ -162,7 +162,7 @@ void print_ops(const std::string& prefix, bool as_json, bool as_table) {
 void add_ops_command(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("ops", "List the operators that scripts may use");
   auto prefix = std::make_shared<std::string>();
-  command->add_option("PREFIX", *prefix, "Only names that start so, such as aten::conv");
+  command->add_option("PREFIX", *prefix, "Only names with this prefix, such as aten::conv");
   auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json,
                     "A JSON object a line, with how each runs: devices, gradient, fused and prepared forms");

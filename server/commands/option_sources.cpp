@@ -17,7 +17,8 @@ std::string variable_of(const std::string& prefix, const std::string& name) {
   return out;
 }
 
-// Options of the command and of those below it. CLI11 would show the variables in every line of help.
+// Binds an environment variable to each option of the command and of its subcommands. Skipped for --help, where CLI11
+// would show the variable on every line.
 void name_variables(CLI::App& command, const std::string& prefix) {
   for (CLI::Option* option : command.get_options()) {
     const auto& names = option->get_lnames();

@@ -6,15 +6,15 @@ class App;
 
 namespace tensord::server {
 
-// Where options come from beside the command line: a variable of the environment for each, TENSORD_SERVE_HTTP_PORT for
-// --http-port of `tensord serve`, and a file, --config FILE or $TENSORD_CONFIG, with a section for each command:
+// Adds sources of options besides the command line: an environment variable for each option (TENSORD_SERVE_HTTP_PORT
+// for --http-port of `tensord serve`), and a file, --config FILE or $TENSORD_CONFIG, with a section per command:
 //
-//   [serve]
-//   http-port = 8000
-//   model-repository = ["/models"]
+//     [serve]
+//     http-port = 8000
+//     model-repository = ["/models"]
 //
-// The command line comes first, then the file, then the environment. A name in the file that no command has is an
-// error. To be called when all commands are there; `for_help`: only so far that help tells of it.
+// The command line takes precedence over the file, and the file over the environment. Unknown names in the file are
+// errors. Call after all commands were added. `for_help` adds only what the help shows.
 void add_option_sources(CLI::App& app, bool for_help);
 
 }  // namespace tensord::server

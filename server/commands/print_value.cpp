@@ -20,7 +20,7 @@ std::string element_text(const Tensor& tensor, int64_t index) {
   return concat(one.item_double());
 }
 
-// Lists of the elements of a tensor that lies row by row, the first kMaxShown.
+// Prints the first kMaxShown elements of a contiguous tensor as nested lists.
 class ElementPrinter {
  public:
   ElementPrinter(std::ostream& out, const Tensor& tensor) : out_(out), tensor_(tensor) {}

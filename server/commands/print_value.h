@@ -6,8 +6,8 @@
 
 namespace tensord::server {
 
-// What a method returned, for people: a line for each tensor, with its place in tuples and dicts, dtype and shape, and
-// its elements as JSON below, the first ones of many.
+// Prints a method's result: for each tensor one line with its path in tuples and dicts, its dtype and its shape, then
+// its elements as JSON, shortened if there are many.
 void print_value(std::ostream& out, const ops::Value& value);
 
 }  // namespace tensord::server

@@ -30,16 +30,16 @@ struct Call {
 struct RunCommandOptions {
   ModelOptions model;
   std::vector<std::string> calls;
-  std::vector<std::string> inputs;  // of one call of `method`
+  std::vector<std::string> inputs;  // for one call of `method`
   std::string method = "forward";
-  std::string output_path;   // of its result; empty: it is printed
-  bool has_grad = false;     // grad mode on
-  bool is_training = false;  // train() before the first call
-  std::string save_path;     // empty: the model is not written
+  std::string output_path;   // file for the result; empty: it is printed
+  bool has_grad = false;     // run with grad mode on
+  bool is_training = false;  // call train() before the first call
+  std::string save_path;     // file for the model afterwards; empty: none
 };
 
-// The method has no comma. Where the paths hold commas too, the split is the first one whose
-// left side is a file that exists.
+// A method name has no comma. If the paths contain commas, the split is the first one whose left side is an existing
+// file.
 Call parse_call(const std::string& text) {
   const size_t first = text.find(',');
   const size_t last = text.rfind(',');
@@ -105,13 +105,13 @@ void add_run_command(CLI::App& app, int* exit_code) {
       ->needs(inputs);
   command
       ->add_option("--output", options->output_path,
-                   "Write the result of --input there, for torch.load, instead of printing it")
+                   "Write the result of --input to this file, for torch.load, instead of printing it")
       ->needs(inputs);
   command->add_flag("--grad", options->has_grad,
-                    "Run with grad mode on, on parameters that require gradients as they did when they were saved");
-  command->add_flag("--train", options->is_training, "Put the model into training mode first, as its train() does");
+                    "Run with grad mode on; parameters require gradients as they did when they were saved");
+  command->add_flag("--train", options->is_training, "Put the model into training mode first, like its train()");
   command->add_option("--save", options->save_path,
-                      "Write the model with what it holds after the calls, as an archive for torch.jit.load");
+                      "Write the model with its state after the calls, as an archive for torch.jit.load");
   command->callback([options, exit_code] {
     if (options->calls.empty() && options->inputs.empty()) {
       throw CommandError(kExitUsage, "run: give the arguments with --call METHOD,A.pt,R.pt, or --input");

@@ -34,23 +34,23 @@
 namespace tensord::server {
 namespace {
 
-// Of the exit timeout, the part kept back for cancelled requests to end and threads to join.
+// Part of the exit timeout that is reserved for cancelled requests to end and threads to join.
 constexpr int64_t kMaxCancelGraceMs = 1000;
 
-// Blocks the signals in this thread and all that it starts; they are then waited for.
+// Blocks the stop signals in this thread and in all threads it starts; sigwait() receives them.
 sigset_t block_stop_signals() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
-  // From a terminal it says that the terminal has gone, else that there is something to look at.
+  // With a terminal, SIGHUP means that the terminal was closed; without one, it asks for a reload.
   if (isatty(STDIN_FILENO) == 0) sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }
 
-// Ends the process when a stop takes longer than it may: a kernel that runs on cannot be
-// interrupted, and its request was answered as cancelled.
+// Ends the process when shutdown exceeds its timeout: a running kernel cannot be interrupted, and its request was
+// already answered as cancelled.
 class ExitTimer {
  public:
   explicit ExitTimer(int64_t timeout_ms) : thread_("exit-timer", [this, timeout_ms] { wait(timeout_ms); }) {}
@@ -76,16 +76,16 @@ class ExitTimer {
   Mutex mutex_;
   CondVar changed_;
   bool is_done_ = false;
-  Thread thread_;  // last: it uses the rest
+  Thread thread_;  // declared last: it uses the other members
 };
 
-// A file that grows above a limit of the process, or a pipe that nobody reads any more, is an error of the write, not
-// the end of the daemon; and what nothing here is told by does not end it either.
+// Without SIGPIPE and SIGXFSZ, writing to a closed pipe or beyond a file-size limit is an error of that write instead
+// of the end of the daemon. SIGUSR1 and SIGUSR2 have no meaning here and would end it too.
 void ignore_signals() {
   for (const int number : {SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2}) signal(number, SIG_IGN);
 }
 
-// Captures, traces, jobs and checkpoints have in them what clients sent: they are the daemon's user's alone.
+// Captures, traces, jobs and checkpoints contain clients' data, so only the daemon's user may read them.
 void keep_files_private() { umask(umask(0) | 077); }
 
 void warn_of_readers(const ServerOptions& options) {
@@ -100,9 +100,9 @@ void warn_of_readers(const ServerOptions& options) {
   }
 }
 
-// Below this threads and libraries end the process wherever memory is asked for first.
+// Warns about a small address-space limit: below it, threads and libraries abort at arbitrary allocations.
 void check_address_space() {
-  // Measured: 1.45 GB with 22 threads on two cores, of which 1 GB is stacks and heaps of threads.
+  // Measured: 1.45 GB with 22 threads on two cores, of which 1 GB is thread stacks and heaps.
   const rlim_t needed = (rlim_t{3} << 29) + (rlim_t{32} << 20) * static_cast<rlim_t>(available_cores());
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= needed) return;
@@ -111,14 +111,14 @@ void check_address_space() {
 }
 
 void tune_malloc() {
-  // Large blocks stay in the heap instead of being mapped and unmapped for each message; and so do the heaps of 64 MB
-  // that threads allocate from, which are unmapped as soon as they are empty unless that leaves less than the padding.
+  // Keeps large blocks in the heap instead of mapping and unmapping them for each message. The top padding also keeps
+  // the 64 MB heaps of threads, which glibc unmaps when they are empty unless less than the padding would remain.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   mallopt(M_TOP_PAD, 64 << 20);
 }
 
-// Returns after the time, or at the next signal to stop.
+// Returns after the delay or at the next stop signal.
 void wait_before_stop(sigset_t signals, int delay_secs) {
   if (delay_secs == 0) return;
   sigdelset(&signals, SIGHUP);
@@ -133,8 +133,8 @@ void reload(Daemon& daemon) {
   notify_service_manager(kServiceReady);
 }
 
-// Options and repository as `serve` would find them: a line for each model, and whether all of them can be served as
-// far as that shows without their files being loaded. Nothing listens.
+// Validates options and repository as `serve` would, without listening: prints one line per model and returns whether
+// all of them can be served, as far as that shows without loading their files.
 bool check_setup(const ServerOptions& options) {
   validate(options);
   check_engine_options(options.engine);
@@ -160,7 +160,7 @@ void serve(const ServerOptions& options) {
   validate(options);
   check_engine_options(options.engine);
   tune_malloc();
-  install_log_sink(options.log);  // its file is for whoever collects logs
+  install_log_sink(options.log);  // before the umask: log collectors read its file
   keep_files_private();
   log_grpc_messages();
   log_triton_options(options.triton);
@@ -174,8 +174,7 @@ void serve(const ServerOptions& options) {
       },
       TENSORD_VERSION);
 
-  // A signal during a long load ends the process at once: no request is in flight yet that a
-  // client was told to expect an answer to.
+  // A signal during a long load ends the process at once, because no request is in flight yet.
   std::atomic<bool> is_loading{true};
   int signal = 0;
   Thread waiter("signals", [&] {
@@ -204,11 +203,11 @@ void serve(const ServerOptions& options) {
   const ExitTimer timer(timeout_ms);
   daemon->stop(timeout_ms - std::min(kMaxCancelGraceMs, timeout_ms / 4));
   log(LogLevel::kInfo, "stopped");
-  // Every request is answered; taking the rest apart would only cost time.
+  // Every request is answered; running destructors would only take time.
   _exit(0);
 }
 
-// scripts/command_pages.py reads it as it reads options.
+// scripts/command_pages.py parses this text in the same way as options.
 std::string parameters_help() {
   constexpr size_t kTextColumn = 30;
   std::vector<ModelParameter> parameters = model_parameters();
@@ -219,7 +218,7 @@ std::string parameters_help() {
     const size_t width = parameter.key.size() + 2;
     out +=
         concat("\n  ", parameter.key, std::string(width < kTextColumn ? kTextColumn - width : 1, ' '), parameter.text);
-    if (!parameter.flag.empty()) out += concat("; of all models: ", parameter.flag);
+    if (!parameter.flag.empty()) out += concat("; for all models: ", parameter.flag);
   }
   return out;
 }
@@ -232,8 +231,8 @@ void add_serve_command(CLI::App& app, int* exit_code) {
   add_options(*command, options);
   static bool is_check = false;
   command->add_flag("--check", is_check,
-                    "Only look at the options and the repository, with each config.pbtxt; exit code 1 where a model is "
-                    "not right. `tensord check MODEL` looks into a model's file");
+                    "Only check the options and the repository, with each config.pbtxt; exit code 1 if a model is "
+                    "invalid. `tensord check MODEL` checks a model's file");
   command->footer(parameters_help);
   command->callback([exit_code] {
     if (is_check) {

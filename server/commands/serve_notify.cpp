@@ -17,7 +17,7 @@
 namespace tensord::server {
 namespace {
 
-// Newer managers ask when a reload began.
+// systemd 253 and later require the time with RELOADING=1.
 std::string with_time(std::string_view state) {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -33,7 +33,7 @@ bool send(const std::string& path, const std::string& message) {
     return false;
   }
   std::memcpy(address.sun_path, path.data(), path.size());
-  if (path[0] == '@') address.sun_path[0] = '\0';  // a name without a file
+  if (path[0] == '@') address.sun_path[0] = '\0';  // an abstract socket, which has no file
   const int file = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (file < 0) return false;
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());

@@ -4,13 +4,12 @@
 
 namespace tensord::server {
 
-// What systemd's Type=notify wants to know of a service.
+// States of systemd's Type=notify protocol.
 inline constexpr std::string_view kServiceReady = "READY=1";
-inline constexpr std::string_view kServiceReloading = "RELOADING=1";  // until it is ready again
+inline constexpr std::string_view kServiceReloading = "RELOADING=1";  // until the next READY=1
 inline constexpr std::string_view kServiceStopping = "STOPPING=1";
 
-// Tells the service manager that started this process, if one asked for it ($NOTIFY_SOCKET). Never fails: the daemon
-// serves without a listener as well.
+// Notifies the service manager if $NOTIFY_SOCKET is set. Never fails, because the daemon works without one.
 void notify_service_manager(std::string_view state);
 
 }  // namespace tensord::server

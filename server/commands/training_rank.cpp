@@ -5,7 +5,7 @@
 
 namespace tensord::server {
 
-// For the daemon alone, so it is in no help.
+// Only the daemon runs this command, so the help does not list it.
 void add_training_rank_command(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand(kRankCommand)->group("");
   command->callback([exit_code] { *exit_code = run_rank_process(); });

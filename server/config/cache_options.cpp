@@ -10,7 +10,7 @@ namespace tensord::server {
 
 void add_cache_options(CLI::App& app, CacheOptions& options) {
   app.add_option("--cache-config", options.configs,
-                 "local,size=BYTES: keep answers of models with response_cache in so much memory")
+                 "local,size=BYTES: size of the response cache, for models with response_cache")
       ->allow_extra_args(false);
   app.add_option("--response-cache-byte-size", options.legacy_bytes, "The same as --cache-config local,size=BYTES")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));

@@ -10,13 +10,13 @@ class App;
 
 namespace tensord::server {
 
-// The response cache. Flags of `serve`.
+// Flags of `serve` for the response cache.
 struct CacheOptions {
   std::vector<std::string> configs;  // --cache-config: "local,size=1048576"
   uint64_t legacy_bytes = 0;         // --response-cache-byte-size
 
-  // Most bytes of answers that are kept; 0: none are. Throws Error{kInvalidArgument} or {kUnimplemented} that names the
-  // flag.
+  // Maximum size of the cached responses; 0 turns the cache off. Throws Error{kInvalidArgument} or {kUnimplemented}
+  // that names the flag.
   uint64_t max_bytes() const;
 };
 

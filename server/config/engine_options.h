@@ -6,19 +6,19 @@
 
 namespace tensord::server {
 
-// What a model's config.pbtxt says about how it is compiled and run, in its `parameters`.
+// How one model is compiled and run: the `parameters` of its config.pbtxt.
 struct EngineOverrides {
   std::optional<std::string> precision;                     // precision: f32, bf16, int8
-  std::optional<int> plan_cache_size;                       // plan_cache_size; 0: no plans
+  std::optional<int> plan_cache_size;                       // plan_cache_size; 0 turns plans off
   std::optional<std::vector<std::string>> disabled_passes;  // jit_disable
   std::optional<std::vector<std::string>> pass_limits;      // jit_limit: "PASS:N"
   std::optional<bool> optimize;                             // DISABLE_OPTIMIZED_EXECUTION, as Triton spells it
 };
 
-// How models are compiled and run where their configuration does not say: flags of `serve`.
+// How models are compiled and run unless their config.pbtxt overrides it: flags of `serve`.
 struct EngineOptions {
   std::string precision = "f32";
-  int plan_cache_size = 64;                       // input signatures per method that have a plan; 0: no plans
+  int plan_cache_size = 64;                       // input signatures with a plan, per method; 0 turns plans off
   std::vector<std::string> disabled_passes = {};  // --jit-disable
   std::vector<std::string> pass_limits = {};      // --jit-limit PASS:N
   bool optimize = true;

@@ -10,22 +10,21 @@ namespace tensord::server {
 
 void add_join_options(CLI::App& app, JoinOptions& options) {
   app.add_option("--join", options.address,
-                 "HOST:PORT of a daemon whose training jobs of several hosts this one takes part in (needs "
-                 "--training-dir)");
-  app.add_option("--host-name", options.host_name, "This host's name in such jobs; default the system's");
+                 "HOST:PORT of a daemon whose multi-host training jobs this one joins (requires --training-dir)");
+  app.add_option("--host-name", options.host_name, "This host's name in such jobs; default: the system's host name");
   app.add_option("--distributed-interface", options.interface,
-                 "Network interface, by its exact name, that processes of other hosts reach those of this one by; "
-                 "default the one of the route to them");
-  app.add_option("--join-token-file", options.token_file, "File with the token for the daemon that is joined");
-  app.add_flag("--join-tls", options.use_tls, "Join over TLS; the system's certificates are trusted");
-  app.add_option("--join-root-cert", options.root_cert, "PEM file of those who are trusted instead");
+                 "Network interface, by its exact name, through which other hosts reach this one's processes; default: "
+                 "that of the route to them");
+  app.add_option("--join-token-file", options.token_file, "File with the token for the joined daemon");
+  app.add_flag("--join-tls", options.use_tls, "Join over TLS; the system's certificate authorities are trusted");
+  app.add_option("--join-root-cert", options.root_cert, "PEM file of trusted certificate authorities instead");
   app.add_option("--join-cert", options.cert, "PEM file of this daemon's certificate for the one it joins");
   app.add_option("--join-key", options.key, "PEM file of its private key");
   app.add_option("--join-server-name", options.server_name,
-                 "Name in the certificate of the daemon that is joined, if it is not the address");
+                 "Name in the joined daemon's certificate, if it differs from the address");
   app.add_option("--join-cache", options.cache_bytes,
-                 "Most bytes of models and data of the other daemon that are kept in --training-dir, as 16GB; 0 is no "
-                 "limit")
+                 "Maximum size of the other daemon's models and data that are cached in --training-dir, such as 16GB; "
+                 "0: no limit")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->capture_default_str();
 }

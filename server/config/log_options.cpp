@@ -8,13 +8,13 @@ namespace tensord::server {
 
 void add_log_options(CLI::App& app, LogSettings& settings) {
   app.add_option("--log-file", settings.file, "Append log lines to this file instead of stderr");
-  app.add_option("--log-format", settings.format, "Form of log lines: text, json, or as Triton's: default or ISO8601")
+  app.add_option("--log-format", settings.format, "Format of log lines: text, json, or Triton's default or ISO8601")
       ->check(CLI::IsMember({"default", "ISO8601", "text", "json"}))
       ->capture_default_str();
   app.add_option("--log-info", settings.info, "Write informational lines")->capture_default_str();
   app.add_option("--log-warning", settings.warning, "Write warnings")->capture_default_str();
   app.add_option("--log-error", settings.error, "Write errors")->capture_default_str();
-  app.add_option("--log-verbose", settings.verbose_level, "Above 0: debug lines as well")->capture_default_str();
+  app.add_option("--log-verbose", settings.verbose_level, "Above 0: also write debug lines")->capture_default_str();
   app.add_option("--log-requests", settings.requests,
                  "Write an info line for each inference request: model, version, id, protocol, status, seconds")
       ->capture_default_str();

@@ -18,14 +18,14 @@
 namespace tensord::server {
 namespace {
 
-// What every line asks; the rest of the settings is below.
+// Atomics, because every log line reads them. The other settings are below, under the mutex.
 enum class Form { kText, kTriton, kJson };
 std::atomic<Form> form{Form::kText};
-std::atomic<unsigned> written_levels{0xe};  // a bit for each LogLevel
+std::atomic<unsigned> written_levels{0xe};  // one bit per LogLevel
 std::atomic<bool> are_requests_logged{false};
 
 Mutex settings_mutex;
-LogSettings current_settings;  // by settings_mutex
+LogSettings current_settings;  // guarded by settings_mutex
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
   switch (level) {
@@ -37,8 +37,8 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
   return spdlog::level::info;
 }
 
-// A JSON string. Clients choose some of the texts: bytes that are not UTF-8 become U+FFFD, and what a terminal would
-// not show as it stands there is escaped.
+// Appends a JSON string. Clients choose some of the contents, so bytes that are not UTF-8 become U+FFFD and unprintable
+// characters are escaped.
 void append_quoted(std::string& out, std::string_view text) {
   using Json = nlohmann::json;
   out += to_printable_json(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
@@ -66,7 +66,7 @@ std::string format_text(std::string_view message, std::initializer_list<LogField
   return line;
 }
 
-// "2026-11-29T16:05:14.123456Z" (RFC 3339).
+// Formats as RFC 3339: "2026-11-29T16:05:14.123456Z".
 std::string utc_time(int64_t unix_us) {
   const time_t seconds = unix_us / 1'000'000;
   tm parts{};
@@ -104,7 +104,7 @@ std::string format_json(LogLevel level, std::string_view message, std::initializ
   return line;
 }
 
-// "file.cpp:12] message …": the header of Triton's lines ends with where they come from.
+// Appends "file.cpp:12] message …": the header of Triton's log lines ends with the source location.
 std::string format_triton(std::string_view message, std::initializer_list<LogField> fields,
                           const std::source_location& where) {
   const std::string_view path = where.file_name();
@@ -126,7 +126,7 @@ void write(LogLevel level, std::string_view message, std::initializer_list<LogFi
   if ((written_levels.load(std::memory_order_relaxed) >> static_cast<int>(level) & 1) == 0) return;
   const Form now = form;
   const std::string line = format(now, level, message, fields, where);
-  // Triton has no letter for verbose lines of their own.
+  // Triton has no letter for verbose lines and logs them as info.
   const LogLevel shown = now == Form::kTriton && level == LogLevel::kDebug ? LogLevel::kInfo : level;
   spdlog::default_logger_raw()->log(to_spdlog(shown), spdlog::string_view_t(line.data(), line.size()));
 }
@@ -155,7 +155,7 @@ void apply(LogSettings settings) {
 }
 
 std::shared_ptr<spdlog::logger> make_logger(const std::string& file) {
-  spdlog::drop("tensord");  // where a sink was installed before
+  spdlog::drop("tensord");  // of an earlier call
   if (file.empty()) return spdlog::stderr_logger_mt("tensord");
   try {
     return spdlog::basic_logger_mt("tensord", file);
@@ -169,7 +169,7 @@ std::shared_ptr<spdlog::logger> make_logger(const std::string& file) {
 void install_log_sink(const LogSettings& settings) {
   validate(settings);
   auto logger = make_logger(settings.file);
-  logger->set_level(spdlog::level::debug);  // written_levels decides
+  logger->set_level(spdlog::level::debug);  // written_levels filters instead
   logger->flush_on(spdlog::level::debug);
   spdlog::set_default_logger(std::move(logger));
   const MutexLock lock(settings_mutex);

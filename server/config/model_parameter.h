@@ -4,11 +4,11 @@
 
 namespace tensord::server {
 
-// One of the `parameters` of config.pbtxt that tensord acts on, as the help of `tensord serve` describes it.
+// Describes one of the `parameters` of config.pbtxt that tensord supports, for the help of `tensord serve`.
 struct ModelParameter {
   std::string_view key;
   std::string_view text;
-  std::string_view flag = {};  // of `serve`: what models have that do not say; empty where there is none
+  std::string_view flag = {};  // flag of `serve` with the default; empty if there is none
 };
 
 }  // namespace tensord::server

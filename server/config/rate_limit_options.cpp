@@ -21,7 +21,7 @@ RateLimitOptions::Resource parse_resource(const std::string& text) {
   const bool is_count = error == std::errc() && end == count.data() + count.size() && !count.empty();
   check(is_count && !out.name.empty(), "--rate-limit-resource must be NAME:COUNT or NAME:COUNT:DEVICE, got '", text,
         "'");
-  // Models run on one device, which has no number but 0.
+  // Models run on one device, number 0.
   check(second == std::string::npos || device == "global" || device == "0", "--rate-limit-resource '", text,
         "': the device must be 0 or global, got '", device, "'");
   return out;
@@ -31,13 +31,12 @@ RateLimitOptions::Resource parse_resource(const std::string& text) {
 
 void add_rate_limit_options(CLI::App& app, RateLimitOptions& options) {
   app.add_option("--rate-limit", options.mode,
-                 "execution_count: a model runs when the resources of its rate_limiter are free; off: as it comes")
+                 "execution_count: a model runs when the resources of its rate_limiter are free; off: no limit")
       ->check(CLI::IsMember({"off", "execution_count"}))
       ->capture_default_str();
-  app.add_option(
-         "--rate-limit-resource", options.resources,
-         "NAME:COUNT[:DEVICE]: how much there is of a resource; without it as much as the model needs that needs "
-         "most. DEVICE: 0, or global for a resource that models name so; may be repeated")
+  app.add_option("--rate-limit-resource", options.resources,
+                 "NAME:COUNT[:DEVICE]: the amount of a resource; by default as much as the largest request of any "
+                 "model. DEVICE: 0, or global for a global resource; may be repeated")
       ->allow_extra_args(false);
 }
 

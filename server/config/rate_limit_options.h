@@ -10,20 +10,21 @@ class App;
 
 namespace tensord::server {
 
-// Flags about the resources that models share while they run.
+// Flags for resources that models share while they run.
 struct RateLimitOptions {
   struct Resource {
     std::string name;
     uint64_t count = 0;
     bool is_global = false;
   };
-  std::string mode = "off";            // off: models' rate_limiter is not looked at; execution_count: it is
+  std::string mode = "off";            // off: ignores the models' rate_limiter; execution_count: applies it
   std::vector<std::string> resources;  // NAME:COUNT, NAME:COUNT:0 or NAME:COUNT:global
 };
 
 void add_rate_limit_options(CLI::App& app, RateLimitOptions& options);
 
-// The resources of the flags, the last of a name counts. Throws Error{kInvalidArgument} that names the flag.
+// The resources that the flags define; the last value of a name wins. Throws Error{kInvalidArgument} that names the
+// flag.
 std::vector<RateLimitOptions::Resource> parse_rate_limits(const RateLimitOptions& options);
 
 }  // namespace tensord::server

@@ -20,58 +20,57 @@ std::string refuse_config_name(const std::string& name) {
 
 void add_repository_options(CLI::App& app, RepositoryOptions& options) {
   app.add_option("--model-repository,--model-store", options.model_repositories,
-                 "Folder with <model>/<version>/model.pt; may be given several times")
+                 "Folder with <model>/<version>/model.pt; may be repeated")
       ->required();
   app.add_option(
          "--model-control-mode", options.model_control_mode,
-         "How models come and go. none: those at the start stay; poll: as the folders change; explicit: by calls")
+         "How models are loaded and unloaded. none: all at startup; poll: as the folders change; explicit: by calls")
       ->check(CLI::IsMember({"none", "poll", "explicit"}))
       ->capture_default_str();
-  app.add_option("--repository-poll-secs", options.poll_secs, "Seconds between two looks at the folders, in mode poll")
+  app.add_option("--repository-poll-secs", options.poll_secs, "Seconds between scans of the folders, in mode poll")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   app.add_option("--load-model", options.load_models,
-                 "Load this model at the start, and no others unless they are given too; * is all; may be repeated");
+                 "Load this model at startup, and no others unless they are given too; * means all; may be repeated");
   app.add_option("--model-config-name", options.config_name,
-                 "configs/NAME.pbtxt in a model's folder, where it is there, is read instead of its config.pbtxt")
+                 "Read configs/NAME.pbtxt in a model's folder, if it exists, instead of its config.pbtxt")
       ->check(refuse_config_name, "NAME");
   app.add_flag_callback(
       "--disable-auto-complete-config", [&options] { options.completes_configs = false; },
-      "Refuse models whose config.pbtxt is not there, or does not say names, types and shapes of all inputs and "
-      "outputs, instead of reading them from the model's file");
+      "Refuse models whose config.pbtxt is missing or lacks names, types or shapes of inputs and outputs, instead of "
+      "reading them from the model's file");
   app.add_option_function<bool>(
       "--strict-model-config", [&options](bool is_strict) { options.completes_configs &= !is_strict; },
-      "The older name: true is --disable-auto-complete-config");
-  app.add_option("--model-load-thread-count", options.load_threads, "Models that are loaded at one time")
+      "Deprecated: true means --disable-auto-complete-config");
+  app.add_option("--model-load-thread-count", options.load_threads, "Models that are loaded at the same time")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   app.add_option("--model-load-timeout-secs", options.load_timeout_secs,
-                 "A load that takes longer is given up where it runs code of the model: constants, __setstate__, the "
-                 "warm-up; 0: never")
+                 "Cancel a load that takes longer while it runs code of the model (constants, __setstate__, the "
+                 "warm-up); 0: never")
       ->check(CLI::Range(0, 86400))
       ->capture_default_str();
   app.add_option("--model-reload-nice", options.reload_nice,
-                 "Nice value of the threads that load a model again while it is served: requests go first, and where "
-                 "all cores are busy the load takes longer; 0: as the threads that serve")
+                 "Nice value of the threads that reload a served model: requests go first, and if all cores are busy "
+                 "the load takes longer; 0: the same as serving threads")
       ->check(CLI::Range(0, 19))
       ->capture_default_str();
-  app.add_option("--load-on-demand", options.load_on_demand,
-                 "A request for a model that is not loaded loads it, in mode explicit")
+  app.add_option("--load-on-demand", options.load_on_demand, "A request loads its model if necessary, in mode explicit")
       ->capture_default_str();
   app.add_option("--model-memory-limit", options.memory_limit_bytes,
-                 "Most bytes that loaded models may take, as 8GB; with --load-on-demand those that were used least "
-                 "recently are unloaded for others; 0 is no limit")
+                 "Maximum memory of loaded models, such as 8GB; with --load-on-demand the least recently used are "
+                 "unloaded for others; 0: no limit")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
   app.add_option("--allow-version-labels", options.allow_version_labels,
-                 "A request may name a version by its label, as stable")
+                 "A request may select a version by its label, such as stable")
       ->capture_default_str();
   app.add_option("--model-override-limit", options.override_limit_bytes,
-                 "Most bytes of files that clients brought with loads and that are in use, as 4GB")
+                 "Maximum size of files in use that clients sent with loads, such as 4GB")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->capture_default_str();
   app.add_option("--copy-archives", options.copy_archives,
-                 "Copy an archive (a clone where the file system can) before it is mapped, so that writing to it does "
-                 "not reach a model that serves. auto: in modes poll and explicit")
+                 "Copy an archive (a clone if the file system supports it) before it is mapped, so that writing to the "
+                 "file does not affect the served model. auto: in modes poll and explicit")
       ->check(CLI::IsMember({"auto", "on", "off"}))
       ->capture_default_str();
 }

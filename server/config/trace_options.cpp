@@ -19,7 +19,7 @@ void set_global(const std::string& key, const std::string& value, TraceOptions& 
           value, "'");
     options.mode = value == "triton" ? TraceOptions::Mode::kTriton : TraceOptions::Mode::kOpenTelemetry;
   } else if (key == "level") {
-    // The flag may be repeated, one level each.
+    // The flag may be repeated, with one level each time.
     check(value == "OFF" || value == "TIMESTAMPS" || value == "TENSORS", "--trace-config level must be OFF, ",
           "TIMESTAMPS or TENSORS, got '", value, "'");
     if (value == "OFF") settings.has_timestamps = settings.has_tensors = false;
@@ -112,7 +112,7 @@ void parse_trace_option(const std::string& text, TraceOptions& options) {
 
 namespace {
 
-// Triton's flags of before --trace-config.
+// Triton's flags from before --trace-config.
 void add_old_trace_options(CLI::App& app, TraceOptions& options) {
   const auto add = [&](const char* flag, const char* setting) {
     app.add_option_function<std::vector<std::string>>(
@@ -124,7 +124,7 @@ void add_old_trace_options(CLI::App& app, TraceOptions& options) {
                throw CLI::ValidationError(error.what());
              }
            },
-           concat("As --trace-config ", setting, "=…, which Triton has today"))
+           concat("As --trace-config ", setting, "=…, the current form in Triton"))
         ->allow_extra_args(false);
   };
   add("--trace-file", "triton,file");

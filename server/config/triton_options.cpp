@@ -11,33 +11,33 @@ namespace {
 
 struct TritonFlag {
   const char* name;
-  const char* reason;  // why it means nothing here
+  const char* reason;  // why it has no effect
 };
 
 constexpr TritonFlag kFlags[] = {
-    {"--allow-cpu-metrics", "metrics of the processor are always there"},
-    {"--allow-gpu-metrics", "metrics of devices are always there"},
-    {"--backend-config", "there are no backends to configure; --threads and --workers set the engine"},
+    {"--allow-cpu-metrics", "CPU metrics are always provided"},
+    {"--allow-gpu-metrics", "GPU metrics are always provided"},
+    {"--backend-config", "there are no backends to configure; --threads and --workers configure the engine"},
     {"--backend-directory", "there are no backends to load"},
-    {"--buffer-manager-thread-count", "inputs are not copied into batches by threads of their own"},
-    {"--cache-directory", "the response cache is built in, see --cache-config"},
-    {"--cuda-memory-pool-byte-size", "device memory is allocated as it is needed"},
-    {"--cuda-virtual-address-size", "device memory is allocated as it is needed"},
+    {"--buffer-manager-thread-count", "no separate threads copy inputs into batches"},
+    {"--cache-directory", "the response cache is built in; see --cache-config"},
+    {"--cuda-memory-pool-byte-size", "device memory is allocated on demand"},
+    {"--cuda-virtual-address-size", "device memory is allocated on demand"},
     {"--enable-peer-access", "models do not copy between devices"},
-    {"--grpc-infer-allocation-pool-size", "messages are allocated as they are needed"},
-    {"--grpc-max-response-pool-size", "messages are allocated as they are needed"},
+    {"--grpc-infer-allocation-pool-size", "messages are allocated on demand"},
+    {"--grpc-max-response-pool-size", "messages are allocated on demand"},
     {"--host-policy", "there are no host policies; start the daemon under numactl"},
-    {"--metrics-config", "the series are always the same"},
-    {"--metrics-interval-ms", "metrics are read when they are asked for"},
-    {"--min-supported-compute-capability", "a device is used where a model's configuration names it"},
+    {"--metrics-config", "the set of series is fixed"},
+    {"--metrics-interval-ms", "metrics are collected when they are scraped"},
+    {"--min-supported-compute-capability", "a device is used if a model's configuration names it"},
     {"--model-load-gpu-limit", "see --model-memory-limit"},
-    {"--model-load-retry-count", "a load that may succeed later is tried again by itself"},
-    {"--pinned-memory-pool-byte-size", "host memory is pinned as it is needed"},
+    {"--model-load-retry-count", "a load that may succeed later is always retried"},
+    {"--pinned-memory-pool-byte-size", "host memory is pinned on demand"},
     {"--repoagent-directory", "there are no repository agents"},
-    {"--trace-log-frequency", "a trace file is written as a whole"},
+    {"--trace-log-frequency", "a trace file is written in one piece"},
 };
 
-// Those with which only one value is possible.
+// Flags for which only one value is supported.
 struct FixedFlag {
   const char* name;
   bool value;
@@ -48,9 +48,9 @@ constexpr FixedFlag kFixedFlags[] = {
     {"--allow-grpc", true, "gRPC cannot be switched off"},
     {"--allow-sagemaker", false, "there is no SageMaker endpoint"},
     {"--allow-vertex-ai", false, "there is no Vertex AI endpoint"},
-    {"--model-namespacing", false, "names of models are unique over all repositories"},
-    {"--reuse-grpc-port", false, "a port belongs to one server"},
-    {"--reuse-http-port", false, "a port belongs to one server"},
+    {"--model-namespacing", false, "model names are unique across all repositories"},
+    {"--reuse-grpc-port", false, "ports cannot be shared"},
+    {"--reuse-http-port", false, "ports cannot be shared"},
 };
 
 constexpr const char* kGroup = "Triton's, without a meaning here";
@@ -82,7 +82,7 @@ void log_triton_options(const TritonOptions& options) {
   for (const std::string& name : options.given) {
     const auto found = std::ranges::find(kFlags, name, &TritonFlag::name);
     if (found == std::end(kFlags)) continue;
-    log(LogLevel::kInfo, "a flag of Triton means nothing here", {{"flag", name}, {"reason", found->reason}});
+    log(LogLevel::kInfo, "a Triton flag has no effect", {{"flag", name}, {"reason", found->reason}});
   }
 }
 

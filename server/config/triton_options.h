@@ -9,16 +9,16 @@ class App;
 
 namespace tensord::server {
 
-// Flags that Triton has and that mean nothing here, so that command lines stay as they are.
+// Triton's flags that have no effect here, accepted so that existing command lines keep working.
 struct TritonOptions {
   std::vector<std::string> given;  // "--backend-config", as they came
 };
 
-// Adds the flags to a command; what is given goes into `options`, which must outlive it. A value that asks for what
-// cannot be had is an error of the command line.
+// Adds the flags to a command. `options` receives the given flags and must outlive the command. A value that asks for
+// something unsupported is a usage error.
 void add_triton_options(CLI::App& app, TritonOptions& options);
 
-// Logs each flag that was given, and why it means nothing. Once a log is there.
+// Logs each given flag and why it has no effect. Call after the log sink is installed.
 void log_triton_options(const TritonOptions& options);
 
 }  // namespace tensord::server

@@ -11,7 +11,7 @@
 namespace tensord::server {
 namespace {
 
-// Connections that were cut count until gRPC has closed them, but so many may have new ones in their place.
+// Closed connections count until gRPC has closed them, except for this many, which may be replaced at once.
 constexpr int kMaxEnding = 128;
 
 }  // namespace
@@ -53,8 +53,8 @@ int ConnectionGuard::connections() const {
   return usable();
 }
 
-// Ends the connection without a call that has said nothing for longest: of this address, or of the address that has
-// most. False: none is idle.
+// Closes the connection without open calls that has been idle longest: of this address, or of the address with the most
+// connections. Returns false if none is idle.
 bool ConnectionGuard::make_room(const PeerAddress* of) {
   GuardedConnection* chosen = nullptr;
   int max = 0;
@@ -73,7 +73,7 @@ bool ConnectionGuard::make_room(const PeerAddress* of) {
   return chosen != nullptr;
 }
 
-// All together have too many calls open: the one with most of them goes.
+// The server-wide limit on open calls is exceeded, so the connection with the most calls is closed.
 void ConnectionGuard::cut_busiest() {
   const MutexLock lock(mutex_);
   if (!has_too_many_streams()) return;

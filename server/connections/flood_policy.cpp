@@ -5,17 +5,18 @@
 namespace tensord::server {
 namespace {
 
-// What a frame takes of the server beside its bytes.
+// Server memory per frame besides its payload.
 constexpr uint32_t kBytesAFrame = 64;
 
-// A window update beyond those for the data that was sent: clients may have their reasons.
+// Cost of a WINDOW_UPDATE beyond those that sent data calls for; clients may have reasons for a few.
 constexpr double kWindowUpdateCost = 1.0 / 20;
 
-// For a frame of data clients update two windows, and some (Go's, Java's) measure the way with a ping.
+// For each DATA frame clients update two windows, and some (Go's, Java's) send a PING to measure the bandwidth-delay
+// product.
 constexpr uint32_t kControlsADataFrame = 3;
 constexpr uint32_t kMaxCredit = 1000;
 
-// Error codes of resets that are no fault of the client: calls that ended early, and cancelled ones.
+// RST_STREAM error codes that are not a client's fault: calls that ended early, and cancelled calls.
 constexpr uint32_t kNoError = 0, kCancel = 8;
 
 void add_credit(uint32_t& credit, uint32_t amount) { credit = std::min(credit + amount, kMaxCredit); }
@@ -38,7 +39,7 @@ const char* to_string(CutReason reason) {
 CutReason FloodPolicy::received(const FrameHead& frame) {
   switch (frame.type) {
     case FrameHead::kData:
-      // The end of a stream often comes alone.
+      // An empty DATA frame that ends a stream is normal.
       return frame.length > 0 || frame.has(FrameHead::kEndStream) ? CutReason::kNone : count_control(1);
     case FrameHead::kHeaders: return received_headers(frame);
     case FrameHead::kContinuation: return add_to_header_block(frame);
@@ -57,7 +58,7 @@ CutReason FloodPolicy::received_headers(const FrameHead& frame) {
   header_block_bytes_ = 0;
   const CutReason block = add_to_header_block(frame);
   if (block != CutReason::kNone) return block;
-  if (frame.stream <= last_stream_) return count_control(1);  // trailers, which clients of gRPC do not send
+  if (frame.stream <= last_stream_) return count_control(1);  // trailers, which gRPC clients do not send
   last_stream_ = frame.stream;
   if (!has_acknowledged_ && ++streams_before_ack_ > limits_.streams_before_ack)
     return CutReason::kUnacknowledgedStreams;
@@ -77,7 +78,7 @@ CutReason FloodPolicy::add_to_header_block(const FrameHead& frame) {
 CutReason FloodPolicy::sent(const FrameHead& frame) {
   if (frame.type == FrameHead::kResetStream) {
     close_stream(frame.stream);
-    // Frames that the server answers with a reset are a way to give up streams without saying so.
+    // Malformed frames that make the server reset a stream are a covert way to cancel it, so they count as resets.
     return frame.error_code == kNoError || frame.error_code == kCancel ? CutReason::kNone : count_reset();
   }
   if (frame.type == FrameHead::kData && frame.length > 0) add_credit(control_credit_, kControlsADataFrame);

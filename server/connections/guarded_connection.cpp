@@ -11,7 +11,7 @@ namespace {
 std::array<std::atomic<GuardedConnection*>, kMaxFiles> connections;
 thread_local GuardedConnection* handed_over = nullptr;
 
-// Calls visit(data, size) for the pieces that hold the first `size` bytes.
+// Calls visit(data, size) for the parts of `pieces` that hold the first `size` bytes.
 template <class Visit>
 void each_piece(const iovec* pieces, size_t size, Visit visit) {
   for (; size > 0; ++pieces) {
@@ -39,7 +39,7 @@ GuardedConnection::~GuardedConnection() { record_streams(0); }
 
 bool GuardedConnection::read_file(const iovec* pieces, size_t size) {
   if (is_cut()) return false;
-  // After the one that was accepted last.
+  // Orders connections by activity: this one is newer than the last accepted one.
   last_active_.store(2 * guard_->accepted_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return has_session_.load(std::memory_order_relaxed) || look_at_received(pieces, size);
 }
@@ -90,7 +90,7 @@ void GuardedConnection::look_at_sent(const iovec* pieces, size_t size) {
 }
 
 bool GuardedConnection::record_streams(int64_t open_streams) {
-  if (is_cut()) open_streams = 0;  // gRPC ends them when it hears of it
+  if (is_cut()) open_streams = 0;  // gRPC ends its calls when it sees the closed connection
   if (open_streams == open_streams_.load(std::memory_order_relaxed)) return false;
   const int64_t change = open_streams - open_streams_.exchange(open_streams, std::memory_order_relaxed);
   guard_->open_streams_.fetch_add(change, std::memory_order_relaxed);

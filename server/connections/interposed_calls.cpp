@@ -1,6 +1,6 @@
-// The calls by which gRPC reads, writes and ends connections, as this program defines them: the linker prefers them to
-// those of the C library and of OpenSSL, which they call. gRPC has no other place where frames can be seen. For any
-// file and session but those of a ConnectionGuard they do nothing else.
+// Interposes the calls through which gRPC reads, writes and closes connections. The linker prefers these definitions to
+// those of the C library and OpenSSL, which they forward to. gRPC has no other hook where frames are visible. Files and
+// sessions that do not belong to a ConnectionGuard are forwarded unchanged.
 
 #include <dlfcn.h>
 #include <openssl/ssl.h>
@@ -14,7 +14,7 @@
 namespace tensord::server {
 namespace {
 
-// The definition after this program's.
+// The next definition of the symbol, after this program's.
 template <class Function>
 Function* next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
@@ -75,7 +75,7 @@ ssize_t sendmsg(int file, const msghdr* message, int flags) {
 int close(int file) {
   static auto* const original = tensord::server::next<int(int)>("close");
   if (auto* const connection = tensord::server::guarded_connection(file)) {
-    // Before the number may be another file's.
+    // Before the kernel may reuse the descriptor for another file.
     tensord::server::set_guarded_connection(file, nullptr);
     connection->file_closes();
   }

@@ -61,7 +61,7 @@ std::unique_ptr<ResponseCache> make_cache(const ServerOptions& options) {
   return max_bytes > 0 ? std::make_unique<ResponseCache>(max_bytes) : nullptr;
 }
 
-// One that serves, and one for when that is stalled.
+// A second thread serves while the first is stalled.
 constexpr int kMinDefaultThreads = 2;
 
 GrpcServer::Options grpc_options(const ServerOptions& options) {
@@ -90,7 +90,7 @@ std::unique_ptr<TrainingService> make_training(const ServerOptions& options, Rep
   return std::make_unique<TrainingService>(std::move(training), repository, metrics);
 }
 
-// Null: this daemon joins none.
+// Returns null if this daemon joins no other.
 std::unique_ptr<NodeAgent> make_node_agent(const ServerOptions& options, const std::string& version) {
   if (!options.join.is_wanted()) return nullptr;
   const std::string folder = options.training_folder;
@@ -111,7 +111,7 @@ std::string join_address(const std::string& address, int port) {
   return is_v6 ? concat("[", address, "]:", port) : concat(address, ":", port);
 }
 
-// Probes have a port with a thread and connections of its own, so that nothing else keeps them waiting.
+// Probes have a port with its own thread and connections, so that nothing delays them.
 constexpr size_t kProbeConnections = 1024;
 
 HttpServer::Options metrics_port_options(const ServerOptions& options) {
@@ -138,7 +138,7 @@ HttpServer::Options http_port_options(const ServerOptions& options, RequestLimit
           .origins = AllowedOrigins(network.http_allowed_origins)};
 }
 
-// Appears complete or not at all: readers wait for it.
+// Renames a complete file into place, because readers wait for the file to appear.
 void write_atomically(const std::string& path, const std::string& text) {
   const std::string temporary = concat(path, ".", getpid(), ".tmp");
   std::ofstream out(temporary, std::ios::binary);
@@ -212,10 +212,10 @@ struct Daemon::Impl {
   Metrics metrics;
   Tracer tracer;
   RequestCapture capture;
-  std::unique_ptr<RateLimiter> rate_limiter;  // null: off
-  std::unique_ptr<ResponseCache> cache;       // null: off
+  std::unique_ptr<RateLimiter> rate_limiter;  // null if off
+  std::unique_ptr<ResponseCache> cache;       // null if off
   Repository repository;
-  std::unique_ptr<TrainingService> training;  // null: off
+  std::unique_ptr<TrainingService> training;  // null if off
   ServerState state;
   const WebSources web{.repository = repository,
                        .metrics = metrics,
@@ -226,17 +226,17 @@ struct Daemon::Impl {
                        .started_unix_ms = now_ms(),
                        .has_status_page = options.network.status_page};
   WebHandler web_handler{web, [this](const HttpHead& head) { return refuse(head); }};
-  // Batches that jobs have not taken yet count among the requests of `state`.
+  // Ends training before `state`: batches that jobs have not consumed count as requests of `state`.
   struct TrainingEnd {
     std::unique_ptr<TrainingService>& training;
     ~TrainingEnd() { training.reset(); }
   } training_end{training};
   HeapTrimmer heap_trimmer{state.limits};
-  GrpcServer grpc;  // its calls use what is above
+  GrpcServer grpc;  // its calls use the members above
   std::unique_ptr<RestHandler> rest_handler;
-  // Null: off. Last: they use all of that.
+  // Null if off. Declared last: they use all other members.
   std::unique_ptr<HttpServer> metrics_http, http;
-  std::unique_ptr<NodeAgent> node_agent;  // null: this daemon joins none, or is not loaded yet
+  std::unique_ptr<NodeAgent> node_agent;  // null if this daemon joins no other, or before load()
 };
 
 Daemon::Daemon(const ServerOptions& options, ModelFactory factory, const std::string& version)
@@ -282,12 +282,12 @@ void Daemon::announce_stop() { impl_->state.is_leaving = true; }
 void Daemon::stop(int64_t timeout_ms) {
   announce_stop();
   impl_->state.is_draining = true;
-  // Jobs write their checkpoints while requests end.
+  // Jobs write their checkpoints while requests drain.
   Thread training("stop-training", [this] {
     if (impl_->node_agent) impl_->node_agent->stop();
     if (impl_->training) impl_->training->stop();
   });
-  // Requests that wait for models are answered.
+  // Answers requests that wait for a model to load.
   Thread repository("stop-models", [this] { impl_->repository.stop(); });
   Thread http("stop-http", [this, timeout_ms] {
     if (impl_->http) impl_->http->stop(timeout_ms);

@@ -8,27 +8,27 @@
 
 namespace tensord::server {
 
-// The whole server: models, gRPC, metrics. Made, it listens; load() brings the models up;
-// stop() drains. For one thread.
+// The whole server: models, gRPC, HTTP, metrics and training. It listens from construction; load() loads the models;
+// stop() drains. Not thread-safe.
 class Daemon {
  public:
-  // `factory` opens model files. Throws Error{kUnavailable} when a port cannot be taken.
+  // `factory` opens model files. Throws Error{kUnavailable} if a port cannot be bound.
   Daemon(const ServerOptions& options, ModelFactory factory, const std::string& version);
   ~Daemon();
 
-  // Loads the models and writes the ready file. Throws Error when a repository is not there
-  // or the file cannot be written; a model that fails only becomes UNAVAILABLE.
+  // Loads the models and writes the ready file. Throws Error if a repository does not exist or the file cannot be
+  // written. A model that fails to load becomes UNAVAILABLE.
   void load();
-  int grpc_port() const;             // 0 with a Unix socket only
+  int grpc_port() const;             // 0 if only a Unix socket is used
   std::string grpc_address() const;  // for clients: "127.0.0.1:8001" or "unix:/run/tensord.sock"
-  int metrics_port() const;          // 0 without metrics
-  int http_port() const;             // 0 without a port of its own
-  // In mode poll, looks at the model repository at once; nothing in the others.
+  int metrics_port() const;          // 0 if metrics are off
+  int http_port() const;             // 0 if the HTTP port is off
+  // In mode poll, scans the model repository at once; does nothing in other modes.
   void reload();
-  // From now on health says that the server is not ready; requests are still answered.
+  // Readiness reports false from now on; requests are still answered.
   void announce_stop();
-  // Takes no new requests, finishes those it has, cancels what is left when the time is over.
-  // Metrics can be read until the daemon goes.
+  // Stops accepting requests, finishes open ones, and cancels what is left after the timeout. Metrics can be read until
+  // destruction.
   void stop(int64_t timeout_ms);
 
  private:

@@ -7,7 +7,8 @@
 namespace tensord::server {
 namespace {
 
-// The first block is small, as most answers are, and counted with the answer; the next ones are as large as all before.
+// Most answers are small, and the first block is charged with the answer. Each further block is as large as all blocks
+// before it.
 constexpr size_t kFirstTextBytes = 1 << 10;
 constexpr size_t kMinBlockBytes = 16 << 10, kMaxTextBlockBytes = 1 << 20;
 

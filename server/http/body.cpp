@@ -9,10 +9,10 @@ namespace tensord::server {
 namespace {
 
 constexpr uint64_t kBodyAlignment = 64;
-// A block of a body in chunks: the next is twice as large.
+// Blocks of a chunked body; each is twice as large as the previous one.
 constexpr uint64_t kFirstBlockBytes = 16 << 10;
 constexpr uint64_t kMaxBlockBytes = 8 << 20;
-// Of the head of a chunk, which has to come whole.
+// Maximum size of a chunk header, which must be buffered whole.
 constexpr size_t kMaxChunkHeadBytes = 4096;
 
 constexpr int kTooLarge = 413, kNoRoom = 429, kBad = 400;
@@ -59,7 +59,7 @@ int BodyReceiver::start(const HttpHead& head, const BodyPlan& plan, const HttpMe
   }
   const uint64_t size = head.content_length.value_or(0);
   if (size > max_bytes_) return kTooLarge;
-  // Before it there is room so that the wanted byte is aligned.
+  // Leading padding, so that the wanted byte is aligned.
   const uint64_t begin =
       plan.aligned_at < size ? (kBodyAlignment - plan.aligned_at % kBodyAlignment) % kBodyAlignment : 0;
   if (!add_block(size + begin, quota)) return kNoRoom;

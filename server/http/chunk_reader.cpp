@@ -1,4 +1,4 @@
-// Beast for C++20 needs it first.
+// Boost.Beast needs <utility> first in C++20.
 #include <utility>
 //
 #include <boost/beast/http/buffer_body.hpp>
@@ -13,7 +13,7 @@ namespace {
 
 namespace http = boost::beast::http;
 
-// What Beast's parser reads a body behind.
+// A head for Beast's parser, so that it accepts the body.
 constexpr std::string_view kHead = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 }  // namespace
@@ -29,7 +29,7 @@ struct ChunkReader::Impl {
 
 ChunkReader::ChunkReader() : impl_(std::make_unique<Impl>()) {
   boost::beast::error_code error;
-  impl_->parser.header_limit(kMaxHeadBytes);  // of the trailer too
+  impl_->parser.header_limit(kMaxHeadBytes);  // applies to the trailer too
   impl_->parser.body_limit(std::numeric_limits<uint64_t>::max());
   impl_->parser.on_chunk_header(*impl_);
   impl_->parser.put(boost::asio::buffer(kHead.data(), kHead.size()), error);

@@ -16,7 +16,7 @@ namespace {
 constexpr int kWindowBits = 15, kGzip = 16;
 constexpr uint64_t kPieceBytes = 1 << 20;
 constexpr size_t kDeflateBytes = 16 << 10;
-constexpr int kLevel = 1;  // of deflate: beyond it time grows faster than answers shrink
+constexpr int kLevel = 1;  // deflate level: higher ones cost more time than they save bytes
 
 std::string_view trimmed(std::string_view text) {
   while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
@@ -24,7 +24,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// "gzip;q=0.8"; less than 0: malformed.
+// Parses "gzip;q=0.8"; returns a negative number if malformed.
 double quality_of(std::string_view parameters) {
   if (parameters.empty()) return 1;
   parameters = trimmed(parameters);
@@ -122,18 +122,18 @@ BodyText inflate_body(Coding coding, const std::vector<std::span<const uint8_t>>
     stream.next_in = const_cast<Bytef*>(piece.data());
     stream.avail_in = static_cast<uInt>(piece.size());
     while (stream.avail_in > 0 || (stream.avail_out == 0 && !is_over && !out.empty())) {
-      check(!is_over, "the request has bytes after the end of what is compressed");
+      check(!is_over, "the request has bytes after the end of the compressed data");
       if (stream.avail_out == 0) {
         if (is_full) fail_unpacked(max_bytes);
         const size_t used = out.size();
         if (used == max_bytes) {
-          // A byte beside it shows whether there is more.
+          // One extra byte of output shows whether there is more.
           is_full = true;
           stream.next_out = &one_more;
           stream.avail_out = 1;
         } else {
           const uint64_t more = std::min(std::max<uint64_t>(kPieceBytes / 16, used), max_bytes - used);
-          // Where it grows by copying there are both for a while.
+          // Growing the buffer copies it, so both buffers exist for a while and are charged.
           const std::shared_ptr<const void> copied = quota && used != 0 ? quota(used) : nullptr;
           if (quota) holds.push_back(quota(more));
           out.resize(used + more);
@@ -145,7 +145,7 @@ BodyText inflate_body(Coding coding, const std::vector<std::span<const uint8_t>>
       if (code == Z_STREAM_END) {
         is_over = true;
       } else if (code == Z_BUF_ERROR && stream.avail_in == 0) {
-        break;  // all that is there has been unpacked
+        break;  // all input was decompressed
       } else {
         check(code == Z_OK, "the request cannot be unpacked: ", stream.msg ? stream.msg : "it is damaged");
       }

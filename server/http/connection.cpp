@@ -14,11 +14,11 @@
 namespace tensord::server {
 namespace {
 
-// Steps of one connection before others have their turn, and bytes that one of them receives.
+// Fairness: the steps of one connection per turn of the loop, and the bytes received per step.
 constexpr int kStepsPerTurn = 16;
 constexpr size_t kBytesPerStep = 1 << 20;
 constexpr size_t kMaxIovecs = 64;
-// Of a refused body; who sends more does not get to read why.
+// How much of a refused body is read and dropped. A client that sends more may not receive the answer.
 constexpr uint64_t kMaxLingerBytes = uint64_t{4} << 30;
 
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -80,7 +80,7 @@ void Connection::close() {
 }
 
 void Connection::advance() {
-  if (is_advancing_) return;  // answered by its own handler
+  if (is_advancing_) return;  // the handler answered from within advance()
   is_advancing_ = true;
   int steps = 0;
   while (state_ != State::kClosed && step()) {
@@ -93,7 +93,7 @@ void Connection::advance() {
   update_window_deadline();
 }
 
-// False: it has to wait for something.
+// Returns false if the connection must wait for an event.
 bool Connection::step() {
   if (!output_.empty() && may_write_) return flush();
   if (state_ == State::kSending && output_.empty()) {
@@ -108,7 +108,7 @@ bool Connection::waits_for_input() const {
 }
 
 bool Connection::receive() {
-  // A body with a length goes straight to its memory.
+  // A body with a Content-Length is received straight into its memory.
   const bool is_direct = state_ == State::kBody && !body_->is_chunked();
   const std::span<uint8_t> room = is_direct ? body_->room() : std::span<uint8_t>(loop_.scratch());
   const ssize_t count = socket_->receive(room.data(), std::min(room.size(), kBytesPerStep));
@@ -138,7 +138,7 @@ bool Connection::receive() {
   return true;
 }
 
-// `bytes` are what was received after input_.
+// `bytes` were received after input_.
 void Connection::take_input(std::string_view bytes) {
   std::string joined;
   if (!input_.empty()) {
@@ -159,11 +159,11 @@ void Connection::take_input(std::string_view bytes) {
 }
 
 size_t Connection::take_head(std::string_view bytes) {
-  const size_t begin = bytes.find_first_not_of("\r\n");  // empty lines before a request are allowed
+  const size_t begin = bytes.find_first_not_of("\r\n");  // RFC 9112 allows empty lines before a request
   if (begin == std::string_view::npos) return bytes.size();
   const std::string_view head = bytes.substr(begin);
   if (!is_ascii_letter(head.front())) {
-    refuse(400, "this is no HTTP request");
+    refuse(400, "this is not an HTTP request");
     return 0;
   }
   const size_t end = head.substr(0, kMaxHeadBytes).find(kHeadEnd);
@@ -331,7 +331,7 @@ void Connection::finish_answer() {
     return;
   }
   if (has_ended_) return close();
-  // What the client still sends must not reset the connection before it has read the answer.
+  // Keep reading for a while: unread data would reset the connection before the client has read the answer.
   socket_->end_sending();
   input_.clear();
   become(State::kLingering);
@@ -364,7 +364,7 @@ void Connection::become(State state) {
   if (is_other_phase) loop_.set_phase(*this, phase_of(state));
 }
 
-// A stream has a deadline only while something of it waits to be sent.
+// A streaming connection has a deadline only while data is waiting to be sent.
 void Connection::update_window_deadline() {
   if (state_ != State::kStreaming || output_.empty() != is_deadline_of_window_) return;
   if (!output_.empty()) return begin_window();

@@ -16,7 +16,7 @@ bool ConnectionTable::add(Place& place, Victim& victim) {
       return false;
     }
   }
-  // The victim may have been the last of its address.
+  // Looked up again: evicting a connection may have removed this address's entry.
   if (!place.address.empty()) ++by_address_[place.address].count;
   ++all_.count;
   place.is_in = true;

@@ -20,11 +20,11 @@ namespace tensord::server {
 namespace {
 
 constexpr size_t kScratchBytes = 64 << 10;
-constexpr int kAcceptsPerEvent = 16;  // other loops may take the next ones
-// Thousands may be cut at one time, and to close a file takes some 20 us.
+constexpr int kAcceptsPerEvent = 16;  // leaves the next ones to other loops
+// Thousands of connections may be closed at once, and closing a descriptor takes about 20 us.
 constexpr size_t kRemovalsPerTurn = 256;
 
-// In what epoll gives back: connections have their numbers.
+// Event IDs of epoll; other values are connection IDs.
 constexpr uint64_t kWakeId = ~uint64_t{0};
 constexpr uint64_t kListenerId = uint64_t{1} << 63;
 
@@ -37,7 +37,7 @@ void watch(int poll, int file, uint32_t events, uint64_t id) {
 
 int open_spare() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
-// Of a client, for its limits: its address, of IPv6 the network that one customer has. Empty: a Unix socket's.
+// The client's address for connection limits: the IPv4 address or the IPv6 /64 network. Empty for a Unix socket.
 std::string address_of(const sockaddr_storage& address) {
   if (address.ss_family == AF_INET) {
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(address).sin_addr;
@@ -95,7 +95,7 @@ void EventLoop::post_task(Task task) {
     const MutexLock lock(mutex_);
     if (is_over_) return;
     tasks_.push_back(std::move(task));
-    if (tasks_.size() > 1) return;  // it was woken for the first
+    if (tasks_.size() > 1) return;  // the first task has woken the loop already
   }
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof(one));
@@ -122,7 +122,7 @@ void EventLoop::serve() {
   }
   for (const auto& [id, connection] : connections_) connection->close();
   connections_.clear();
-  thread_id_ = std::thread::id();  // another thread may get it
+  thread_id_ = std::thread::id();  // the thread ID may be reused
   std::vector<Task> left;
   const MutexLock lock(mutex_);
   is_over_ = true;
@@ -163,7 +163,7 @@ void EventLoop::run_turns() {
 }
 
 void EventLoop::accept_some(size_t index) {
-  if (index >= listeners_.size()) return;  // it stops
+  if (index >= listeners_.size()) return;  // the loop is stopping
   for (int i = 0; i < kAcceptsPerEvent; ++i) {
     sockaddr_storage address{};
     socklen_t size = sizeof(address);
@@ -174,7 +174,8 @@ void EventLoop::accept_some(size_t index) {
       continue;
     }
     if ((errno == EMFILE || errno == ENFILE) && spare_ >= 0) {
-      // There is no file for it: it is taken with the spare one and closed, or it would wake the loop for ever.
+      // Out of file descriptors: accept with the spare one and close, because a pending connection would wake the loop
+      // forever.
       ::close(spare_);
       const int refused = accept4(listeners_[index].file, nullptr, nullptr, SOCK_CLOEXEC);
       if (refused >= 0) ::close(refused);
@@ -198,7 +199,7 @@ void EventLoop::add(int file, const std::string& address, const MakeSocket& make
   const int yes = 1;
   if (!address.empty()) {
     setsockopt(file, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-    setsockopt(file, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));  // a client that is gone without a word
+    setsockopt(file, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));  // detects clients that vanish without closing
   }
   watch(poll_, file, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, id);
   connections_.emplace(id, std::move(connection));

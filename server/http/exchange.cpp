@@ -10,9 +10,9 @@
 namespace tensord::server {
 namespace {
 
-// A client that lets so much of a stream wait does not read it.
+// A client with this much unsent data of a stream does not read it.
 constexpr size_t kMaxUnsentBytes = size_t{64} << 20;
-// What one text of a stream takes beside its bytes until it is sent.
+// Overhead of one queued piece of a stream.
 constexpr size_t kSendBytes = 512;
 
 }  // namespace
@@ -52,7 +52,7 @@ bool HttpExchange::send(HttpPiece text) {
   const size_t bytes = text.size_bytes();
   const size_t unsent = unsent_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   if (unsent > kMaxUnsentBytes || !charge(text)) {
-    log(LogLevel::kWarning, "a stream is cut: its client does not read, or there is no memory for more",
+    log(LogLevel::kWarning, "a stream is closed: its client does not read, or the memory quota is used up",
         {{"unsent_bytes", unsent}});
     loop_->run([id = connection_](EventLoop& loop) { loop.cut(id); });
     return false;

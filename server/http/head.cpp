@@ -1,4 +1,4 @@
-// Beast for C++20 needs it first.
+// Boost.Beast needs <utility> first in C++20.
 #include <utility>
 //
 #include <boost/beast/http/buffer_body.hpp>
@@ -22,7 +22,8 @@ int hex_digit(char letter) {
   return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
 }
 
-// Of a target: "/a%20b?x=1" and "http://host/a%20b" are "/a b". None: an escape that is none, or a zero byte.
+// The decoded path of a request target: "/a%20b?x=1" and "http://host/a%20b" give "/a b". Returns nullopt for a
+// malformed escape or a zero byte.
 std::optional<std::string> path_of(std::string_view target) {
   if (!target.starts_with('/')) {
     const size_t scheme = target.find("://");

@@ -12,7 +12,7 @@
 namespace tensord::server {
 namespace {
 
-// -1: errno says why.
+// Returns -1 and sets errno on failure.
 int bind_one(const addrinfo& address) {
   const int made = socket(address.ai_family, address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, address.ai_protocol);
   if (made < 0) return -1;
@@ -29,7 +29,7 @@ std::string reason_of(int error, int port) {
   std::string text = std::generic_category().message(error);
   if (error == EADDRINUSE) text += ": another process listens there";
   if (error == EACCES && port > 0 && port < 1024) text += ": ports below 1024 are the superuser's";
-  if (error == EADDRNOTAVAIL) text += ": it is no address of this machine";
+  if (error == EADDRNOTAVAIL) text += ": it is not an address of this machine";
   return text;
 }
 

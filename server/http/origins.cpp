@@ -31,7 +31,7 @@ std::optional<HttpAnswer> AllowedOrigins::preflight(const HttpHead& head) const 
   if (headers_for(head).empty()) return std::nullopt;
   HttpAnswer answer{.status = 200, .type = ""};
   answer.headers = {{"Access-Control-Allow-Methods", "GET, POST"},
-                    {"Access-Control-Allow-Headers", "*, Authorization"},  // which * does not name
+                    {"Access-Control-Allow-Headers", "*, Authorization"},  // not in the wildcard
                     {"Access-Control-Max-Age", "600"}};
   return answer;
 }

@@ -10,11 +10,11 @@ namespace tensord::server {
 namespace {
 
 constexpr int kSuccess = 0;
-constexpr unsigned kLazyPeerAccess = 1;  // the only flag that opening takes, and one that it must have
+constexpr unsigned kLazyPeerAccess = 1;  // the only flag that cuIpcOpenMemHandle accepts; it is required
 
 }  // namespace
 
-// Makes a context the thread's own as long as this is there.
+// Makes a context current on this thread for the object's lifetime.
 class CudaDriver::CurrentContext {
  public:
   CurrentContext(const CudaDriver& driver, Context context) : functions_(driver.functions_) {
@@ -110,7 +110,7 @@ void CudaDriver::close(const Memory& memory) const {
     const CurrentContext current(*this, memory.context);
     functions_.close_handle(memory.address);
   } catch (const Error&) {
-    // The GPU is lost, and the memory with it.
+    // The device is lost, and its memory with it.
   }
   functions_.release_context(memory.device);
 }
@@ -127,7 +127,7 @@ void CudaDriver::write(const Memory& memory, uint64_t offset, const void* from, 
   const CurrentContext current(*this, memory.context);
   Result result = functions_.copy_to_device(memory.address + offset, from, count);
   if (result != kSuccess) fail_call(false, "cuMemcpyHtoD", result);
-  // The copy may still be on its way; the client looks as soon as it has the answer.
+  // The copy may still be in progress, and the client reads as soon as it has the answer.
   result = functions_.synchronize();
   if (result != kSuccess) fail_call(false, "cuCtxSynchronize", result);
 }

@@ -7,7 +7,7 @@
 namespace tensord::server {
 namespace {
 
-// Says of an error which region it is about.
+// Adds the region's name to errors.
 template <class Fn>
 void with_name(const char* what, const std::string& name, Fn&& fn) {
   try {
@@ -17,7 +17,7 @@ void with_name(const char* what, const std::string& name, Fn&& fn) {
   }
 }
 
-// Of GPUs among all memory that clients share: no device that holds files has this number.
+// The address space of GPU memory, for overlap checks. No file system has this device number.
 constexpr uint64_t kCudaSpace = UINT64_MAX;
 
 }  // namespace

@@ -71,8 +71,8 @@ void SharedRegions::add(typename Region::Place place) {
     const MutexLock lock(mutex_);
     check_room(place.name);
   }
-  const auto region = std::make_shared<const Region>(std::move(place));  // a GPU may take a second; requests go on
-  // A client may make an object of any size without memory; what the server makes of it counts as the server's.
+  const auto region = std::make_shared<const Region>(std::move(place));  // a GPU may take a second, so no lock is held
+  // Charges the mapping to the server: a client can create a shared-memory object of any size without using memory.
   struct Charged {
     std::shared_ptr<const SharedRegion> region;
     std::shared_ptr<const void> charge;
@@ -88,7 +88,7 @@ void SharedRegions::add(typename Region::Place place) {
 template <class Region>
 void SharedRegions::remove(const std::string& name) {
   check_enabled();
-  std::shared_ptr<const SharedRegion> removed;  // unmapped without the lock
+  std::shared_ptr<const SharedRegion> removed;  // destroyed after the lock, because unmapping is slow
   const MutexLock lock(mutex_);
   const auto found = regions_.find(name);
   if (found == regions_.end() || dynamic_cast<const Region*>(found->second.get()) == nullptr) return;
@@ -121,7 +121,7 @@ std::vector<typename Region::Place> SharedRegions::list(const std::string& name)
     if (!name.empty() && name != registered) return;
     if (const auto* of_kind = dynamic_cast<const Region*>(region)) places.push_back(of_kind->place());
   };
-  std::vector<std::shared_ptr<const SharedRegion>> held;  // let go of without the lock
+  std::vector<std::shared_ptr<const SharedRegion>> held;  // destroyed after the lock
   const MutexLock lock(mutex_);
   for (const auto& [registered, region] : regions_) add(registered, region.get());
   for (const auto& [registered, region] : leaving_) {

@@ -20,9 +20,9 @@
 namespace tensord::server {
 namespace {
 
-constexpr uint64_t kBlockBytes = 512;  // of st_blocks
+constexpr uint64_t kBlockBytes = 512;  // unit of st_blocks
 
-// Keys of memory that is not made for clients: what Triton keeps for itself, and the C library's semaphores.
+// Keys reserved for other uses: Triton's Python backend and the C library's semaphores.
 constexpr std::string_view kReservedPrefixes[] = {"triton_python_backend_shm_region_", "sem."};
 
 void check_key(const SystemRegion::Place& place) {
@@ -38,7 +38,7 @@ void check_key(const SystemRegion::Place& place) {
   }
 }
 
-// Opens the object and checks that the place lies within it.
+// Opens the object and checks that the region lies within it.
 int open_object(const SystemRegion::Place& place) {
   check_key(place);
   const int file = shm_open(place.key.c_str(), O_RDWR | O_NONBLOCK, 0);
@@ -49,7 +49,7 @@ int open_object(const SystemRegion::Place& place) {
   return file;
 }
 
-// Throws Error when the place does not lie within the object; what the object is otherwise.
+// Throws Error if the region does not lie within the object; otherwise returns the object's status.
 struct stat check_bounds(const SystemRegion::Place& place, int file) {
   struct stat status {};
   const bool is_object = fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= 0;
@@ -65,7 +65,7 @@ struct stat check_bounds(const SystemRegion::Place& place, int file) {
 
 }  // namespace
 
-// Whole pages around the region.
+// A mapping of the whole pages around the region.
 struct SystemRegion::Mapping {
   Mapping(const Place& place, int file, const struct stat& object) : device(object.st_dev), inode(object.st_ino) {
     const auto real_bytes = static_cast<uint64_t>(object.st_blocks) * kBlockBytes;
@@ -96,7 +96,7 @@ struct SystemRegion::Mapping {
   dev_t device = 0;
   ino_t inode = 0;
   uint8_t* begin = nullptr;
-  uint64_t margin = 0;  // bytes before the region
+  uint64_t margin = 0;  // bytes between the mapping's start and the region
   uint64_t sparse_bytes = 0;
   uint64_t size_bytes = 0;
   std::optional<FaultGuard> guard;

@@ -7,7 +7,7 @@
 
 namespace tensord::server {
 
-// Memory by owner and the caching allocators' statistics, read when metrics are asked for.
+// Collects memory by owner and the caching allocators' statistics on each scrape.
 class AllocatorCollector final : public prometheus::Collectable {
  public:
   std::vector<prometheus::MetricFamily> Collect() const override;

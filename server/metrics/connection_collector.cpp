@@ -21,8 +21,8 @@ std::vector<prometheus::MetricFamily> ConnectionCollector::Collect() const {
       make_family("tensord_grpc_connections", "Connections of gRPC clients", MetricType::Gauge),
       make_family("tensord_grpc_open_streams", "Calls that are open on them", MetricType::Gauge),
       make_family("tensord_grpc_connections_refused_total",
-                  "Connections closed as they came: too many, or the address waits", MetricType::Counter),
-      make_family("tensord_grpc_connections_cut_total", "Connections cut because of what their client sent, by reason",
+                  "Connections refused on arrival: too many, or the address must wait", MetricType::Counter),
+      make_family("tensord_grpc_connections_cut_total", "Connections closed because of the client's frames, by reason",
                   MetricType::Counter)};
   add_sample(out[0], {}, counts.open);
   add_sample(out[1], {}, counts.open_streams);

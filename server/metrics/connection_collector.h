@@ -12,7 +12,7 @@
 
 namespace tensord::server {
 
-// Connections of the gRPC port, read when metrics are asked for. Thread-safe.
+// Collects the connections of the gRPC port on each scrape. Thread-safe.
 class ConnectionCollector final : public prometheus::Collectable {
  public:
   void watch(std::function<ConnectionCounts()> counts);

@@ -9,22 +9,22 @@
 namespace tensord::server {
 namespace {
 
-// 50 us to 10 s; short models take tens of microseconds, long ones seconds.
+// 50 us to 10 s: small models take tens of microseconds, large ones seconds.
 constexpr std::array<double, kClassicBuckets> kClassicLimits{
     0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};
 
-// Nanoseconds are whole numbers: below a limit is below the whole number under it.
+// Rounds down: for integer nanoseconds, "at most the limit" and "at most its floor" are the same.
 int64_t to_ns(double seconds) { return static_cast<int64_t>(std::floor(seconds * 1e9 * (1 + 1e-15))); }
 
 struct Interval {
-  size_t classic, native;  // buckets; 0 of `native` is the zero bucket
+  size_t classic, native;  // bucket indices; `native` 0 is the zero bucket
 };
 
 struct Table {
-  static constexpr unsigned kSteps = 8;                 // of an octave
-  std::array<int64_t, kDurationIntervals> limits_ns{};  // the last one has no end
+  static constexpr unsigned kSteps = 8;                 // per octave
+  std::array<int64_t, kDurationIntervals> limits_ns{};  // the last interval has no upper limit
   std::array<Interval, kDurationIntervals> intervals{};
-  std::array<uint8_t, 64 * kSteps> first{};  // interval of the shortest duration with these leading bits
+  std::array<uint8_t, 64 * kSteps> first{};  // interval of the shortest duration that has these leading bits
 
   Table() {
     std::vector<int64_t> native, classic, all;

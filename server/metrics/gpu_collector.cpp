@@ -16,8 +16,8 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-// What this needs of nvml.h, which only CUDA's development packages have. Its structures and names do not change:
-// new forms get new names.
+// The declarations this needs of nvml.h, which only CUDA's development packages have. NVML's ABI is stable: changed
+// structures get new names.
 using Device = void*;
 struct Utilization {
   unsigned gpu_percent = 0, memory_percent = 0;
@@ -91,7 +91,7 @@ class GpuCollector::Driver {
     return reinterpret_cast<Function*>(dlsym(library_, name));
   }
 
-  // Calls one of NVML's functions, where this driver has it.
+  // Calls a function of NVML if this driver has it.
   template <typename... Arguments>
   bool get(const char* name, Arguments... arguments) const {
     const auto call = function<int(Arguments...)>(name);

@@ -8,8 +8,8 @@
 
 namespace tensord::server {
 
-// Load, memory and power of the machine's NVIDIA GPUs, asked of the driver's library (NVML), which is looked for when
-// metrics are first read. Without a driver there are no families. Thread-safe.
+// Collects utilization, memory and power of the machine's NVIDIA GPUs through NVML, which is loaded on the first
+// scrape. There are no families without a driver. Thread-safe.
 class GpuCollector {
  public:
   GpuCollector();
@@ -18,14 +18,14 @@ class GpuCollector {
   GpuCollector& operator=(const GpuCollector&) = delete;
 
   enum class Names { kOwn, kTriton };
-  // Values that a GPU does not tell are left out.
+  // Values that a GPU does not report are left out.
   std::vector<prometheus::MetricFamily> families(Names names) const;
 
  private:
   class Driver;
   const Driver& driver() const;
   mutable std::once_flag once_;
-  mutable std::unique_ptr<const Driver> driver_;  // made once
+  mutable std::unique_ptr<const Driver> driver_;  // loaded once
 };
 
 }  // namespace tensord::server

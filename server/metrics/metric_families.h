@@ -8,7 +8,7 @@
 
 namespace tensord::server {
 
-// Making prometheus-cpp's plain structs, for collectors.
+// Helpers that build prometheus-cpp's plain structs for collectors.
 inline prometheus::MetricFamily make_family(const char* name, const char* help, prometheus::MetricType type) {
   prometheus::MetricFamily out;
   out.name = name;

@@ -74,7 +74,7 @@ std::shared_ptr<ModelMetrics> Metrics::share(const std::string& name, const std:
 void Metrics::forget(const std::string& name, const std::string& version) {
   const MutexLock lock(state_->mutex);
   const auto found = state_->models.find({name, version});
-  // Whoever has it got it under this lock: a load of the same version.
+  // A second owner is a load of the same version that called share() under this lock.
   if (found == state_->models.end() || found->second.use_count() > 1) return;
   state_->models.erase(found);
   state_->plans.forget(name, version);

@@ -11,76 +11,76 @@
 
 namespace tensord::server {
 
-// What a model's plans for input shapes did since it was loaded.
+// What a model's plan cache did since the model was loaded.
 struct PlanCounts {
   bool are_made = false;  // whether the model makes plans at all
   uint64_t hits = 0, misses = 0, evictions = 0, failures = 0, refused = 0;
   double build_seconds = 0;
-  uint64_t plans = 0;        // kept now
-  uint64_t arena_bytes = 0;  // of the largest
+  uint64_t plans = 0;        // cached now
+  uint64_t arena_bytes = 0;  // of the largest plan
   std::map<std::string, uint64_t> failed_passes;
 };
 
-// A training job as its metrics show it.
+// One training job as metrics show it.
 struct TrainingSample {
   std::string job, model;
   std::string state;  // "RUNNING"
   double step = 0, total_steps = 0, epoch = 0, loss = 0, learning_rate = 0, gradient_norm = 0;
   double samples = 0, samples_per_second = 0, seconds_left = 0, memory_bytes = 0, checkpoint_step = 0;
-  std::map<std::string, double> metrics;  // of the last evaluation
+  std::map<std::string, double> metrics;  // from the last evaluation
   struct Rank {
     int64_t rank = 0;
     std::string host;
     double step = 0, communication_seconds = 0;
   };
-  std::vector<Rank> ranks;  // of a job of several processes
-  double restarts = 0;      // of them
+  std::vector<Rank> ranks;  // of a job with several processes
+  double restarts = 0;      // of all ranks together
   double planned_steps = 0;
 };
 
 // Connections of gRPC clients.
 struct ConnectionCounts {
   double open = 0, open_streams = 0, refused = 0;
-  std::map<std::string, double> cut;  // by reason
+  std::map<std::string, double> cut;  // closed by the server, by reason
 };
 
-// The daemon's Prometheus metrics: families and memory statistics. Thread-safe.
+// The daemon's Prometheus registry: metric families and memory statistics. Thread-safe.
 class Metrics {
  public:
   explicit Metrics(const std::string& version);
   ~Metrics();
 
-  // Of a model's version, made where there are none; the same give the same. They stay until forget().
+  // Metrics of one model version, created on first use; equal names return the same object. They exist until forget().
   ModelMetrics& model(const std::string& name, const std::string& version) { return *share(name, version); }
-  // The same; not forgotten as long as somebody has this.
+  // Does the same, and forget() keeps them while the caller holds the pointer.
   std::shared_ptr<ModelMetrics> share(const std::string& name, const std::string& version);
-  // A version that has ended has no series any more.
+  // Removes the series of a version that was unloaded.
   void forget(const std::string& name, const std::string& version);
-  // A version was loaded, or could not be; a model was unloaded to make room.
+  // Count a load that succeeded or failed, and an unload that made room for another model.
   void count_load(const std::string& name, bool is_success);
   void count_eviction(const std::string& name);
   // Models may be unloaded to make room: the series of that begin with each model's first load.
   void add_evictions();
   // Certificates that changed were taken, or were of no use.
   void count_certificates(bool is_taken);
-  // `counts` is asked whenever metrics are read, as long as this lives.
+  // Calls `counts` on each scrape, as long as this object exists.
   void watch_plans(const std::string& name, const std::string& version, std::function<PlanCounts()> counts);
-  // `samples` is asked for all jobs whenever metrics are read; an empty function ends that.
+  // Calls `samples` for all jobs on each scrape. An empty function unregisters it.
   void watch_training(std::function<std::vector<TrainingSample>()> samples);
-  // The same for connections.
+  // Does the same for connections.
   void watch_connections(std::function<ConnectionCounts()> counts);
-  // Requests that name no model that is there; kept apart so that clients cannot make series.
+  // Requests that name an unknown model. They share one series, so that clients cannot create series.
   ModelMetrics& unknown_model() { return *unknown_; }
-  // What was counted of every model up to now, in the order of their names; the first one has no name and has the
-  // requests for models that are not there.
+  // A snapshot of the counters of all models, sorted by name. The first entry has no name and counts requests for
+  // unknown models.
   std::vector<ModelCounts> model_counts() const;
-  // From now on the text has Triton's names beside tensord's.
+  // Adds Triton's metric names next to tensord's from now on.
   void add_triton_names();
 
-  // The metrics as text.
+  // The metrics in Prometheus's text format.
   std::string text() const;
-  // The metrics in the form that a client with this Accept header gets: Prometheus's protobuf, which has native
-  // histograms, or text.
+  // The metrics in the format that a client's Accept header selects: text, or Prometheus's protobuf, which alone has
+  // native histograms.
   struct Exposition {
     std::string content_type;
     std::string body;

@@ -107,7 +107,7 @@ Labels with(Labels labels, const char* name, const char* value) {
   return labels;
 }
 
-// In Triton's order, which programs that read its lines by patterns count on.
+// Sorts as Triton does: some programs match whole lines with patterns.
 Labels sorted(Labels labels) {
   std::sort(labels.begin(), labels.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return labels;
@@ -130,7 +130,7 @@ void add_histogram(MetricFamily& to, const ModelCounts& model, const DurationHis
   metric.histogram.sample_sum = seconds(histogram.sum_ns);
 }
 
-// Batch sizes 1, 2, 4 … 1024.
+// Buckets for batch sizes 1, 2, 4 … 1024.
 void add_batch_sizes(MetricFamily& to, const ModelCounts& model) {
   ClientMetric& metric = to.metric.emplace_back();
   metric.label = labels_of(model);
@@ -235,7 +235,7 @@ std::vector<MetricFamily> triton_families(const std::vector<ModelCounts>& models
   MetricFamily failures = make_family("nv_inference_request_failure", "Requests that were not answered well, by reason",
                                       MetricType::Counter);
   for (const ModelCounts& model : models) {
-    if (model.name.empty()) continue;  // requests for models that are not there; Triton has no series for them
+    if (model.name.empty()) continue;  // requests for unknown models, for which Triton has no series
     for (size_t reason = 0; reason < model.failures.size(); ++reason) {
       add_sample(failures, sorted(with(labels_of(model), "reason", to_string(static_cast<FailureReason>(reason)))),
                  static_cast<double>(model.failures[reason]));

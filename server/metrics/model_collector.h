@@ -9,13 +9,13 @@
 
 namespace tensord::server {
 
-// The families of what was counted of models, under tensord's names.
+// Metric families of the models' counters under tensord's names.
 std::vector<prometheus::MetricFamily> model_families(const std::vector<ModelCounts>& models);
 
-// The histograms among them in their native form.
+// The histograms among them, in native form.
 NativeHistograms model_native_histograms(const std::vector<ModelCounts>& models);
 
-// The same under the names that Triton uses, for dashboards made for it.
+// The same counters under Triton's names, for dashboards made for Triton.
 std::vector<prometheus::MetricFamily> triton_families(const std::vector<ModelCounts>& models);
 
 }  // namespace tensord::server

@@ -11,16 +11,16 @@ namespace tensord::server {
 namespace {
 
 constexpr int kUnknownCode = 2, kCancelledCode = 1, kOkCode = 0;
-constexpr uint64_t kShardBatches = 64;    // batch sizes up to this are counted without a lock
-constexpr size_t kMaxLargeBatches = 256;  // sizes above that are told apart; more of them in powers of two
-constexpr uint64_t kMaxResponses = 1024;  // answers of a request that are told apart; later ones count as the last
+constexpr uint64_t kShardBatches = 64;    // larger batch sizes are counted under a lock
+constexpr size_t kMaxLargeBatches = 256;  // distinct sizes above that; further ones are rounded to powers of two
+constexpr uint64_t kMaxResponses = 1024;  // distinct response indices; later responses count as the last one
 
 using Counter = std::atomic<uint64_t>;
 
 void add(Counter& counter, uint64_t value) { counter.fetch_add(value, std::memory_order_relaxed); }
 uint64_t get(const Counter& counter) { return counter.load(std::memory_order_relaxed); }
 
-// Times are taken on different threads; none that is missing or before another counts as negative.
+// Times come from different threads: a missing or reversed pair counts as 0 rather than as a negative duration.
 uint64_t between(int64_t from_ns, int64_t to_ns) {
   return from_ns > 0 && to_ns > from_ns ? static_cast<uint64_t>(to_ns - from_ns) : 0;
 }
@@ -59,7 +59,7 @@ uint64_t DurationHistogram::count() const {
   return total;
 }
 
-// The counts of the threads that share one.
+// Counters for the threads that share one shard.
 struct alignas(64) ModelMetrics::Shard {
   struct Histogram {
     std::array<Counter, kDurationIntervals> intervals{};
@@ -70,9 +70,9 @@ struct alignas(64) ModelMetrics::Shard {
   };
   std::array<Counter, kStatusCodes> requests{};
   std::array<Counter, kFailureReasons> failures{};
-  Counter ok_ran{0};  // requests that were answered well by a run
+  Counter ok_ran{0};  // requests that a run answered successfully
   Counter ok_ns{0}, fail_ns{0}, queued_ok{0}, queue_ok_ns{0}, queue_fail_ns{0};
-  Counter compute_input_ns{0}, compute_infer_ns{0}, compute_output_ns{0};  // of requests that were answered well
+  Counter compute_input_ns{0}, compute_infer_ns{0}, compute_output_ns{0};  // of successful requests
   Counter failed_executions{0};
   Counter cache_hits{0}, cache_hit_ns{0}, cache_misses{0}, cache_miss_ns{0};
   Counter received{0}, sent{0}, copied{0};

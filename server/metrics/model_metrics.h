@@ -15,8 +15,8 @@
 
 namespace tensord::server {
 
-// Counts what happens to the requests of one model version. Each thread adds to atomics that few others use, so that
-// counting a request takes about 100 ns however many cores are at it (tests/bench/metrics_bench). Thread-safe.
+// Counts what happens to the requests of one model version. Threads add to sharded atomics, so counting a request takes
+// about 100 ns on any number of cores (tests/bench/metrics_bench). Thread-safe.
 class ModelMetrics {
  public:
   ModelMetrics(std::string name, std::string version);
@@ -24,27 +24,27 @@ class ModelMetrics {
   ModelMetrics(const ModelMetrics&) = delete;
   ModelMetrics& operator=(const ModelMetrics&) = delete;
 
-  // Once for every request when its last answer goes out; `status_code` is gRPC's.
+  // Call once per request when its last response is sent. `status_code` is gRPC's.
   void count_answer(const RequestTimes& times, int status_code);
-  // Once for every run of the model, `batch_size` rows of requests together. Times of the first of them.
+  // Call once per run of the model; `batch_size` is its number of rows. `times` are those of the first request in the
+  // batch.
   void count_execution(int64_t batch_size, const RequestTimes& times, bool is_success = true);
-  // Once for every answer of a decoupled model, before count_answer() of the last; `index` counts from 0.
-  // `previous_ns`: when the answer before this one went out, for the first one when the request arrived. `is_empty`:
-  // it ends the answers and has no outputs.
+  // Call once per response of a decoupled model, before count_answer() for the last one. `index` counts from 0.
+  // `previous_ns` is when the previous response was sent, or when the request arrived. `is_empty`: a final response
+  // without outputs.
   void count_response(uint64_t index, const RequestTimes& times, int64_t previous_ns, int status_code, bool is_empty);
-  // A request was answered from the response cache, or was looked up there without success. Time of the look-up, and
-  // of keeping the answer.
+  // Count a request answered from the response cache, or a failed lookup; the times cover the lookup and the insertion.
   void count_cache_hit(int64_t ns);
   void count_cache_miss(int64_t ns);
   void add_received(uint64_t bytes);
   void add_sent(uint64_t bytes);
-  void add_copied(uint64_t bytes);  // payload bytes that were copied on their way
-  void add_in_flight(int delta);    // requests not yet answered
-  void add_pending(int delta);      // requests that wait for a worker: 1 when queued, -1 when taken or given up
+  void add_copied(uint64_t bytes);  // payload bytes that were copied
+  void add_in_flight(int delta);    // requests without a final response
+  void add_pending(int delta);      // requests waiting for a worker: 1 when queued, -1 when taken or cancelled
   void set_load_seconds(double seconds);
   void set_ready(bool is_ready);
   void set_workers(size_t workers);
-  void set_has_cache(bool has_cache);  // the model's answers are kept in the response cache
+  void set_has_cache(bool has_cache);  // whether the model uses the response cache
   void set_tags(std::map<std::string, std::string> tags);
 
   ModelCounts counts() const;
@@ -56,17 +56,17 @@ class ModelMetrics {
 
   static constexpr size_t kShards = 16;
   const std::string name_, version_;
-  std::array<std::atomic<Shard*>, kShards> shards_{};  // made when a thread first needs one
+  std::array<std::atomic<Shard*>, kShards> shards_{};  // each created when a thread first needs it
   std::atomic<double> load_seconds_{0};
   std::atomic<bool> is_ready_{false}, has_cache_{false};
   std::atomic<size_t> workers_{0};
   mutable Mutex mutex_;
   std::map<std::string, std::string> tags_ TENSORD_GUARDED_BY(mutex_);
-  std::map<uint64_t, BatchCounts> large_batches_ TENSORD_GUARDED_BY(mutex_);  // sizes that shards do not count
+  std::map<uint64_t, BatchCounts> large_batches_ TENSORD_GUARDED_BY(mutex_);  // batch sizes that shards do not count
   std::vector<ResponseCounts> responses_ TENSORD_GUARDED_BY(mutex_);
 };
 
-// Counts a request as pending from the time this is made until it ends or goes. For one thread at a time.
+// Counts a request as pending from construction until end() or destruction. Not thread-safe.
 class PendingRequest {
  public:
   explicit PendingRequest(ModelMetrics& metrics) : metrics_(&metrics) { metrics.add_pending(1); }

@@ -20,7 +20,7 @@ std::string_view without_spaces(std::string_view text) {
   return text;
 }
 
-// The largest q that the header gives a type; 0 where it does not name it.
+// The largest q-value that the header gives the type; 0 if it does not list it.
 double accepted(std::string_view accept, std::string_view type) {
   double best = 0;
   while (!accept.empty()) {
@@ -53,13 +53,13 @@ std::string escaped(std::string_view text) {
 std::string number_text(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-Inf" : "+Inf";
-  // As Prometheus's plain text has it, since it is in labels too.
+  // Formats as Prometheus's text format does, because the value also appears in labels.
   char text[40];
   const int size = std::snprintf(text, sizeof(text), "%.*g", std::numeric_limits<double>::max_digits10 - 1, value);
   return {text, static_cast<size_t>(size)};
 }
 
-// Samples of one family.
+// Writes the samples of one family.
 class FamilyText {
  public:
   FamilyText(const MetricFamily& family, std::string& out) : family_(family), out_(out) {}

@@ -10,11 +10,11 @@ namespace tensord::server {
 
 inline constexpr const char* kOpenMetricsContentType = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-// Whether a client that sends this Accept header would rather have the form below than Prometheus's plain text.
+// Whether this Accept header prefers OpenMetrics to Prometheus's text format.
 bool prefers_openmetrics(std::string_view accept);
 
-// The text form of OpenMetrics 1.0. Counters whose names do not end with _total, which it does not have, are of type
-// unknown, under the names that they have in the other forms.
+// The metrics in the OpenMetrics 1.0 text format. OpenMetrics requires counters to end in _total; those that do not are
+// of type unknown, under the same names as in the other formats.
 std::string to_openmetrics(const std::vector<prometheus::MetricFamily>& families);
 
 }  // namespace tensord::server

@@ -15,7 +15,7 @@
 
 namespace tensord::server {
 
-// The plans of each model version, read when metrics are asked for. Thread-safe.
+// Collects the plan caches of all model versions on each scrape. Thread-safe.
 class PlanCollector final : public prometheus::Collectable {
  public:
   void watch(const std::string& model, const std::string& version, std::function<PlanCounts()> counts);

@@ -29,7 +29,7 @@ double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
 
-// "MemTotal:  16307304 kB" and the like, in bytes.
+// Parses lines such as "MemTotal:  16307304 kB" into bytes.
 std::map<std::string, double> memory_of_machine() {
   std::ifstream file("/proc/meminfo");
   std::map<std::string, double> out;

@@ -14,7 +14,7 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-// Writes fields of one message. The messages here are few and flat, and never read.
+// Writes the fields of one protobuf message. These messages are few, flat and never read back.
 class MessageWriter {
  public:
   void add_varint(int field, uint64_t value) {
@@ -51,15 +51,15 @@ class MessageWriter {
   std::string out_;
 };
 
-// The fields of client_model's Histogram that make it a native one: runs of buckets that are not empty, and each
-// bucket's difference to the one before it.
+// Writes the fields that make a Histogram of io.prometheus.client native: spans of non-empty buckets, and the
+// difference of each bucket's count to the previous one's.
 void add_native(MessageWriter& to, const NativeCounts& native) {
   to.add_signed(5, kNativeSchema);
   to.add_double(6, std::exp2(static_cast<double>(kFirstNativeIndex - 1) / (1 << kNativeSchema)));
   to.add_varint(7, native.zero_count);
   std::vector<int64_t> deltas;
   int64_t previous = 0;
-  int next_index = 0;  // the one after the run before
+  int next_index = 0;  // the bucket after the previous span
   for (size_t i = 0; i < native.buckets.size();) {
     if (native.buckets[i] == 0) {
       ++i;

@@ -10,17 +10,17 @@
 
 namespace tensord::server {
 
-// Native histograms of some families, by the family's name: one for each of its metrics, in their order.
+// Native histograms by family name, one for each of the family's metrics, in the same order.
 using NativeHistograms = std::map<std::string, std::vector<NativeCounts>>;
 
 inline constexpr const char* kProtobufContentType =
     "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited";
 
-// Whether a client that sends this Accept header reads the form below. Prometheus does when it wants native histograms.
+// Whether this Accept header accepts Prometheus's protobuf format. Prometheus sends it when it wants native histograms.
 bool accepts_protobuf(const std::string& accept);
 
-// Prometheus's protobuf form: each family as a message of io.prometheus.client.MetricFamily after its length. The only
-// form that has native histograms. Counters, gauges and histograms only.
+// The metrics in Prometheus's protobuf format: length-prefixed io.prometheus.client.MetricFamily messages. It is the
+// only format with native histograms. Supports counters, gauges and histograms.
 std::string to_protobuf(const std::vector<prometheus::MetricFamily>& families, const NativeHistograms& native);
 
 }  // namespace tensord::server

@@ -12,7 +12,7 @@
 
 namespace tensord::server {
 
-// The training jobs there are, read when metrics are asked for. Thread-safe.
+// Collects the training jobs on each scrape. Thread-safe.
 class TrainingCollector final : public prometheus::Collectable {
  public:
   void watch(std::function<std::vector<TrainingSample>()> samples);

@@ -56,7 +56,7 @@ void DemandLoads::work() {
     lock.unlock();
     run_logged("demand-load", [&] { load_(name); });
     lock.lock();
-    // Those that came meanwhile find what this load made as well.
+    // Callers that joined during the load find its result too.
     const std::vector<std::function<void()>> waiting = std::move(waiting_.extract(name).mapped());
     lock.unlock();
     for (const auto& then : waiting) run_logged("demand-load", then);

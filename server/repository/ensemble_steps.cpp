@@ -31,7 +31,7 @@ void EnsembleSteps::wait_for_loads_of(const std::string& step, std::chrono::seco
 std::vector<std::string> EnsembleSteps::running(const std::string& step) const {
   std::vector<std::string> found = {step};
   models_.read([&](const ModelTable::Models& models) {
-    // Ensembles may run ensembles.
+    // Ensembles may contain ensembles.
     for (size_t i = 0; i < found.size(); ++i) {
       for (const auto& [name, entry] : models) {
         if (!entry.is_served() || !entry.runs(found[i])) continue;
@@ -99,7 +99,7 @@ std::vector<const LoadPlan*> EnsembleSteps::in_order(const std::vector<LoadPlan>
     });
   };
   while (!left.empty()) {
-    // Where they run each other, loading one says so.
+    // On a cycle, loading one of them reports the error.
     auto chosen = std::find_if_not(left.begin(), left.end(), runs_another);
     if (chosen == left.end()) chosen = left.begin();
     out.push_back(*chosen);

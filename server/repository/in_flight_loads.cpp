@@ -7,8 +7,7 @@ namespace tensord::server {
 
 namespace {
 
-// A load that takes no longer ends as it would without the unload, which then has its turn: clients may send both at
-// once.
+// A load that ends within this time finishes normally before the unload runs: clients may send both at once.
 constexpr int64_t kGraceNs = 2'000'000'000;
 
 }  // namespace

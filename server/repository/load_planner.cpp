@@ -19,16 +19,16 @@ constexpr const char* kWeightNames[] = {"weights.safetensors", "weights.pt"};
   fail(ErrorCode::kNotFound, "failed to load '", name, "', failed to poll from model repository");
 }
 
-// The version whose weights the file has, where it is one of weights alone: "2/weights.pt"; else 0.
+// The version of a file that holds weights only, such as "2/weights.pt"; otherwise 0.
 int64_t version_of_weights(const std::string& path) {
   const size_t slash = path.find('/');
-  const std::string file = path.substr(slash + 1);  // all of it, where there is no folder
+  const std::string file = path.substr(slash + 1);  // the whole path if it has no folder
   const bool is_weights =
       std::any_of(std::begin(kWeightNames), std::end(kWeightNames), [&](const char* name) { return file == name; });
   return is_weights ? version_number(path.substr(0, slash)) : 0;
 }
 
-// Puts a version into a layout, and leaves those that the policy then wants.
+// Adds a version to a layout and keeps the versions that the policy then selects.
 void add_version_file(ModelLayout& layout, int64_t number, const fs::path& file) {
   std::erase_if(layout.versions, [&](const auto& version) { return version.number == number; });
   const auto place = std::ranges::lower_bound(layout.versions, number, {}, &ModelLayout::Version::number);
@@ -58,7 +58,7 @@ void check_model_name(const std::string& name) {
   const std::string trimmed = name.substr(first, name.find_last_not_of(kSpaces) + 1 - first);
   check(trimmed != ".." && name.find('/') == std::string::npos, "invalid model name '", name,
         "', model name must not contain path traversal characters");
-  if (!is_plain_name(name)) fail_unknown(name);  // no folder of a model has it
+  if (!is_plain_name(name)) fail_unknown(name);  // a model folder cannot have this name
 }
 
 std::string LoadPlanner::root_of(const std::string& name) const {
@@ -176,7 +176,7 @@ LoadPlan LoadPlanner::with_weights(const LoadRequest& request) {
   const auto& [path, weights] = *request.files.begin();
   const int64_t number = version_of_weights(path);
   const VersionSource base = source_of(request.name, 0);
-  LoadPlan plan = models_.plan_of_served(request.name).value();  // as the caller holds its name
+  LoadPlan plan = models_.plan_of_served(request.name).value();  // the caller holds the lock of the name
   if (plan.layout.config.is_ensemble() || !settings_.write_weights) {
     fail(ErrorCode::kUnimplemented, "file:", path, ": model '", request.name, "' has no weights of its own");
   }

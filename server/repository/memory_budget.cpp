@@ -49,9 +49,9 @@ std::string MemoryBudget::least_recently_used(const std::string& but) const {
     int64_t oldest_ns = INT64_MAX;
     for (const auto& [name, entry] : models) {
       const int64_t used_ns = entry.used_ns.load(std::memory_order_relaxed);
-      // An ensemble takes nothing itself.
+      // An ensemble uses no memory of its own.
       if (name == but || !entry.is_served() || entry.plan.layout.config.is_ensemble() || used_ns >= oldest_ns) continue;
-      // Only the repository's models come back by themselves.
+      // Models from client overrides are not evicted, because only the repository's models can be loaded again.
       if (entry.plan.is_override()) continue;
       oldest = name;
       oldest_ns = used_ns;

@@ -90,7 +90,7 @@ std::vector<const ModelLayout::Version*> ModelEntry::begin(const LoadPlan& wante
   seen = wanted.stamp;
   const bool was_served = is_served();
   if (!was_served) error.clear();
-  // Of the load before this one nothing is left to say.
+  // Results of the previous load are obsolete.
   std::vector<int64_t> refused;
   for (const auto& [number, version] : versions) {
     if (version.state == VersionState::kRefused) refused.push_back(number);
@@ -120,7 +120,7 @@ std::vector<std::shared_ptr<ModelVersion>> ModelEntry::commit(const LoadPlan& wa
   for (auto& [number, made] : loaded) {
     if (!made.handle) {
       move(number, was_served ? VersionEvent::kFailBeside : VersionEvent::kFail);
-      if (made.may_load_later) seen = {};  // to the next look it has changed
+      if (made.may_load_later) seen = {};  // makes the next scan try again
       VersionEntry& entry = versions[number];
       if (serves(entry.state)) {
         entry.served.reason = concat("the last change of its files could not be served: ", made.reason);
@@ -166,7 +166,7 @@ void ModelEntry::adopt(const LoadPlan& new_plan) {
   retry_ns = 0;
   used_ns = Clock::system().now_ns();
   if (plan.override_folders.empty()) root = plan.layout.root.string();
-  // Labels that an operator moved stay as they are until the configuration has others.
+  // Labels that an operator changed stay until the configuration's labels change.
   const auto& configured = plan.layout.config.version_labels;
   if (configured == config_labels) return;
   config_labels = configured;

@@ -12,7 +12,7 @@
 namespace tensord::server {
 namespace {
 
-// "; did you mean 'bert'?", where one is near: the rest of the message is Triton's.
+// Suggestion such as "; did you mean 'bert'?"; the rest of the message is Triton's.
 template <class Models>
 std::string near_name(const Models& models, const std::string& wanted) {
   constexpr size_t kMaxNames = 10'000;
@@ -24,7 +24,7 @@ std::string near_name(const Models& models, const std::string& wanted) {
   return near.empty() ? near : "; did you mean '" + near + "'?";
 }
 
-// As strtoll would read all of it, at least 0; -1 when it is no version.
+// Parses a non-negative integer; returns -1 if the string is not a version.
 int64_t parse_version(const std::string& text) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -37,7 +37,7 @@ int64_t parse_version(const std::string& text) {
        reason.empty() ? concat(": ", to_string(state)) : concat(": ", reason));
 }
 
-// The version of that number. Throws Error.
+// Returns that version. Throws Error.
 std::shared_ptr<ModelVersion> find_version(const std::string& name, const ModelEntry& entry, int64_t version) {
   const auto found = entry.versions.find(version);
   if (found == entry.versions.end() || !found->second.belongs()) {
@@ -49,7 +49,7 @@ std::shared_ptr<ModelVersion> find_version(const std::string& name, const ModelE
   return there.served.handle;
 }
 
-// The newest that serves. Throws Error.
+// Returns the newest ready version. Throws Error.
 std::shared_ptr<ModelVersion> find_newest(const std::string& name, const ModelEntry& entry) {
   const auto& versions = entry.versions;
   for (auto it = versions.rbegin(); it != versions.rend(); ++it) {
@@ -141,7 +141,7 @@ bool ModelTable::is_owner_served(OwnerId owner) const {
 
 namespace {
 
-// There is something to say of it.
+// Whether the index lists the model.
 bool is_known(const ModelEntry& entry) { return entry.has_versions() || !entry.error.empty(); }
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace tensord::server {
 namespace {
 
 constexpr auto kDrainLookInterval = std::chrono::milliseconds(1);
-// How long a load waits for the memory of a model that was unloaded for it; requests may hold that longer.
+// How long a load waits for an evicted model's memory; running requests may hold it longer.
 constexpr auto kRoomTimeout = std::chrono::seconds(30);
 
 }  // namespace
@@ -79,7 +79,7 @@ std::vector<Repository::IndexEntry> Repository::index() const {
   try {
     on_disk = folders_.list();
   } catch (const Error&) {
-    // A repository that is gone has no models that are not served.
+    // A repository that disappeared has no models besides those that are served.
   }
   return models_.index(on_disk);
 }
@@ -96,7 +96,7 @@ void Repository::load_all() {
     models_.change(name, [](ModelEntry& entry) { entry.is_required = true; });
   }
   load_plans(plans);
-  malloc_trim(0);  // sources, pickles and graphs are gone
+  malloc_trim(0);  // frees the memory of sources, pickles and graphs
   is_loaded_ = true;
   if (settings_.mode == ControlMode::kPoll && settings_.poll_interval_ms > 0) {
     poller_ =
@@ -178,7 +178,7 @@ void Repository::serve_found(const LoadPlan& found) {
     const InFlightLoads::Load load(in_flight_loads_, name);
     const auto room = budget_.hold();
     const NameLocks::Held held = names_.hold(name);
-    // While this waited a training job may have added a version.
+    // A training job may have added a version in the meantime.
     stamp = stamp_model(found.layout.folder);
     LoadPlan plan = found;
     if (stamp != found.stamp) {
@@ -220,7 +220,7 @@ Repository::Failures Repository::serve(const LoadPlan& plan) {
     }
     budget_.make_room_for(name, loaded);
   } catch (const std::exception& error) {
-    // Only for want of memory: the model as a whole cannot be loaded.
+    // Out of memory: the model as a whole cannot be loaded.
     for (const ModelLayout::Version* version : wanted) {
       loaded[version->number].handle.reset();
       loaded[version->number].reason = to_valid_utf8(error.what());
@@ -259,7 +259,7 @@ void Repository::show_ready(const std::string& name) {
 
 void Repository::set_error(const std::string& name, const std::string& root, const ModelStamp& stamp,
                            const std::string& error) {
-  // Another load may have begun since this one failed; it is not to lose what it is at.
+  // Another load may have started after this one failed; its state must not be overwritten.
   const NameLocks::Held held = names_.hold(name);
   models_.change(name, [&](ModelEntry& entry) { entry.fail(error, root, stamp); });
 }
@@ -286,7 +286,7 @@ Repository::Unloading Repository::withdraw(const std::string& name, const std::s
   return unloading;
 }
 
-// Of a version that has ended, unless it is served again.
+// Removes the metrics of a version that has ended, unless it is served again.
 void Repository::forget_metrics(const std::string& name, int64_t version) {
   const bool is_back = models_.read(name, [&](const ModelEntry& entry) { return entry.handle_of(version) != nullptr; });
   if (!is_back) metrics_.forget(name, std::to_string(version));
@@ -313,7 +313,7 @@ void Repository::wait_until_gone(const Unloading& unloading, std::chrono::millis
   for (const auto& gone : unloading.gone) {
     if (gone.wait_until(deadline) != std::future_status::ready) fail_late("some that it took still run");
   }
-  // Answers that are on their way hold their tensors.
+  // Responses in flight hold their tensors.
   for (const OwnerId owner : unloading.owners) {
     for (uint64_t left = cpu_allocator().live_bytes_of(owner); left > 0 && !models_.is_owner_served(owner);
          left = cpu_allocator().live_bytes_of(owner)) {

@@ -1,4 +1,4 @@
-// The verbs of clients: models that come and go by calls and requests, and the ensembles that follow them.
+// Loads and unloads that clients request, and those that ensembles cause.
 #include <algorithm>
 #include <chrono>
 
@@ -14,9 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How long requests of an ensemble keep the models that it runs from being unloaded.
+// How long running requests of an ensemble delay the unload of its steps' models.
 constexpr auto kEnsembleTimeout = std::chrono::seconds(30);
-// A model that could not be loaded is not tried again for every request.
+// How long a failed on-demand load is not retried.
 constexpr int64_t kRetryNs = 10'000'000'000;
 
 std::string to_text(const std::string& name, const std::map<int64_t, std::string>& failures) {
@@ -83,7 +83,7 @@ void Repository::load_model(const LoadRequest& request, bool is_along, const std
     entry.is_loaded_along = is_along && (entry.is_loaded_along || !entry.is_served());
     return entry.plan.is_override();
   });
-  // A plan that replaces files of clients by those of the repository has the same numbers for other files.
+  // Replacing a client's files by those of the repository keeps the version numbers, so the reload must be forced.
   if (was_override && !plan.is_override()) plan.is_forced = true;
   if (plan.layout.versions.empty()) {
     fail(ErrorCode::kNotFound, "failed to load '", name,
@@ -127,7 +127,7 @@ Repository::Unloading Repository::withdraw_ensembles_with(const std::string& ste
     append(withdraw(ensemble, reason, is_withheld), all);
     models_.change(ensemble, [&](ModelEntry& entry) { entry.waits_for_step = !is_withheld; });
   }
-  // A request that is between two steps still needs the model.
+  // A request between two steps still needs the model.
   const auto deadline = std::chrono::steady_clock::now() + kEnsembleTimeout;
   for (const auto& gone : all.gone) gone.wait_until(deadline);
   return all;
@@ -147,7 +147,7 @@ Repository::Unloading Repository::unload(const std::string& name, bool with_depe
   const auto deadline = std::chrono::steady_clock::now() + kEnsembleTimeout;
   for (const auto& gone : own.gone) gone.wait_until(deadline);
   for (const std::string& step : steps) {
-    // What another ensemble runs stays.
+    // A step that another ensemble runs stays loaded.
     if (ensembles_.running(step).empty()) append(unload(step, true), unloading);
   }
   return unloading;

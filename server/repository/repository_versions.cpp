@@ -1,4 +1,4 @@
-// The verbs of training: versions that tensord itself adds and withdraws.
+// Versions that training adds and withdraws.
 #include <algorithm>
 #include <filesystem>
 
@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that is removed unless it was moved to its place.
+// A temporary folder, removed unless it was moved into place.
 class NewFolder {
  public:
   explicit NewFolder(const fs::path& in) {
@@ -26,7 +26,7 @@ class NewFolder {
   NewFolder(const NewFolder&) = delete;
   NewFolder& operator=(const NewFolder&) = delete;
   const fs::path& path() const { return path_; }
-  // As whoever copies a model there would leave it: other servers may have the repository too.
+  // Sets the permissions that a copied model would have, because other servers may share the repository.
   void let_others_read() const {
     fs::permissions(path_, fs::perms(0755));
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path_)) {
@@ -38,7 +38,7 @@ class NewFolder {
   fs::path path_;
 };
 
-// Of versions in their order; 0: there is none.
+// The largest of sorted version numbers; 0 if there are none.
 int64_t largest_of(const std::vector<std::string>& versions) {
   return versions.empty() ? 0 : std::stoll(versions.back());
 }
@@ -63,7 +63,7 @@ void Repository::serve_changed(const LoadPlan& plan) {
     throw;
   }
   const auto failed = failures.find(number);
-  // Where a policy wants several, one that was broken before is no reason against another.
+  // With a policy that selects several versions, an older broken version does not fail the new one.
   if (failed == failures.end()) return;
   forget_it();
   fail(ErrorCode::kFailedPrecondition, name, " version ", number, " cannot be served: ", failed->second);
@@ -96,7 +96,7 @@ Repository::Added Repository::add_version_alone(const std::string& name, const W
   fs::path added;
   try {
     ModelLayout before = planner_.scan(root, name);
-    // The folder of a version that is served may be gone.
+    // The folder of a served version may have been deleted.
     before.largest_number = std::max(before.largest_number, largest_of(ready_versions(name)));
     int64_t number = 0;
     {
@@ -123,7 +123,7 @@ Repository::RolledBack Repository::roll_back_alone(const std::string& name) {
   const InFlightLoads::Load load(in_flight_loads_, name);
   const auto room = budget_.hold();
   const NameLocks::Held held = names_.hold(name);
-  find(name, "");  // throws where there is no such model
+  find(name, "");  // throws if the model does not exist
   const std::string root = planner_.root_of(name);
   const ModelLayout before = planner_.scan(root, name);
   if (before.config.version_policy == ModelConfig::VersionPolicy::kSpecific) {

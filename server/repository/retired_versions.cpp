@@ -10,7 +10,7 @@
 namespace tensord::server {
 namespace {
 
-// How often it looks for requests that have ended.
+// Polling interval for requests that still hold a version.
 constexpr auto kRetiredLookInterval = std::chrono::milliseconds(5);
 
 }  // namespace
@@ -50,7 +50,7 @@ void RetiredVersions::work() {
   while (!is_stopped_) {
     std::vector<Retired> free;
     for (size_t i = versions_.size(); i-- > 0;) {
-      // Nobody can take a new reference: it is in no list any more.
+      // The count cannot grow anymore: no list contains the version.
       if (versions_[i].version.use_count() > 1) continue;
       free.push_back(std::move(versions_[i]));
       versions_.erase(versions_.begin() + static_cast<ptrdiff_t>(i));

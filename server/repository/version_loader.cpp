@@ -18,7 +18,7 @@
 namespace tensord::server {
 namespace {
 
-// What is to be said of a version that serves, all of it in one text.
+// All warnings about a loaded version as one string.
 std::string warning_text(const ModelVersion& version, const ModelLayout& model) {
   std::string text;
   const auto add = [&](const std::string& warning) {
@@ -40,15 +40,15 @@ std::string why_not_loaded(const std::exception& error) {
   }
 }
 
-// What a load makes of a file is bounded while it is made, whatever makes it: by the limit of all models, or else by
-// half of the memory, or twice the file itself where that is large.
+// Limits the memory that a load may allocate: the limit for all models, or half of the memory, or twice the file size
+// if that is larger.
 class LoadLimit {
  public:
   LoadLimit(OwnerId owner, uint64_t limit_bytes, uint64_t file_bytes)
       : owner_(owner),
         is_configured_(limit_bytes > 0),
         room_(is_configured_ ? limit_bytes : std::max<uint64_t>(memory_limit() / 2, 2 * file_bytes)) {
-    // A version that is loaded again has the owner of the one that serves until then.
+    // A reloaded version shares its owner with the version that serves until then.
     set_owner_limit(owner, cpu_allocator().live_bytes_of(owner) + room_);
   }
   ~LoadLimit() { set_owner_limit(owner_, 0); }
@@ -119,7 +119,7 @@ std::shared_ptr<ModelVersion> VersionLoader::make(const ModelLayout& layout, con
   if (nice > 0) {
     run_with_nice(nice, open_it);
   } else {
-    open_it();  // at the start that is the main thread, the only one whose heap malloc_trim also shortens at its end
+    open_it();  // at startup this is the main thread, the only one whose heap malloc_trim() can shrink at its top
   }
 
   const MemoryOwnerScope owner_scope(owner);

@@ -7,7 +7,7 @@ namespace {
 
 using S = VersionState;
 
-// Not legal.
+// Not a legal transition.
 constexpr S kNo = static_cast<S>(-1);
 
 constexpr S kUnk = S::kUnknown, kLoa = S::kLoading, kRea = S::kReady, kRel = S::kReloading, kUng = S::kUnloading,

@@ -30,22 +30,23 @@
 namespace tensord::server {
 namespace {
 
-using namespace inference;  // the messages, nothing else
+using namespace inference;  // the protocol's messages only
 using Json = nlohmann::ordered_json;
 
-// Of loads, unloads and settings; a load may bring so many files.
+// Maximum number of members in the body of a load, an unload or a settings call. A load may carry that many files.
 constexpr size_t kMaxMembers = 1024;
 
 HttpAnswer to_answer(const Json& json) {
   return json_answer(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-// What a call's body is read from; nothing of it is kept but what is asked for.
+// Streaming access to the JSON body of a call. Only the members that a call asks for are kept.
 struct ControlBody {
   std::string_view json;
   const CallCharge& charge;
 
-  // Calls `member(reader, key)` for each member of the object, which has to take the value; for none of an empty body.
+  // Calls `member(reader, key)` for each member of the object; `member` must consume the value. An empty body has no
+  // members.
   template <class Member>
   void object(Member member) const {
     if (json.empty()) return;
@@ -54,7 +55,7 @@ struct ControlBody {
     reader.finish();
   }
 
-  // The same for each of the member "parameters", which are counted.
+  // Does the same for each entry of the member "parameters", and bounds their number.
   template <class Parameter>
   void parameters(Parameter parameter) const {
     object([&](JsonReader& reader, const std::string& key) {
@@ -78,7 +79,7 @@ uint64_t read_unsigned(JsonReader& reader, const std::string& name) {
   return number;
 }
 
-// A text of the call's body, as UTF-8.
+// Reads a string and checks that it is UTF-8.
 std::string read_text(JsonReader& reader, const std::string& name) {
   check(reader.peek() == JsonReader::Kind::kString, "Unable to parse '", name, "'");
   std::string text = reader.string();
@@ -116,7 +117,7 @@ HttpAnswer answer_index(const ServerState& state, const RestTarget& target, cons
     Json& entry = models.emplace_back(Json{{"name", model.name()}});
     if (!model.version().empty()) entry["version"] = model.version();
     if (!model.state().empty()) entry["state"] = model.state();
-    entry["reason"] = model.reason();  // clients' types have it in any case
+    entry["reason"] = model.reason();  // clients' types require the field, even when it is empty
   }
   return to_answer(models);
 }
@@ -145,7 +146,7 @@ HttpAnswer unload(ServerState& state, const RestTarget& target, const ControlBod
   RepositoryModelUnloadRequest request;
   request.set_model_name(target.name);
   body.parameters([&](JsonReader& reader, const std::string& key) {
-    check(reader.peek() == JsonReader::Kind::kBool, "Unable to parse '", key, "': its value is no boolean");
+    check(reader.peek() == JsonReader::Kind::kBool, "Unable to parse '", key, "': its value is not a boolean");
     (*request.mutable_parameters())[key].set_bool_param(reader.boolean());
   });
   body.charge.check_wanted();
@@ -181,7 +182,7 @@ HttpAnswer cuda_status(const SharedRegions& regions, const std::string& name) {
 
 using ReadMember = std::function<void(JsonReader& reader, const std::string& name)>;
 
-// Each of these members has to be there, but for those that are `there` without.
+// Reads the listed members. Each of them is required unless it is in `there`.
 void read_members(const ControlBody& body, const std::vector<std::pair<std::string, ReadMember>>& members,
                   std::set<std::string> there = {}) {
   body.object([&](JsonReader& reader, const std::string& name) {
@@ -224,7 +225,7 @@ void register_cuda(SharedRegions& regions, const std::string& name, const Contro
                            .size_bytes = size_bytes});
 }
 
-// A text, a whole number or a boolean, as a setting has it.
+// Reads the value of a setting: a string, an integer or a boolean.
 std::string setting_text(JsonReader& reader, const std::string& name) {
   switch (reader.peek()) {
     case JsonReader::Kind::kString: return read_text(reader, name);
@@ -239,7 +240,7 @@ std::string setting_text(JsonReader& reader, const std::string& name) {
   fail(ErrorCode::kInvalidArgument, "Unable to parse '", name, "'");
 }
 
-// Calls `change(reader, name, count)` for each setting of the body.
+// Calls `change(reader, name, count)` for each setting in the body.
 template <class Change>
 void read_settings(const ControlBody& body, const Change& change) {
   body.object([&, count = size_t{0}](JsonReader& reader, const std::string& name) mutable {
@@ -253,7 +254,7 @@ HttpAnswer trace_setting(ServerState& state, const RestTarget& target, const Con
   TraceSettingRequest request;
   request.set_model_name(target.name);
   read_settings(body, [&](JsonReader& reader, const std::string& name) {
-    auto& setting = (*request.mutable_settings())[name];  // without values: it is cleared
+    auto& setting = (*request.mutable_settings())[name];  // a setting without values is cleared
     setting.clear_value();
     if (reader.peek() == JsonReader::Kind::kArray) {
       reader.array([&] {
@@ -320,7 +321,7 @@ HttpAnswer describe_target(const ServerState& state, const RestTarget& target) {
       ModelMetadataResponse response;
       describe_model(state, request, response);
       Json json = to_json(response);
-      if (response.properties().empty()) json.erase("properties");  // KServe's alone
+      if (response.properties().empty()) json.erase("properties");  // `properties` is a field of KServe, not of Triton
       return to_answer(json);
     }
     case RestCall::kModelConfig:

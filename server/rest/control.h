@@ -7,8 +7,8 @@
 
 namespace tensord::server {
 
-// Answers a call other than those of inference; `body` is its JSON, and `charge` counts what becomes of it. May take as
-// long as a load. Does not throw.
+// Answers every call except inference. `body` is the JSON body, and `charge` counts the memory that it expands to. May
+// block as long as a model load takes. Does not throw.
 HttpAnswer answer_control(ServerState& state, const RestTarget& target, bool is_post, std::string_view body,
                           const CallCharge& charge);
 

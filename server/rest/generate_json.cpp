@@ -12,7 +12,7 @@
 namespace tensord::server {
 namespace {
 
-// How many elements a value has: those of a list, or one.
+// Number of elements in a value: the length of a list, or 1 for a scalar.
 int64_t count_elements(std::string_view json, const CallCharge& charge) {
   JsonReader reader(json, &charge);
   if (reader.peek() != JsonReader::Kind::kArray) return 1;
@@ -24,8 +24,7 @@ int64_t count_elements(std::string_view json, const CallCharge& charge) {
   return count;
 }
 
-// The shape of an input that has so many elements: its fixed dimensions divide them, the innermost open one has the
-// rest.
+// Shape of an input with `count` elements: the innermost dynamic dimension takes what the fixed dimensions leave.
 Dims shape_for(const TensorSpec& spec, int64_t count) {
   if (!spec.shape) return {count};
   Dims shape = *spec.shape;
@@ -82,7 +81,7 @@ class GenerateReader {
     });
   }
 
-  // An input where the model has one of this name, else a parameter.
+  // A member is an input if the model has one of that name; otherwise it is a parameter.
   void take(const std::string& key) {
     const std::vector<TensorSpec>& specs = target_.signature.inputs;
     const auto spec =
@@ -147,7 +146,7 @@ void write_generated_json(const ResponseHead& head, const std::vector<InferTenso
   add("model_version", head.model_version);
   for (const InferTensor& output : outputs) {
     add_name(output.name);
-    // One element stands for itself.
+    // A single element is written as a scalar, without brackets.
     const bool is_one = (output.tensor.defined() ? output.tensor.numel() : std::ssize(output.strings)) == 1;
     write_json_output(output, quota, out, /*has_brackets=*/!is_one);
   }

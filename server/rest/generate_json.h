@@ -11,18 +11,18 @@
 
 namespace tensord::server {
 
-// The model that generate asks, and how it was named.
+// The model that a generate request addresses, and the name and version that the client used.
 struct GenerateTarget {
   std::string name, version;
   const Signature& signature;
 };
 
-// Reads a request of generate: members, also those of "parameters", that are inputs of the model, each once, and
-// parameters. Bounds, charge and errors as of parse_infer_json.
+// Parses a generate request. Members, including those of "parameters", that name an input of the model become inputs,
+// each at most once; all others become parameters. Limits, charging and errors are those of parse_infer_json.
 RestRequest parse_generate_json(const GenerateTarget& target, std::string_view json, uint64_t max_input_bytes,
                                 const CallCharge& charge);
 
-// Appends the outputs and parameters as one flat object. `quota` counts copies that are made for it.
+// Appends outputs and parameters as one flat JSON object. Copies made for it are charged to `quota`.
 void write_generated_json(const ResponseHead& head, const std::vector<InferTensor>& outputs,
                           const HttpMemoryQuota& quota, AnswerText& out);
 

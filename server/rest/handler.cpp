@@ -21,7 +21,7 @@ std::optional<HttpAnswer> RestHandler::admit(const HttpHead& head, BodyPlan& pla
     if (head.path.starts_with("/v1")) {
       return error_answer(404, "the protocol v1 is not served; v2 is, as POST /v2/models/NAME/infer");
     }
-    // What else is here names models, jobs and paths.
+    // Every other path here returns names of models, jobs or files, so it needs the access of statistics.
     const CallGroup group = is_health ? CallGroup::kHealth : CallGroup::kStatistics;
     if (auto refused = refuse_call(state_.access, head, group)) return refused;
     return web_.admit(head, plan);
@@ -51,7 +51,7 @@ void RestHandler::handle(std::shared_ptr<HttpExchange> exchange) {
     case RestCall::kGenerateStream: return RestInfer::start(context_, std::move(exchange), std::move(*target));
     case RestCall::kModelMetadata:
     case RestCall::kModelConfig:
-      // As requests do, they wait for a model that is loaded on demand.
+      // Metadata and readiness calls wait for a model that loads on demand, as inference requests do.
       try {
         if (state_.repository.load_on_demand(target->name,
                                              [this, exchange, target = *target] { answer_later(exchange, target); })) {

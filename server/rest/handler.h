@@ -9,10 +9,10 @@
 
 namespace tensord::server {
 
-// The HTTP port: the KServe v2 REST protocol with Triton's extensions, and what the metrics port has.
+// Handler of the HTTP port: the KServe v2 REST protocol with Triton's extensions, plus the paths of the metrics port.
 class RestHandler final : public HttpHandler {
  public:
-  // Both must outlive this.
+  // `state` and `web` must outlive this object.
   RestHandler(ServerState& state, WebHandler& web, HttpMemoryQuota quota);
 
   std::optional<HttpAnswer> admit(const HttpHead& head, BodyPlan& plan) override;
@@ -24,7 +24,8 @@ class RestHandler final : public HttpHandler {
 
   ServerState& state_;
   WebHandler& web_;
-  // Last, as their work uses the rest. Loads and unloads wait for their models, and keep nothing else waiting.
+  // Declared last, because their tasks use the other members. Loads and unloads block on their models, so they have
+  // threads of their own.
   WorkThread work_{2};
   RepositoryThreads repository_threads_;
   RestContext context_;

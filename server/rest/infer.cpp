@@ -14,13 +14,13 @@
 namespace tensord::server {
 namespace {
 
-// JSON of more bytes, and all that has to be unpacked, is not read on a loop's thread.
+// Larger JSON bodies, and all compressed bodies, are parsed off the event-loop threads.
 constexpr size_t kMaxLoopBytes = 64 << 10;
 
-// Of an event of a stream.
+// Framing of a server-sent event.
 constexpr std::string_view kEventBegin = "data: ", kEventEnd = "\n\n";
 
-// What a request over HTTP came with.
+// Headers and parameters of an HTTP request.
 class HttpOrigin final : public RequestOrigin {
  public:
   HttpOrigin(const HttpHead& head, bool is_generate) : head_(head), is_generate_(is_generate) {}
@@ -91,18 +91,18 @@ void RestInfer::accept() {
   request_context_.metrics->add_received(exchange_->body().size_bytes());
   request_context_.metrics->add_in_flight(1);
   if (!refused.status.ok()) return respond(std::move(refused), /*is_final=*/true);
-  // A final response may end this call.
+  // A final response may arrive before submit() returns; it would destroy this call.
   const std::shared_ptr<RestInfer> self = self_;
   submitted_to_ = request_context_.model.get();
   request_context_.model->submit(std::move(request), *this);
-  // Cancelled meanwhile: cancel() may have told the model before the request was there.
+  // The request was cancelled during submit(): cancel() may have run before the model had the request.
   if (is_cancelled()) request_context_.model->record_cancelled();
   exchange_->release_later(self);
 }
 
 void RestInfer::read(InferRequest& request) {
   if (is_cancelled()) fail(ErrorCode::kCancelled, "the client has gone");
-  request_context_.admission = context_.state.limits.admit(0);  // its bytes are counted as they are received
+  request_context_.admission = context_.state.limits.admit(0);  // the HTTP port already counted the body's bytes
   unpack();
   RestRequest parsed = parse();
   forms_ = std::move(parsed.forms);
@@ -110,9 +110,9 @@ void RestInfer::read(InferRequest& request) {
                  request_context_, request);
 }
 
-// Puts the body into one piece, and `wire_` on it.
+// Decompresses or concatenates the body and points `wire_` at the result.
 void RestInfer::unpack() {
-  if (wire_.owner) return;  // it has waited for its model
+  if (wire_.owner) return;  // already unpacked before it waited for its model
   const Coding coding = request_coding(exchange_->head().header("Content-Encoding"));
   const uint64_t max = context_.state.http_max_input_bytes, max_at_all = context_.state.limits.max_message_bytes();
   const auto pieces = exchange_->body().pieces();
@@ -162,7 +162,7 @@ RestRequest RestInfer::parse() {
   check_raw_bytes(body.size(), max);
   const auto model = context_.state.repository.find(target_.name, target_.version);
   RestRequest request = raw_request(target_.name, target_.version, wire_, model->signature(), raw_prefix_);
-  // The bytes are the one input; of a text its length goes before.
+  // The body is the one input. A BYTES element needs its length in front of it.
   if (!raw_prefix_.empty()) {
     const std::span<const uint8_t> prefix{reinterpret_cast<const uint8_t*>(raw_prefix_.data()), raw_prefix_.size()};
     wire_.pieces.insert(wire_.pieces.begin(), prefix);
@@ -172,7 +172,7 @@ RestRequest RestInfer::parse() {
   return request;
 }
 
-// Where the model is not loaded, but may be on demand: the request is read again when it is.
+// Waits for a model that can be loaded on demand. The request is parsed again once the model is loaded.
 bool RestInfer::waits_for_model(absl::Status& refused) {
   if (request_context_.model || waits_left_ == 0) return false;
   try {
@@ -201,9 +201,10 @@ void RestInfer::respond(InferResult result, bool is_final) {
     answer = stream_generated(result, is_final);
   }
   result.outputs.clear();
-  // A region that was unregistered meanwhile is gone when the client has its answer.
+  // Drops the references to shared memory first, so that a region unregistered meanwhile is freed before the client has
+  // its answer.
   if (is_final) request_context_.plan = {};
-  // Before its end: whoever has the answer and asks for statistics sees it there.
+  // Counts before the exchange ends: a client that has its answer and then asks for statistics sees the request there.
   count_response(result, is_final);
   if (is_final) exchange_->when_sent(request_context_.telemetry.sent_later());
   if (answer) exchange_->answer(std::move(*answer));
@@ -261,7 +262,7 @@ HttpAnswer RestInfer::infer_answer(InferResult& result) {
   return failed_answer(result.status);
 }
 
-// The outputs as one flat object.
+// Writes the outputs as one flat JSON object.
 void RestInfer::write_generated(InferResult& result, AnswerText& out) {
   request_context_.telemetry.record_response(result);
   const MemoryOwnerScope owner_scope(request_context_.model->owner());
@@ -290,7 +291,7 @@ void RestInfer::keep_generated(InferResult& result) {
   }
 }
 
-// The answer of a stream that failed before it began; else it sends what there is.
+// Returns an answer if the stream failed before its first event; otherwise sends the event on the open stream.
 std::optional<HttpAnswer> RestInfer::stream_generated(InferResult& result, bool is_final) {
   AnswerText event = answer_text();
   if (result.status.ok() && !result.is_empty && !is_cancelled()) {
@@ -329,7 +330,7 @@ HttpAnswer RestInfer::failed_answer(const absl::Status& status) {
   return answer;
 }
 
-// The model may not go on a thread that runs it: not before the loop's next turn.
+// Released on the loop's next turn: a model must not be destroyed on one of its own worker threads.
 void RestInfer::finish() { exchange_->release_later(std::move(self_)); }
 
 }  // namespace tensord::server

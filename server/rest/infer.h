@@ -18,16 +18,16 @@
 
 namespace tensord::server {
 
-// What requests of inference use of the port.
+// What inference calls use of the HTTP port.
 struct RestContext {
   ServerState& state;
-  WorkThread& work;  // for what would keep the loops from others
+  WorkThread& work;  // runs what would block an event loop
   HttpMemoryQuota quota;
 };
 
-// One request of infer, generate or generate_stream, on the same way as gRPC's:
-//   [unpacked →] read → [its model is loaded →] submitted to the model → respond() on a worker → answered.
-// Owns itself until its final response.
+// One call of infer, generate or generate_stream. It takes the same path as a gRPC call:
+//     [decompress →] parse → [wait for the model to load →] submit to the model → respond() on a worker → answer.
+// It owns itself until its final response.
 class RestInfer final : public InferSink, public std::enable_shared_from_this<RestInfer> {
  public:
   static void start(RestContext& context, std::shared_ptr<HttpExchange> exchange, RestTarget target);
@@ -59,25 +59,25 @@ class RestInfer final : public InferSink, public std::enable_shared_from_this<Re
   RestContext& context_;
   const std::shared_ptr<HttpExchange> exchange_;
   const RestTarget target_;
-  std::shared_ptr<RestInfer> self_;  // until the final response
-  int waits_left_ = 3;               // for its model; others may take the memory again
+  std::shared_ptr<RestInfer> self_;  // set until the final response
+  int waits_left_ = 3;               // for its model, which may be evicted again before the request is parsed
 
-  std::shared_ptr<BodyText> plain_;                 // the body, where it came packed or in pieces
-  std::vector<std::shared_ptr<const void>> holds_;  // of its memory
-  std::string raw_prefix_;                          // of the text that is a body without JSON
+  std::shared_ptr<BodyText> plain_;                 // the body, if it was compressed or came in pieces
+  std::vector<std::shared_ptr<const void>> holds_;  // keep the body's memory alive
+  std::string raw_prefix_;                          // length prefix of a BYTES input sent without JSON
   WireMessage wire_;
   OutputForms forms_;
   RequestContext request_context_;
-  const CallCharge charge_;  // to the request context's admission
+  const CallCharge charge_;  // charges the request context's admission
   std::atomic<bool> is_cancelled_{false};
-  std::atomic<ModelVersion*> submitted_to_{nullptr};  // the request context's model, from when the request may be there
+  std::atomic<ModelVersion*> submitted_to_{nullptr};  // the request context's model, set just before submit()
 
-  // Of responses.
-  absl::Status status_;  // the first that was not OK
+  // Of the responses so far.
+  absl::Status status_;  // the first error
   uint64_t responses_ = 0;
   int64_t previous_ns_ = 0;
-  uint64_t generated_ = 0;     // of generate: responses that are not empty
-  AnswerText generated_text_;  // the first of them
+  uint64_t generated_ = 0;     // generate only: number of non-empty responses
+  AnswerText generated_text_;  // generate only: JSON of the first one
   bool is_streaming_ = false;
 };
 

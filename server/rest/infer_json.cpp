@@ -28,12 +28,12 @@ std::string utf8_string(JsonReader& reader) {
   return text;
 }
 
-// What a path shows of a member's name.
+// Longest part of a member's name that an error message shows.
 constexpr size_t kMaxPathKey = 64;
 
-// What an input says of where its data is.
+// Which sources of data an input names.
 struct InputSource {
-  std::string_view data;  // in JSON
+  std::string_view data;  // the JSON of `data`
   int64_t elements = 0;   // in `data`
   std::optional<uint64_t> binary_bytes;
   bool has_region = false;
@@ -44,7 +44,7 @@ class RequestReader {
   RequestReader(std::string_view json, const CallCharge& charge, RestRequest& request)
       : reader_(json, &charge), charge_(charge), request_(request) {}
 
-  // Faults say which field they are in.
+  // Adds the path of the field to every error.
   std::vector<InputSource> read() {
     try {
       read_request();
@@ -77,7 +77,7 @@ class RequestReader {
     check(has_inputs, "Unable to parse 'inputs': attempt to access non-existing object member 'inputs'");
   }
 
-  // A member that is null is absent: clients write all fields of their models.
+  // Treats null members as absent: some clients serialize every field of their models.
   void members(const std::function<void(const std::string& key)>& member) {
     reader_.object([&](const std::string& key) {
       if (reader_.peek() == JsonReader::Kind::kNull) return reader_.null();
@@ -146,7 +146,7 @@ class RequestReader {
     });
   }
 
-  // How many bytes its elements take must be a number.
+  // The byte size of the input's elements must fit in an int64.
   static void check_bytes(const InferMessage::Input& input) {
     int64_t count = 1;
     bool is_whole = true;
@@ -238,7 +238,7 @@ class RequestReader {
             "Output can't set both 'shared_memory_region' and 'classification'");
       check(!is_binary, "Output can't set both 'shared_memory_region' and 'binary_data'");
     }
-    // No classes are what no such parameter says.
+    // classification=0 means the same as no parameter.
     const auto classes = output.parameters.find("classification");
     if (classes != output.parameters.end() && classes->second == ParameterValue(int64_t{0})) {
       output.parameters.erase(classes);
@@ -254,10 +254,10 @@ class RequestReader {
   std::vector<InputSource> sources_;
 };
 
-// Whether the data fits the input's own shape and the limit, which is said before anything is about the model.
+// Checks the data against the input's own shape and the size limit. These errors come before any error about the model.
 void check_json_input(const InferMessage::Input& input, int64_t elements, uint64_t max_bytes) {
   const std::optional<DataType> datatype = parse_datatype(input.datatype);
-  // What is not taken as JSON is refused when it is read; without elements nothing is.
+  // Datatypes that JSON cannot carry are refused when the data is read. An input of zero elements needs no check.
   if (!datatype || datatype == DataType::kFp16 || datatype == DataType::kBf16) return;
   if (std::ranges::find(input.shape, 0) != input.shape.end()) return;
   const int64_t count = checked_numel(input.shape);
@@ -276,7 +276,7 @@ void write_member(const char* name, std::string_view text, AnswerText& out) {
   out += ',';
 }
 
-// The bytes of an output behind the JSON.
+// An output as binary data behind the JSON.
 HttpPiece to_piece(const InferTensor& output, const HttpMemoryQuota& quota, uint64_t& copied_bytes) {
   HttpPiece piece;
   const bool is_text = output.datatype == DataType::kBytes;

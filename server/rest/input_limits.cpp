@@ -26,7 +26,7 @@ std::optional<HttpAnswer> refuse_length(const RestTarget& target, const HttpHead
   if (const std::string_view text = head.header(kJsonLengthHeader); target.call == RestCall::kInfer && !text.empty()) {
     uint64_t said = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), said);
-    // What is no number, or more than there is, has an answer of its own.
+    // A malformed or too large length gets its own error later.
     if (error != std::errc() || said > json_bytes) return std::nullopt;
     json_bytes = said;
   }

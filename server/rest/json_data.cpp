@@ -16,7 +16,7 @@
 namespace tensord::server {
 namespace {
 
-// Two texts, as Triton has them.
+// Two messages, because Triton has two.
 [[noreturn]] void fail_too_many() {
   fail(ErrorCode::kInvalidArgument, "Unable to parse 'data': Shape does not match true shape of 'data' field");
 }
@@ -44,12 +44,12 @@ T to_integer(const JsonReader& reader, std::string_view text) {
   T value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
-    reader.fail_here("a number is no integer of the input's datatype");
+    reader.fail_here("a number is not an integer of the input's datatype");
   }
   return value;
 }
 
-// 0 and 1 are what some clients write.
+// Some clients write booleans as 0 and 1.
 bool to_bool(JsonReader& reader) {
   if (reader.peek() != JsonReader::Kind::kNumber) return reader.boolean();
   const std::string_view text = reader.number();
@@ -57,8 +57,8 @@ bool to_bool(JsonReader& reader) {
   return text == "1";
 }
 
-// Calls `leaf()` for each element. They are nested as those of an array are: elements at one depth alone, and lists at
-// one depth of one length; but for that in any way, as Triton takes them.
+// Calls `leaf()` for each element. Elements must all lie at one depth, and lists at the same depth must have the same
+// length. Any nesting that meets this is accepted, as in Triton.
 template <class Leaf>
 class Elements {
  public:
@@ -88,7 +88,7 @@ class Elements {
 
   JsonReader& reader_;
   const Leaf& leaf_;
-  std::vector<int64_t> lengths_;  // of lists, by depth; -1: none has ended yet
+  std::vector<int64_t> lengths_;  // length of the lists at each depth; -1 until one has been read
   size_t leaf_depth_ = 0;
   bool has_leaf_ = false;
 };
@@ -142,7 +142,7 @@ template <class T>
 void put_number(T value, AnswerText& out) {
   char text[40];
   if constexpr (std::is_floating_point_v<T>) {
-    // As Triton and Python's json have them.
+    // NaN and Infinity are not JSON, but Triton and Python's json module write them.
     if (std::isnan(value)) {
       out += "NaN";
       return;
@@ -155,7 +155,7 @@ void put_number(T value, AnswerText& out) {
   const char* end = std::to_chars(text, text + sizeof(text), value).ptr;
   const std::string_view written(text, static_cast<size_t>(end - text));
   out += written;
-  // A whole number stays one of its type for readers that tell them apart.
+  // Keeps the ".0" of whole floating-point numbers, for readers that distinguish integers.
   if (std::is_floating_point_v<T> && written.find_first_of(".e") == std::string_view::npos) out += ".0";
 }
 
@@ -203,9 +203,9 @@ void read_json_data(std::string_view json, int64_t count, const std::string& mod
     fail(ErrorCode::kInvalidArgument, "receiving ", name_of(datatype),
          " data via JSON is not supported. Please use the binary data format for input ", out.name);
   }
-  // An element and what is between two take two characters at least.
+  // Each element and its separator take at least two characters.
   if (static_cast<uint64_t>(count) > json.size() / 2 + 1) fail_too_few();
-  // Charged before it is made; what a text has beside its bytes as on all other ways.
+  // Charged before it is allocated. A string costs the same overhead here as on the other input paths.
   const uint64_t element_bytes =
       datatype == DataType::kBytes ? kTextBytes : size_of(*to_dtype(tensor_datatype(datatype)));
   charge.grow(static_cast<uint64_t>(count) * element_bytes);

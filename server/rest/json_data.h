@@ -9,18 +9,18 @@
 
 namespace tensord::server {
 
-// Reads the elements of a JSON value, an array of any nesting or one element, into memory of `out`, whose name,
-// datatype and shape are set: `count` elements. Nothing is allocated for elements that cannot be there, or that are not
-// charged. `model` is for messages. Throws Error: kInternal when there are more or fewer elements, as the protocol has
-// it, kInvalidArgument for what is no element of the datatype.
+// Reads `count` elements from a JSON value (an array of any nesting, or a scalar) into `out`, whose name, datatype and
+// shape are set. Memory is allocated only after it was charged, and only for elements that the JSON can hold. `model`
+// is used in error messages. Throws Error: kInternal for a wrong number of elements, as the protocol requires;
+// kInvalidArgument for a value that is not an element of the datatype.
 void read_json_data(std::string_view json, int64_t count, const std::string& model, const CallCharge& charge,
                     InferTensor& out);
 
-// Throws read_json_data's Error where `elements` of JSON are not the `count` that a shape has.
+// Throws read_json_data's Error if `elements` differs from `count`, the number of elements of the shape.
 void check_json_count(int64_t elements, int64_t count);
 
-// Appends the elements as a flat JSON array, or, without brackets, one of them by itself. Throws
-// Error{kInvalidArgument} for datatypes and texts that JSON cannot hold. REQUIRES: a row-major tensor.
+// Appends the elements as a flat JSON array, or a single element without brackets. Throws Error{kInvalidArgument} for
+// datatypes and strings that JSON cannot hold. REQUIRES: a row-major tensor.
 void write_json_data(const InferTensor& tensor, AnswerText& out, bool has_brackets = true);
 
 void write_json_string(std::string_view text, AnswerText& out);  // REQUIRES: UTF-8

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMaxJsonDepth = 100;
 constexpr size_t kMaxMemberBytes = 64 << 10, kMaxNumberBytes = 4 << 10;
-// What is read between two looks at whether anybody waits for it.
+// Bytes parsed between two checks for cancellation.
 constexpr size_t kLookBytes = 64 << 10;
 
 }  // namespace
@@ -65,7 +65,7 @@ JsonReader::Kind JsonReader::peek() {
 void JsonReader::expect_kind(char wanted) {
   peek();
   if (take(wanted)) return;
-  skip();  // what is no JSON at all is said first
+  skip();  // reports malformed JSON before a wrong type
   fail_here(wanted == '{' ? "attempt to access JSON non-object as object"
                           : "attempt to access JSON non-array as array");
 }
@@ -103,12 +103,12 @@ void JsonReader::skip_string() {
     }
     at_ = stop;
     if (text_[at_] == '"') break;
-    ++at_;  // whatever is escaped
+    ++at_;  // skips the escaped character
   }
   ++at_;
 }
 
-// Where the text that begins here is closed, or all ends.
+// Offset of the closing quote of the string that starts here, or the end of the input.
 size_t JsonReader::text_end() const {
   size_t end = at_;
   while (end < text_.size() && text_[end] != '"') {
@@ -126,7 +126,7 @@ std::string JsonReader::string() {
   return text_until(end);
 }
 
-// Is bounded, and gone when the member has been read.
+// Not charged: the name's length is bounded, and it is freed after the member.
 std::string JsonReader::member_name() {
   ++at_;
   const size_t end = text_end();
@@ -134,7 +134,7 @@ std::string JsonReader::member_name() {
   return text_until(end);
 }
 
-// A text is never longer than what stands for it.
+// A decoded string is never longer than its source.
 std::string JsonReader::text_until(size_t end) {
   std::string out;
   out.reserve(end - at_);
@@ -152,7 +152,7 @@ std::string JsonReader::text_until(size_t end) {
   }
 }
 
-// Of \uXXXX, after the u.
+// Reads the four hexadecimal digits of \uXXXX, after the u.
 uint32_t JsonReader::escaped_unit() {
   uint32_t unit = 0;
   for (int i = 0; i < 4; ++i, ++at_) {

@@ -10,22 +10,22 @@
 
 namespace tensord::server {
 
-// Reads JSON where it lies, value by value, and keeps nothing: what a caller does not take is checked and skipped.
-// Every fault is an Error{kInvalidArgument} that says where it is. Nesting is at most 100 deep, names of members have
-// at most 64 KB, numbers 4 KB. Texts are charged before they are made; once nobody waits for the request it stops.
+// A pull parser for JSON. It keeps nothing: values that the caller does not read are validated and skipped. Every error
+// is an Error{kInvalidArgument} that names the position. Nesting is limited to 100 levels, member names to 64 KB and
+// numbers to 4 KB. Strings are charged before they are allocated. Parsing stops once the client has disconnected.
 class JsonReader {
  public:
-  // `what`: how messages begin. `text` and `charge` must outlive this.
+  // `what` is the prefix of error messages. `text` and `charge` must outlive this object.
   explicit JsonReader(std::string_view text, const CallCharge* charge = nullptr,
                       std::string what = "failed to parse the request JSON buffer")
       : text_(text), charge_(charge), what_(std::move(what)) {}
 
   enum class Kind { kObject, kArray, kString, kNumber, kBool, kNull };
-  Kind peek();  // of the next value
+  Kind peek();  // kind of the next value
 
-  // Calls `member(key)` for each, which has to take the value.
+  // Calls `member(key)` for each member; it must consume the value.
   void object(const std::function<void(const std::string& key)>& member);
-  // Calls `element()` for each, which has to take it.
+  // Calls `element()` for each element; it must consume the element.
   template <class Element>
   void array(const Element& element) {
     expect_kind('[');
@@ -38,13 +38,13 @@ class JsonReader {
     --depth_;
   }
   std::string string();
-  std::string_view number();  // its text, as it stands there; also NaN, Infinity and -Infinity
+  std::string_view number();  // its source; NaN, Infinity and -Infinity are accepted
   bool boolean();
   void null();
-  // Takes a value, whatever it is; gives back its text. `elements` grows by what is no array, however arrays are
-  // nested.
+  // Skips one value of any kind and returns its source. `elements` is increased by the number of scalars in it, at any
+  // nesting.
   std::string_view skip(int64_t* elements = nullptr);
-  // After the last value only white space may be left.
+  // Checks that only white space follows the last value.
   void finish();
 
   [[noreturn]] void fail_here(std::string_view reason) const;
@@ -67,7 +67,7 @@ class JsonReader {
   std::string_view text_;
   const CallCharge* charge_;
   std::string what_;
-  size_t look_at_ = 0;  // whether anybody waits is asked there
+  size_t look_at_ = 0;  // offset of the next check for cancellation
   size_t at_ = 0;
   int depth_ = 0;
 };

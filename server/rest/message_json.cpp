@@ -12,7 +12,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using Json = nlohmann::ordered_json;
 
-// The value of a field, or of the element of a repeated one.
+// The value of a field, or element `index` of a repeated field.
 Json value_of(const Message& message, const FieldDescriptor& field, int index) {
   const Reflection& of = *message.GetReflection();
   const bool is_one = index < 0;

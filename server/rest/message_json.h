@@ -6,8 +6,8 @@
 
 namespace tensord::server {
 
-// A message as the REST protocol has it: fields by their names, those without a value with their defaults, numbers of
-// 64 bits as numbers, enums by name. Messages that are not set, and fields of a oneof that is not, are left out.
+// Converts a protobuf message to JSON as the REST protocol defines it: original field names, default values included,
+// 64-bit integers as numbers, enums by name. Unset messages and unset oneof fields are left out.
 nlohmann::ordered_json to_json(const google::protobuf::Message& message);
 
 }  // namespace tensord::server

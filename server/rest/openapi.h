@@ -2,7 +2,7 @@
 
 namespace tensord::server {
 
-// The protocol as an OpenAPI 3.0 document: openapi.json, compiled in.
+// openapi.json, compiled in: the REST protocol as an OpenAPI 3.0 document.
 extern const char* const kOpenApi;
 
 }  // namespace tensord::server

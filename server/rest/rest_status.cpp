@@ -18,7 +18,7 @@ int http_status(absl::StatusCode code) {
     case absl::StatusCode::kUnauthenticated: return 401;
     case absl::StatusCode::kPermissionDenied: return 403;
     case absl::StatusCode::kResourceExhausted: return 429;
-    // These may go well later, or elsewhere.
+    // A retry, or another replica, may succeed.
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kDeadlineExceeded: return 503;
     default: return 400;
@@ -37,7 +37,7 @@ HttpAnswer json_answer(std::string json) {
 HttpAnswer error_answer(int status, std::string_view text) {
   AnswerText json;
   json += "{\"error\":";
-  // What scripts raise may hold any bytes.
+  // A model's script may raise a message with arbitrary bytes.
   std::string plain(text);
   if (!is_utf8(plain)) {
     std::replace_if(

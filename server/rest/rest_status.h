@@ -6,7 +6,7 @@
 
 namespace tensord::server {
 
-// The protocol's answer for what went wrong: its code, and {"error": text}.
+// The protocol's error response: an HTTP status and {"error": message}.
 HttpAnswer error_answer(const absl::Status& status);
 HttpAnswer error_answer(int status, std::string_view text);
 HttpAnswer json_answer(std::string json);

@@ -27,7 +27,7 @@ struct Action {
 
 constexpr std::string_view kGet = "GET", kPost = "POST", kBoth = "GET, POST";
 
-// What is behind a model's name.
+// Actions that may follow a model's name.
 constexpr Action kModelActions[] = {
     {"", RestCall::kModelMetadata, CallGroup::kMetadata, kGet},
     {"config", RestCall::kModelConfig, CallGroup::kModelConfig, kGet},
@@ -37,7 +37,7 @@ constexpr Action kModelActions[] = {
     {"generate_stream", RestCall::kGenerateStream, CallGroup::kInference, kPost},
     {"trace/setting", RestCall::kTraceSetting, CallGroup::kTrace, kBoth},
 };
-// What is behind the name of a region.
+// Actions that may follow the name of a shared-memory region.
 constexpr Action kSystemActions[] = {
     {"status", RestCall::kSystemMemoryStatus, CallGroup::kSharedMemory, kGet},
     {"register", RestCall::kSystemMemoryRegister, CallGroup::kSharedMemory, kPost},

@@ -8,10 +8,10 @@
 
 namespace tensord::server {
 
-// How many bytes of a body are JSON; tensors are behind it.
+// Length of the JSON part of a body. Binary tensors follow it.
 inline constexpr const char* kJsonLengthHeader = "Inference-Header-Content-Length";
 
-// A call of the REST protocol.
+// The calls of the REST protocol.
 enum class RestCall {
   kServerMetadata,
   kModelMetadata,
@@ -34,19 +34,19 @@ enum class RestCall {
   kOpenApi,
 };
 
-// What a path names.
+// A parsed path.
 struct RestTarget {
   RestCall call = RestCall::kServerMetadata;
   CallGroup group = CallGroup::kMetadata;
   std::string_view methods;  // "GET", "POST", "GET, POST"
-  std::string name;          // of the model, or of the region; empty: none
-  std::string version;       // empty: none
+  std::string name;          // of the model or region; empty if the path names none
+  std::string version;       // empty if the path names none
   bool names_repository = false;
 
   bool takes(std::string_view method) const;
 };
 
-// None: the protocol has no such path. Health is the web's.
+// Returns nullopt if the protocol has no such path. Health paths belong to WebHandler.
 std::optional<RestTarget> parse_target(std::string_view path);
 
 }  // namespace tensord::server

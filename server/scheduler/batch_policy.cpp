@@ -7,7 +7,7 @@
 namespace tensord::server {
 namespace {
 
-// `start_ns` and `length_us` later; kNoDeadline when that is farther than time goes.
+// Returns `start_ns` + `length_us`, or kNoDeadline on overflow.
 int64_t later_by_us(int64_t start_ns, uint64_t length_us) {
   int64_t length_ns = 0, out = 0;
   const bool overflows = __builtin_mul_overflow(length_us, uint64_t{1000}, &length_ns) ||
@@ -91,7 +91,8 @@ void BatchPolicy::drop_if_empty(Groups::iterator group) {
   groups_.erase(group);
 }
 
-// A task came to this group: who waits elsewhere gets no others of its kind now. True when somebody does.
+// A task arrived in this group, so a batch of another group that waits for more of its kind runs now. Returns true if
+// there is one.
 bool BatchPolicy::push_others(Groups::iterator group, uint64_t number) {
   if (open_ == group) return false;
   const bool pushes = open_.has_value();
@@ -147,7 +148,7 @@ void BatchPolicy::drop_cancelled(Groups::iterator group, int64_t max_rows, Batch
   }
 }
 
-// How many of the group's first tasks, all before `end`, are to run.
+// Chooses how many of the group's first tasks, all before `end`, to run now.
 BatchPolicy::Choice BatchPolicy::choose(const Group& group, const Place* end, int64_t now_ns) const {
   const auto& preferred = rules_.preferred_rows;
   Choice choice;
@@ -166,7 +167,7 @@ BatchPolicy::Choice BatchPolicy::choose(const Group& group, const Place* end, in
     const bool is_pushed = place.number < group.pushed_before;
     choice.wake_ns = std::min(choice.wake_ns, is_pushed ? now_ns : hold_until(*task));
   }
-  // What comes later comes after `end`.
+  // Tasks behind `end` cannot join.
   is_full = is_full || rows >= largest_rows_ || end != nullptr;
   if (preferred_count > 0) {
     choice.count = preferred_count;
@@ -184,7 +185,7 @@ Batch BatchPolicy::next(int64_t now_ns) {
     const size_t cancelled = batch.cancelled.size();
     drop_cancelled(group, rules_.max_rows, batch);
     if (batch.cancelled.size() != cancelled) {
-      // Heads have changed: look again from the start.
+      // The heads have changed, so start over.
       drop_if_empty(group);
       at = heads_.begin();
       batch.wake_ns = kNoDeadline;

@@ -86,7 +86,7 @@ bool RateLimiter::fits(const Client& client) const {
 
 void RateLimiter::take(Client& client) {
   for (const Resource& need : client.needs_) pools_.at({need.name, need.is_global}).used += need.count;
-  // One that did nothing for long does not get all of it back at once.
+  // A client that was idle for a long time must not accumulate credit.
   virtual_time_ = std::max(virtual_time_, client.virtual_time_);
   client.virtual_time_ = virtual_time_ + client.step_;
 }

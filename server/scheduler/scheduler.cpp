@@ -18,7 +18,7 @@ void reject_dead(Batch& batch) {
   reject_all(batch.cancelled, ErrorCode::kCancelled, "the request was cancelled");
 }
 
-// Waits until a time of the clock; kNoDeadline: until notified. May return early.
+// Waits until `until_ns`, or for a notification if it is kNoDeadline. May return early.
 void wait_until(CondVar& changed, MutexLock& lock, int64_t until_ns, const Clock& clock) {
   if (until_ns == kNoDeadline) {
     changed.wait(lock);
@@ -196,14 +196,14 @@ void Scheduler::run(Work& work) {
   }
 }
 
-// False: this thread should return to the pool.
+// Returns false if this thread should return to the pool.
 bool Scheduler::release_and_go_on(size_t slot, Permit& permit) {
   TENSORD_DELAY("scheduler.release");
   const MutexLock lock(mutex_);
   free_slots_.push_back(slot);
   if (is_stopped_ || !pool_.is_waited_for()) return true;
   permit.reset();
-  // Other models wait for a thread, so this one queues behind them.
+  // Other models wait for a thread, so this model queues behind them.
   if (policy_->size() > 0) {
     pool_.post([this] { this->work(); });
   } else if (--threads_ == 0) {

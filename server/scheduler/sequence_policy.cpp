@@ -7,13 +7,13 @@ namespace {
 
 std::string name_of(const SequenceKey& key) { return key.text.empty() ? std::to_string(key.number) : key.text; }
 
-// now + delay; kNoDeadline if that overflows.
+// now + delay, or kNoDeadline on overflow.
 int64_t later(int64_t now_ns, int64_t delay_ns) {
   int64_t out = 0;
   return __builtin_add_overflow(now_ns, delay_ns, &out) ? kNoDeadline : out;
 }
 
-// When a waiting request next needs attention.
+// When a queued request next needs attention.
 int64_t event_ns(const Sequence& sequence, const SequenceRequest& request) {
   return sequence.has_place ? request.deadline_ns : std::min(request.deadline_ns, request.place_until_ns);
 }
@@ -35,7 +35,7 @@ size_t SequencePolicy::add(SequenceRequestPtr request, int64_t now_ns, Rejection
                   concat("inference request for sequence ", name_of(request->key), " to model '", options_.model,
                          "' must specify the START flag on the first request of the sequence"));
   }
-  // A second start ends what was there before it; that still runs what it has.
+  // A second start request closes the previous sequence of this ID, which still finishes its queued requests.
   SequencePtr sequence = found == open_.end() ? nullptr : found->second;
   if (request->is_start) {
     if (sequence) close(*sequence);
@@ -154,7 +154,7 @@ void SequencePolicy::close(Sequence& sequence) {
   open_.erase(sequence.key);
 }
 
-// Gives the place of a finished sequence to the next one that waits.
+// Gives the batch slot of a finished sequence to the next waiting one.
 void SequencePolicy::release(const SequencePtr& sequence) {
   if (!sequence->is_over || sequence->is_running || !sequence->waiting.empty()) return;
   if (!sequence->has_place) {
@@ -261,7 +261,7 @@ void DirectSequencePolicy::pick(size_t instance, int64_t now_ns, SequenceBatch& 
 OldestSequencePolicy::OldestSequencePolicy(Options options, OldestOptions oldest)
     : SequencePolicy(std::move(options)), oldest_(std::move(oldest)) {}
 
-// 0: wait for more.
+// Returns 0 to wait for more requests.
 size_t OldestSequencePolicy::batch_size(size_t ready, int64_t waited_ns) const {
   const size_t max = std::min(ready, options().rows);
   size_t preferred = 0;

@@ -24,7 +24,7 @@ WorkerPool::~WorkerPool() {
   for (Worker& worker : workers_) worker.thread.join();
 }
 
-// Clang looks for no locks in constructors and destructors, so what takes one for them is a function of its own.
+// A function of its own, because Clang's thread-safety analysis skips constructors and destructors.
 void WorkerPool::start() {
   const MutexLock lock(mutex_);
   add_worker();
@@ -67,7 +67,7 @@ void WorkerPool::post(std::function<void()> fn) {
 
 void WorkerPool::add_worker() {
   for (auto at = workers_.begin(); at != workers_.end();) {
-    if (at->is_over) at->thread.join();  // it holds no lock any more
+    if (at->is_over) at->thread.join();  // it holds no lock anymore
     at = at->is_over ? workers_.erase(at) : std::next(at);
   }
   if (workers_.size() >= max_) return;
@@ -80,7 +80,7 @@ void WorkerPool::add_worker() {
   }
 }
 
-// False: the thread ends.
+// Returns false if the thread should end.
 bool WorkerPool::wait_for_task(Worker& me, MutexLock& lock) {
   if (!tasks_.empty()) {
     me.task = std::move(tasks_.front());

@@ -13,7 +13,7 @@
 namespace tensord::server {
 namespace {
 
-// -1 for what is no lower-case hexadecimal digit, as the header must have them.
+// Returns -1 unless `c` is a lower-case hexadecimal digit, which traceparent requires.
 int digit_of(char c) {
   if (is_ascii_digit(c)) return c - '0';
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -43,7 +43,7 @@ uint64_t next_trace_id() {
 }
 
 TraceContext parse_traceparent(std::string_view header) {
-  // version-traceid-spanid-flags: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
+  // Format: version-traceid-spanid-flags, such as 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01.
   TraceContext out;
   std::array<uint8_t, 1> version{}, flags{};
   const bool is_well_formed = header.size() >= 55 && header[2] == '-' && header[35] == '-' && header[52] == '-' &&

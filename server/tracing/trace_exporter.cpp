@@ -18,7 +18,7 @@ TraceExporter::~TraceExporter() { stop(); }
 void TraceExporter::add(TraceRecord record) {
   const MutexLock lock(mutex_);
   if (is_stopped_ || waiting_.size() >= options_.max_waiting) {
-    // Powers of two, so that a flood of drops is no flood of lines.
+    // Logs at powers of two, so that many drops do not flood the log.
     ++dropped_;
     if (std::has_single_bit(dropped_)) log(LogLevel::kWarning, "traces were dropped", {{"traces", dropped_}});
     return;

@@ -18,16 +18,16 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-// Versions are numbers where they can be, as Triton writes them.
+// Writes numeric versions as numbers, as Triton does.
 Json version_of(const std::string& text) {
   const bool is_number = !text.empty() && text.size() < 18 && text.find_first_not_of("0123456789") == std::string::npos;
   return is_number ? Json(std::stoll(text)) : Json(text);
 }
 
-// Ids and text of clients need not be UTF-8.
+// IDs and strings of clients may be invalid UTF-8.
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// The objects of a trace, separated by commas.
+// The JSON objects of one trace, separated by commas.
 std::string to_text(const TraceRecord& record) {
   Json head{{"id", record.id}, {"model_name", record.model}, {"model_version", version_of(record.version)}};
   if (!record.request_id.empty()) head["request_id"] = record.request_id;
@@ -53,7 +53,7 @@ class FileSink final : public TraceSink {
  public:
   explicit FileSink(std::string file) : name_(std::move(file)) {
     if (name_.empty()) return;
-    // Found out now rather than with the first trace.
+    // Fails at startup instead of with the first trace.
     file_.reset(std::fopen(name_.c_str(), "we"));
     if (!file_) fail(ErrorCode::kUnavailable, "the trace file ", name_, " cannot be written: ", std::strerror(errno));
     write_whole("[]");
@@ -83,9 +83,9 @@ class FileSink final : public TraceSink {
   }
 
  private:
-  static constexpr size_t kMaxGroup = 100'000;  // traces that are held for one file
+  static constexpr size_t kMaxGroup = 100'000;  // traces buffered for one file
 
-  // Over the bracket that ends the document so far.
+  // Overwrites the closing bracket of the JSON array, so that the file is always complete.
   void append(const std::string& text) {
     std::fseek(file_.get(), -1, SEEK_END);
     is_empty_ = false;
@@ -119,9 +119,9 @@ class FileSink final : public TraceSink {
 
   const std::string name_;
   File file_;
-  bool is_empty_ = true;  // no trace is in it yet
+  bool is_empty_ = true;  // no trace was written yet
   uint64_t next_index_ = 0;
-  std::map<std::string, std::vector<std::string>> groups_;  // by whose settings the traces were made
+  std::map<std::string, std::vector<std::string>> groups_;  // by the trace file at their time
 };
 
 }  // namespace

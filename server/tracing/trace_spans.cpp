@@ -14,8 +14,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kServerKind = 2, kInternalKind = 1;  // of OTLP's Span.SpanKind
-constexpr int kErrorStatus = 2;                    // of OTLP's Status.StatusCode
+constexpr int kServerKind = 2, kInternalKind = 1;  // values of OTLP's Span.SpanKind
+constexpr int kErrorStatus = 2;                    // value of OTLP's Status.StatusCode
 
 template <size_t N>
 std::string to_hex(const std::array<uint8_t, N>& bytes) {
@@ -54,13 +54,13 @@ class SpanWriter {
         {"REQUEST_START"}, {"REQUEST_END"}, {"REQUEST_START", "QUEUE_START", "INFER_RESPONSE_COMPLETE", "REQUEST_END"});
     if (time_of("COMPUTE_START") == 0) return;
     std::array<uint8_t, 8> compute = record_.span_id;
-    for (uint8_t& byte : compute) byte = static_cast<uint8_t>(~byte);  // one of its own, and not zero
+    for (uint8_t& byte : compute) byte = static_cast<uint8_t>(~byte);  // a different ID that is not zero
     add("compute", compute, record_.span_id, kInternalKind, {"COMPUTE_START"}, {"COMPUTE_END"},
         {"COMPUTE_START", "COMPUTE_INPUT_END", "COMPUTE_OUTPUT_START", "COMPUTE_END"});
   }
 
  private:
-  // OpenTelemetry's semantic conventions of the protocol.
+  // Attributes of OpenTelemetry's semantic conventions for RPC and HTTP.
   void add_protocol(Json& attributes) const {
     if (!record_.server.address.empty()) {
       attributes.push_back(attribute("server.address", record_.server.address));
@@ -157,7 +157,7 @@ class SpanSink final : public TraceSink {
       failures_ = 0;
       return;
     }
-    // Powers of two, so that a collector that is away does not fill the log.
+    // Logs at powers of two, so that an unreachable collector does not flood the log.
     ++failures_;
     if (!std::has_single_bit(failures_)) return;
     const std::string reason = response ? concat("status ", response->status) : httplib::to_string(response.error());
@@ -167,7 +167,7 @@ class SpanSink final : public TraceSink {
   const std::string url_;
   std::string address_, path_;
   Json resource_ = Json::array();
-  uint64_t failures_ = 0;  // in a row
+  uint64_t failures_ = 0;  // consecutive failures
 };
 
 }  // namespace

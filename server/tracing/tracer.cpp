@@ -92,7 +92,7 @@ void Tracer::update_is_on() {
 
 std::shared_ptr<RequestTrace> Tracer::sample(const TracedRequest& request) {
   TraceRecord record;
-  // A client that traces its own work wants this part of it too.
+  // A client that traces its own work wants this span in its trace.
   if (options_.mode == TraceOptions::Mode::kOpenTelemetry) record.context = parse_traceparent(request.traceparent);
   record.model = request.model;
   {

@@ -12,15 +12,16 @@ namespace {
 using ops::Value;
 
 constexpr int64_t kMean = 1;     // PyTorch's number for reduction="mean"
-constexpr int64_t kMinRows = 4;  // fewer may sum to 1 by accident
+constexpr int64_t kMinRows = 4;  // fewer rows may sum to 1 by chance
 
-// Classes as int64 of the output's shape without the classes; each one that exists, or the one to ignore.
+// Class labels as int64, with the output's shape without its class dimension. Each label is a valid class or
+// ignore_index.
 Tensor class_labels(const LossSpec& spec, const Tensor& output, const Tensor& label) {
   check(output.ndim() > 0, "loss.output: a single number has no classes");
   const int64_t classes = output.size(output.ndim() == 1 ? 0 : 1);
-  // By operators, which a planned step (core/jit/runtime/step) sees.
+  // Uses operators, so that a planned step (core/jit/runtime/step) can record them.
   Tensor labels = ops::call("aten::contiguous", ops::call("aten::to.dtype", label, DType::kInt64));
-  // A column of labels is as good as a row.
+  // Accepts a column of labels in place of a vector.
   if (labels.ndim() == 2 && output.ndim() == 2 && labels.size(1) == 1)
     labels = ops::call("aten::reshape", labels, Dims{labels.size(0)});
   const int64_t ignored = spec.ignore_index.value_or(kIgnoreIndex);
@@ -43,7 +44,8 @@ Tensor value_labels(const LossSpec& spec, const Tensor& output, const Tensor& la
 
 double tolerance_of(const Tensor& output) { return size_of(output.dtype()) < 4 ? 1e-2 : 1e-4; }
 
-// Whether the classes of every place are at least 0 and sum to 1, which scores do by no accident.
+// Whether the values of all classes are non-negative and sum to 1 everywhere, which does not happen to raw scores by
+// chance.
 bool are_probabilities(const Tensor& output) {
   const Tensor values = output.to(DType::kFloat64).contiguous();
   if (values.ndim() < 2) return false;

@@ -45,7 +45,7 @@ void write_manifest(const fs::path& folder, int64_t step) {
   write_file(folder / "manifest.json", manifest.dump(2) + "\n");
 }
 
-// Throws when a file is not as it was written; Json::exception where the manifest has something of another kind.
+// Throws if a file differs from what was written; throws Json::exception if the manifest has values of the wrong type.
 void check_files(const fs::path& folder, int64_t step) {
   const fs::path file = folder / "manifest.json";
   const std::optional<std::string> text = file_text(file.string());
@@ -92,7 +92,7 @@ bool is_intact(const fs::path& folder, int64_t step) {
   }
 }
 
-// The number after the prefix; below 0 when it is no checkpoint.
+// The step in a checkpoint's name; negative for other names.
 int64_t step_of(const std::string& name) {
   const std::string prefix = kPrefix;
   int64_t step = -1;
@@ -138,7 +138,7 @@ void Checkpoints::write(int64_t step, const Files& files) const {
     fs::remove_all(unfinished, ignored);
     throw;
   }
-  // This one stays whatever its step: those after it, which were passed over, may be damaged.
+  // The new checkpoint stays whatever its step: later ones that were skipped may be damaged.
   std::vector<int64_t> others = steps();
   std::erase(others, step);
   for (size_t i = 0; i + static_cast<size_t>(keep_) <= others.size(); ++i) {

@@ -50,7 +50,7 @@ void EvaluationMetrics::add_accuracy(const Tensor& output, const Tensor& label, 
       const float* of_class = score + row * classes * inner + i;
       sum.count += 1;
       if (target < 0 || target >= classes || std::isnan(of_class[target * inner])) continue;
-      // Its place among the classes; of equal scores the first class comes first.
+      // The rank of the target class; among equal scores, earlier classes rank first.
       int64_t place = 0;
       for (int64_t c = 0; c < classes; ++c) {
         const float other = of_class[c * inner], own = of_class[target * inner];
@@ -88,7 +88,7 @@ void EvaluationMetrics::add_error(const Tensor& output, const Tensor& label, boo
 std::map<std::string, double> EvaluationMetrics::means() const {
   std::map<std::string, double> out;
   for (const auto& [metric, sum] : sums_) {
-    const double mean = sum.total / sum.count;  // NaN where nothing counts
+    const double mean = sum.total / sum.count;  // NaN if nothing was counted
     out[metric] = metric == "rmse" ? std::sqrt(mean) : mean;
   }
   return out;

@@ -48,7 +48,7 @@ bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::k
 std::unique_ptr<nn::Optimizer> make_job_optimizer(const OptimizerSpec& spec,
                                                   const std::vector<std::pair<std::string, Tensor>>& parameters) {
   const nn::OptimizerInfo& info = optimizer_of(spec);
-  std::vector<nn::ParamGroup> groups(spec.groups.size() + 1);  // the last one for the others
+  std::vector<nn::ParamGroup> groups(spec.groups.size() + 1);  // the last group has the remaining parameters
   std::vector<bool> is_matched(spec.groups.size(), false);
   for (const auto& [name, tensor] : parameters) {
     size_t index = 0;
@@ -73,7 +73,7 @@ std::unique_ptr<nn::Optimizer> make_job_optimizer(const OptimizerSpec& spec,
     return std::ranges::any_of(group.params, [](const Tensor& param) { return is_half(param.dtype()); });
   });
   auto optimizer = info.make(std::move(groups), info.to_options(spec.options));
-  // Small steps would be lost in the rounding of 16 bits.
+  // Small updates would be lost in the rounding of 16-bit weights.
   if (has_halves) optimizer->use_master_weights();
   return optimizer;
 }
@@ -97,7 +97,7 @@ LearningRate::LearningRate(const ScheduleSpec& spec, nn::Optimizer& optimizer, i
 }
 
 void LearningRate::step_schedule() {
-  // A cycle that has ended stays where it is; other schedules have no end, or stay there by themselves.
+  // one_cycle and cosine end after their length; other schedules have no end or stay constant by themselves.
   const bool has_end = spec_.name == "one_cycle" || spec_.name == "cosine";
   if (!schedule_ || (has_end && schedule_steps_ + (spec_.name == "one_cycle") >= length_)) return;
   ++schedule_steps_;

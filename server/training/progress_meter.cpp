@@ -85,7 +85,7 @@ void ProgressMeter::flush() {
   progress_.memory_bytes = cpu_allocator().live_bytes_of(owner_);
   progress_.peak_memory_bytes = std::max(progress_.peak_memory_bytes, progress_.memory_bytes);
   job_.update([this](JobStatus& status) {
-    // What others keep in it stays.
+    // Keeps the fields that others write.
     const JobProgress before = std::exchange(status.progress, progress_);
     status.progress.checkpoint_step = before.checkpoint_step;
     status.progress.best_metric = before.best_metric;

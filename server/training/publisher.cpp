@@ -22,7 +22,7 @@ void write_origin(const fs::path& folder, const std::string& origin) {
   file.commit();
 }
 
-// The version that this job has published before; 0 when there is none.
+// The version that this job has published already; 0 if none.
 int64_t find_published(const fs::path& model_folder, const std::string& job) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(model_folder, error)) {
@@ -31,7 +31,7 @@ int64_t find_published(const fs::path& model_folder, const std::string& job) {
     const nlohmann::json origin = nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false);
     if (!origin.is_object() || origin.value("job", "") != job) continue;
     std::string name = entry.path().filename().string();
-    if (name.starts_with('.')) name.erase(0, 1);  // it was withdrawn since
+    if (name.starts_with('.')) name.erase(0, 1);  // it was withdrawn
     int64_t number = 0;
     std::from_chars(name.data(), name.data() + name.size(), number);
     if (number > 0) return number;  // ".new-…" is none yet

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Keeps the numbers that steps draw apart from those of the order.
+// Makes the random numbers of steps independent of those of the batch order.
 constexpr uint64_t kOrderSeed = 0x0bdeb;
 
 }  // namespace
@@ -79,7 +79,7 @@ Trainer::Trainer(TrainingJob& job, Options options)
 std::unique_ptr<BatchSource> Trainer::make_source() {
   const auto of_stream = [this] {
     return make_stream_source(job_.stream(), spec_, *model_, [this](bool is_waiting) {
-      if (is_waiting) meter_->flush();  // nothing else says how far it is
+      if (is_waiting) meter_->flush();  // nothing else would report the progress
       job_.update([&](JobStatus& status) { status.message = is_waiting ? "waiting for data" : ""; });
     });
   };
@@ -133,7 +133,7 @@ std::optional<Trainer::Outcome> Trainer::wanted() const {
   return std::nullopt;
 }
 
-// A job that is cancelled does not even end its step.
+// Cancelling a job interrupts its current step.
 std::function<bool()> Trainer::cancel_check() const {
   return [this] { return job_.request() == JobRequest::kCancel; };
 }
@@ -155,7 +155,7 @@ Trainer::Outcome Trainer::run() {
     if (data_.evaluation && evaluated_step_ != step_) evaluate();
     checkpoint();
   } catch (const Error& error) {
-    // What a run says that was told to stop.
+    // The error of a cancelled run.
     if (error.code() == ErrorCode::kCancelled && job_.request() == JobRequest::kCancel) return Outcome::kCancelled;
     throw;
   }
@@ -163,7 +163,7 @@ Trainer::Outcome Trainer::run() {
   return Outcome::kDone;
 }
 
-// A step, or the end of an epoch; an outcome when the job has to end here.
+// Runs one step or ends an epoch. Returns an outcome if the job has to end here.
 std::optional<Trainer::Outcome> Trainer::advance() {
   std::vector<Tensor> batch;
   switch (source_->next(batch, [this] { return job_.request() != JobRequest::kNone; })) {
@@ -192,7 +192,7 @@ void Trainer::end_epoch() {
 
 void Trainer::train(std::span<const Tensor> batch) {
   const int64_t number = step_ + 1;
-  // What ranks draw hangs on the step alone, so that nothing of it has to be kept.
+  // A rank's seed depends only on the step, so that no generator state is saved.
   if (ranks_) generator_.set_seed(spec_.seed + static_cast<uint64_t>(step_ * ranks_->size() + ranks_->rank()));
   ProgressMeter::Step done{.step = number, .rows = source_->rows(batch)};
   try {
@@ -222,7 +222,7 @@ void Trainer::train(std::span<const Tensor> batch) {
   if (ranks_) record_rank(batch);
 }
 
-// Said when it becomes known, and when it changes.
+// Reported when it becomes known and when it changes.
 void Trainer::record_plan(const TrainingStep::Done& update) {
   if (update.plan_reason.empty() && !update.is_planned) return;
   const std::string text = update.is_planned ? "planned" : update.plan_reason;
@@ -235,7 +235,7 @@ void Trainer::record_plan(const TrainingStep::Done& update) {
   }
 }
 
-// Whether the job has the same result with any number of ranks is said when it starts.
+// Logs at the start whether the result depends on the number of ranks.
 void Trainer::record_local_operators() {
   const std::string found = model_->local_operators();
   const DistributionSpec& distribution = spec_.distribution;
@@ -256,7 +256,7 @@ void Trainer::record_local_operators() {
 void Trainer::record_rank(std::span<const Tensor> batch) {
   own_samples_ += batch.empty() ? 0 : batch.front().size(0);
   const RankProgress own{.rank = ranks_->rank(),
-                         .host = {},  // the group knows it
+                         .host = {},  // filled in by the worker group
                          .pid = getpid(),
                          .step = step_,
                          .samples = static_cast<uint64_t>(own_samples_),
@@ -271,7 +271,7 @@ void Trainer::check_parameters(const char* when) const {
   fail(ErrorCode::kFailedPrecondition, "step ", step_, ": parameter '", parameter, "' is not finite ", when);
 }
 
-// Rank 0 measures for all.
+// Rank 0 measures for all ranks.
 void Trainer::evaluate() {
   std::map<std::string, double> metrics;
   if (is_first()) metrics = measure();
@@ -288,7 +288,7 @@ void Trainer::evaluate() {
 }
 
 std::map<std::string, double> Trainer::measure() {
-  // What it draws is of the step alone, so that training does not depend on how often it happens.
+  // The seed depends on the step, so that the number of evaluations does not affect training.
   ops::Generator generator(spec_.seed + static_cast<uint64_t>(step_));
   const ops::GeneratorGuard generator_guard(generator);
   const NoGradGuard no_grad;
@@ -319,7 +319,7 @@ void Trainer::record_best(const std::map<std::string, double>& metrics) {
   const auto measured_loss = metrics.find("loss");
   const std::optional<double> loss =
       measured_loss == metrics.end() ? std::nullopt : std::optional(measured_loss->second);
-  // Of two that are equally good, the one with the lower loss, and else the one that was trained for longer.
+  // Of equal metrics, the lower loss wins, and then the later step.
   const bool wins_tie = !loss || !best_loss_ || *loss <= *best_loss_;
   const bool is_better = best_step_ == 0 || (value == best_metric_                  ? wins_tie
                                              : is_more_better(spec_.publish.metric) ? value > best_metric_
@@ -353,7 +353,7 @@ void Trainer::checkpoint_if_due() {
   if ((every > 0 && step_ % every == 0) || by_time) try_checkpoint();
 }
 
-// A disk that is full now may have room the next time: the job goes on, and says so.
+// A full disk may have space later, so the job continues and reports the failure.
 void Trainer::try_checkpoint() {
   try {
     checkpoint();
@@ -366,16 +366,16 @@ void Trainer::try_checkpoint() {
   }
 }
 
-// What each rank keeps for itself comes to rank 0. All ranks are here at the same step.
+// Gathers state that each rank keeps for itself on rank 0. All ranks are at the same step.
 void Trainer::gather() {
   if (!zero_ && spec_.distribution.compression != "powersgd") return;
-  // One that failed is tried again, and rank 0 alone knows: what the others say is not looked at.
+  // A failed checkpoint is repeated. Only rank 0 knows that, so its value decides on all ranks.
   if (ranks_->shared(checkpoint_step_ != step_ ? "missing" : "").empty()) return;
   if (zero_) optimizer_state_ = zero_->gather_state();
   compression_state_ = ranks_->gather_compression();
 }
 
-// Rank 0 writes what all have.
+// Rank 0 writes the state of all ranks.
 void Trainer::checkpoint() {
   if (ranks_) gather();
   if (!is_first()) return;
@@ -400,7 +400,7 @@ void Trainer::checkpoint() {
   if (options_.saved_status) options_.saved_status();
 }
 
-// Those that no checkpoint refers to any more: all but the newest ones.
+// Removes "best" files that no checkpoint refers to anymore, except the newest ones.
 void Trainer::remove_old_best() {
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(options_.folder)) {
@@ -419,7 +419,7 @@ void Trainer::write_result(const std::string& path) {
   if (spec_.publish.when != "best") {
     model_->module().set_training(false);
     if (!path.ends_with(".py")) return model_->module().save(path);
-    // After a checkpoint the module is an archive, not source.
+    // After a checkpoint the module is an archive, not source code.
     saved = options_.folder / "result.pt";
     model_->module().save(saved.string());
   }

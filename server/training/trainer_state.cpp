@@ -81,7 +81,7 @@ void Trainer::restore(const Checkpoints::Found& found) {
     best_loss_.reset();
     if (dict.has("best_loss")) best_loss_ = dict.at("best_loss").to_float();
     stream_is_complete_ = dict.at("stream_is_complete").to_bool();
-    // The schedule first: making and loading it may set rates, which are the optimizer's.
+    // The schedule first: creating and loading it may set learning rates, which the optimizer's state overrides.
     learning_rate_->load_state_dict(dict.at("learning_rate"));
     optimizer_->load_state_dict(dict.at("optimizer"));
     if (dict.has("compression")) compression_state_ = dict.at("compression");

@@ -21,7 +21,7 @@ bool takes_tensor(const ops::Type& type) {
          (type.kind() == TypeKind::kOptional && type.element()->kind() == TypeKind::kTensor);
 }
 
-// A method's loss: a tensor, or the first of a tuple, or entry "loss" of a dict.
+// Finds the loss in a method's result: a tensor, the first element of a tuple, or the entry "loss" of a dict.
 Value loss_of(const std::string& method, const Value& result) {
   if (result.is_tuple() && !result.to_tuple()->items.empty()) return result.to_tuple()->items.front();
   if (result.is_dict()) {
@@ -33,7 +33,7 @@ Value loss_of(const std::string& method, const Value& result) {
   return result;
 }
 
-// A dropout of nothing is none.
+// Dropout with p = 0 has no effect.
 bool has_probability_zero(const jit::Node& node) {
   const auto& arguments = node.op()->schema.arguments;
   const auto found = std::ranges::find(arguments, "p", &ops::Argument::name);
@@ -47,7 +47,7 @@ void find_local_operators(const jit::Block* block, std::set<std::string>& found)
   for (const jit::Node* node = block->first(); node != nullptr; node = node->next()) {
     for (const jit::Block* inner : node->blocks()) find_local_operators(inner, found);
     if (node->kind() != jit::NodeKind::kOp) continue;
-    if (node->op() != &ops::get_op(node->op()->schema.full_name())) continue;  // a stand-in
+    if (node->op() != &ops::get_op(node->op()->schema.full_name())) continue;  // an operator override
     const std::string full(node->op()->schema.name);
     const std::string name = full.substr(full.rfind(':') + 1);
     for (const char* const part :
@@ -114,7 +114,7 @@ TrainingModel::Call TrainingModel::bind(const std::string& name, const std::map<
   call.method = &module_->method(name);
   const auto graph_inputs = call.method->graph().inputs();
   const auto& arguments = call.method->schema().arguments;
-  const size_t first = graph_inputs.size() - arguments.size();  // self comes before
+  const size_t first = graph_inputs.size() - arguments.size();  // self comes first
   const jit::AliasAnalysis aliases(call.method->graph(), module_->object());
   for (size_t i = 0; i < arguments.size(); ++i) {
     const ops::Argument& argument = arguments[i];
@@ -141,12 +141,12 @@ Tensor TrainingModel::to_model_type(const std::string& name, const Tensor& array
   return is_floating(array.dtype()) && array.dtype() != dtype ? array.to(dtype) : array;
 }
 
-// Whether the loss is told by the output of this name. One alone answers to OUTPUT__0 too, as in requests.
+// Whether the loss uses the output of this name. As in requests, a single output is also called OUTPUT__0.
 bool TrainingModel::is_output(const std::string& name) const {
   return name == spec_.output || (spec_.output == "OUTPUT__0" && result_names_.own.size() == 1);
 }
 
-// Where the type of the result tells all outputs.
+// Checks the output's name if the result type determines all outputs.
 void TrainingModel::check_output() const {
   const std::vector<std::string>& names = result_names_.own;
   const auto is_it = [this](const std::string& name) { return is_output(name); };

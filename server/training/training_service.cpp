@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kUploadLifeSeconds = 24 * 3600;
-// Of the code of a model that runs while a job is made.
+// Time limit for model code that runs while a job is created.
 constexpr int64_t kMaxLoadNs = 120'000'000'000;
 
 int job_threads(const JobSpec& spec, int otherwise) {
@@ -35,7 +35,7 @@ int job_threads(const JobSpec& spec, int otherwise) {
   return otherwise > 0 ? otherwise : std::max(1, available_cores() / 2);
 }
 
-// Empty when the bar is met, or there is none.
+// Returns "" if the threshold is met or there is none.
 std::string why_not_published(const PublishSpec& publish, const JobProgress& progress) {
   if (publish.when == "best" && progress.best_step == 0) {
     return concat("not published: ", publish.metric, " was a number in no evaluation");
@@ -57,7 +57,7 @@ std::string joined(const std::string& text, const std::string& more) {
   return more.empty() ? text : concat(text, "; ", more);
 }
 
-// Of a job whose client has gone.
+// Message for a job whose client has gone.
 std::string starved(const TrainingJob& job) {
   return concat("no client has streamed data for ", job.spec().data.stream_timeout_seconds,
                 " seconds; the next batch is ", job.status().progress.next_batch);
@@ -99,7 +99,7 @@ void TrainingService::read_jobs() {
       continue;
     }
     add_job(job);
-    if (goes_on) log(LogLevel::kInfo, "training job goes on", {{"job", id}});
+    if (goes_on) log(LogLevel::kInfo, "training job continues", {{"job", id}});
   }
 }
 
@@ -108,7 +108,7 @@ void TrainingService::start() {
   for (int i = 0; i < options_.concurrent_jobs; ++i) threads_.emplace_back("training", [this] { work(); });
 }
 
-// The curves of a job that was there before; they are only to look at.
+// Reads the curves of a job from before a restart; they are only displayed.
 void TrainingService::read_points(TrainingJob& job) const {
   const Checkpoints checkpoints(store_.job_folder(job.id()), job.spec().checkpoints.keep);
   const auto newest = checkpoints.newest_unchecked();
@@ -133,7 +133,7 @@ void TrainingService::stop() {
   }
   changed_.notify_all();
   for (Thread& thread : threads) thread.join();
-  // Ranks of other hosts have stopped with the jobs.
+  // Ranks on other nodes have stopped with their jobs.
   hosts_.close();
 }
 
@@ -146,7 +146,7 @@ void TrainingService::add_job(std::shared_ptr<TrainingJob> job) {
 void TrainingService::enqueue(const std::shared_ptr<TrainingJob>& job) {
   job->set_request(JobRequest::kNone);
   if (job->spec().data.streamed) {
-    // What came after the last checkpoint is needed again.
+    // The batches after the last checkpoint are needed again.
     job->renew_stream(next_batch_after(Checkpoints(store_.job_folder(job->id()), job->spec().checkpoints.keep)));
   }
   {
@@ -163,7 +163,7 @@ Repository::Source TrainingService::source_of(const ModelSource& model) const {
   return {file, 0};
 }
 
-// What can be wrong is said now, not when the job's turn comes.
+// Finds errors when the job is created, not when its turn comes.
 void TrainingService::check_against_model(const JobSpec& spec, const std::string& archive) const {
   if (!spec.data.streamed) resolve_data_file(options_.data_folder, spec.data.file, "data.file");
   if (!spec.evaluation.file.empty()) {
@@ -183,7 +183,7 @@ void TrainingService::keep_base(const fs::path& model, const fs::path& base) {
   try {
     jit::Module::load(base.string());
   } catch (const Error&) {
-    // Its tensors lie in other files beside it; what is written has them inside.
+    // A model with external data files is saved again as one file.
     jit::LoadOptions options;
     options.for_training = true;
     jit::Module::load(model.string(), options)->save(base.string());
@@ -223,7 +223,7 @@ JobStatus TrainingService::create(JobSpec spec) {
   const Repository::Source source = source_of(spec.model);
   check_against_model(spec, source.file.string());
   if (spec.model.upload_id.empty()) spec.model.version = source.version;
-  // What takes long is done: jobs that are made side by side do not wait for each other's models.
+  // The slow part is done outside the lock, so that concurrent creations do not wait for each other.
   const MutexLock create_lock(create_mutex_);
   store_.remove_uploads(kUploadLifeSeconds);
   check_room_for_job();
@@ -233,8 +233,8 @@ JobStatus TrainingService::create(JobSpec spec) {
   status.created_at_ms = status.updated_at_ms = now_ms();
   status.base_version = source.version;
   status.progress.total_steps = status.spec.steps;
-  // From here on the job has its own archive, whatever becomes of the model.
-  const bool is_upload = !status.spec.model.upload_id.empty();  // whose file has no ending
+  // From here on the job has its own copy of the model.
+  const bool is_upload = !status.spec.model.upload_id.empty();  // whose file has no extension
   const fs::path file_name = is_upload ? fs::path(format_file_name(source.file)) : source.file;
   keep_base(source.file, store_.new_base_archive(status.id, file_name));
   store_.save(status);
@@ -268,7 +268,7 @@ void TrainingService::save(const TrainingJob& job) {
   try {
     store_.save(job.status());
   } catch (const std::exception& error) {
-    // The job itself is well; at a restart it goes on from its checkpoint.
+    // The job is not affected: after a restart it continues from its checkpoint.
     log(LogLevel::kError, "state of a training job not saved", {{"job", job.id()}, {"reason", error.what()}});
   }
 }
@@ -339,7 +339,7 @@ void TrainingService::run(const std::shared_ptr<TrainingJob>& job) {
   if (ended) finish(*job, ended->state, ended->message);
 }
 
-// Null when the job was told to stop meanwhile: what a model does when it is loaded may never end.
+// Returns null if the job was told to stop meanwhile: model code that runs during loading may never end.
 std::unique_ptr<Trainer> TrainingService::make_trainer(TrainingJob& job) {
   const CancellationScope scope([&job] { return job.request() != JobRequest::kNone; });
   try {
@@ -351,7 +351,7 @@ std::unique_ptr<Trainer> TrainingService::make_trainer(TrainingJob& job) {
                                                            .memory_bytes = job.spec().resources.memory_bytes,
                                                            .saved_status = [this, &job] { save(job); }});
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::kCancelled) throw;  // which comes of a request alone
+    if (error.code() != ErrorCode::kCancelled) throw;  // which only a request causes
     return nullptr;
   }
 }
@@ -371,7 +371,7 @@ std::unique_ptr<WorkerGroup> TrainingService::make_worker_group(TrainingJob& job
                                                                  .saved_status = [this, &job] { save(job); }});
 }
 
-// Empty when the job stops for the daemon to end: it goes on at the next start.
+// Returns nullopt if the job stops because the daemon stops; it continues at the next start.
 std::optional<TrainingService::Ended> TrainingService::train(TrainingJob& job) {
   const JobInputs inputs(store_.job_folder(job.id()), options_.data_folder);
   return job.spec().distribution.is_wanted() ? train_by_ranks(job, inputs) : train_here(job, inputs);
@@ -412,7 +412,7 @@ std::optional<TrainingService::Ended> TrainingService::train_by_ranks(TrainingJo
   });
 }
 
-// Of a job that is done: its state, once its result is served where it is to be.
+// Publishes the result of a finished job if configured, and returns the job's final state.
 TrainingService::Ended TrainingService::publish(TrainingJob& job, const JobInputs& inputs, const std::string& warning,
                                                 const std::function<void(const std::string& path)>& write) {
   Ended ended{JobState::kCompleted, warning};

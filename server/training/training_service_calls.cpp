@@ -1,4 +1,4 @@
-// What clients ask of jobs that are there, and uploads.
+// Calls on existing jobs, and uploads.
 #include <algorithm>
 #include <chrono>
 
@@ -13,14 +13,14 @@
 namespace tensord::server {
 namespace {
 
-// Uploads that no job was made of: so many, and the bytes of so many of the largest. Another one takes the place of the
-// one that was written to first.
+// Limits of uploads that no job uses: their number, and their total size in units of the largest upload. A new upload
+// replaces the least recently written one.
 constexpr size_t kMaxUploads = 32;
 constexpr uint64_t kFullUploads = 4;
 
 namespace fs = std::filesystem;
 
-// How long deleting a job waits until it has stopped.
+// How long deleting a job waits for it to stop.
 constexpr auto kRemoveWait = std::chrono::seconds(1);
 
 [[noreturn]] void fail_state(const TrainingJob& job, const char* what) {
@@ -30,7 +30,7 @@ constexpr auto kRemoveWait = std::chrono::seconds(1);
 
 }  // namespace
 
-// Whether it waited in the queue; it does not any more then.
+// Removes the job from the queue. Returns false if it was not queued.
 bool TrainingService::take_from_queue(const std::shared_ptr<TrainingJob>& job) {
   const MutexLock lock(mutex_);
   const auto found = std::find(queue_.begin(), queue_.end(), job);
@@ -51,11 +51,11 @@ JobStatus TrainingService::pause(const std::string& id) {
   return job->status();
 }
 
-// The same job, which goes on with another number of ranks; it takes the place of the old one.
+// Replaces the job by a copy with another number of ranks, which continues from its checkpoint.
 std::shared_ptr<TrainingJob> TrainingService::with_world_size(const TrainingJob& job, int64_t world_size) {
   check(job.spec().distribution.is_wanted(), "world_size: job '", job.id(), "' has no distribution");
   JobStatus status = job.status();
-  // A host that has several of them keeps as many.
+  // A node keeps its number of ranks if it has several.
   DistributionSpec& distribution = status.spec.distribution;
   const bool had_several = distribution.has_several_hosts();
   distribution.world_size = world_size;
@@ -63,7 +63,7 @@ std::shared_ptr<TrainingJob> TrainingService::with_world_size(const TrainingJob&
   distribution.processes_per_host = std::min(distribution.processes_per_host, world_size);
   if (!distribution.has_several_hosts()) distribution.hosts.clear();
   if (!distribution.has_several_hosts()) distribution.join_timeout_seconds = 0;
-  // Fewer than before only where that was said.
+  // Fewer ranks only if the job allowed that before.
   const bool takes_fewer =
       distribution.has_several_hosts() && distribution.min_world_size < job.spec().distribution.world_size;
   distribution.min_world_size = takes_fewer ? std::min(distribution.min_world_size, world_size) : 0;
@@ -104,7 +104,7 @@ JobStatus TrainingService::cancel(const std::string& id) {
 }
 
 void TrainingService::remove(const std::string& id) {
-  MutexLock create_lock(create_mutex_);  // a job that is resumed meanwhile would run without a folder
+  MutexLock create_lock(create_mutex_);  // a job resumed in the meantime would have no folder
   const std::shared_ptr<TrainingJob> job = find(id);
   if (take_from_queue(job)) finish(*job, JobState::kCancelled, "");
   bool is_running = false;
@@ -124,7 +124,7 @@ void TrainingService::remove(const std::string& id) {
   if (const auto stream = job->stream()) stream->close(ErrorCode::kCancelled, "the job was deleted");
   {
     const MutexLock save_lock(save_mutex_);
-    store_.forget(id);  // a daemon that ends before the job does not find it again
+    store_.forget(id);  // if the daemon stops before the job does, the job must not come back
   }
   create_lock.unlock();
   MutexLock lock(mutex_);
@@ -173,7 +173,7 @@ TrainingService::Upload::Upload(const TrainingService& service, uint64_t announc
     fail(ErrorCode::kResourceExhausted, "size_bytes: the server takes uploads of at most ", limit, " bytes, got ",
          announced_bytes);
   }
-  // Without a limit the store has none either.
+  // Without a limit on uploads, the store has none either.
   service_.store_.make_room_for_upload(kMaxUploads, std::min(limit, UINT64_MAX / kFullUploads) * kFullUploads, limit);
   id_ = service_.store_.make_upload();
   file_.open(service_.store_.upload_file(id_), std::ios::binary | std::ios::trunc);
@@ -203,7 +203,7 @@ std::string TrainingService::Upload::finish() {
         announced_bytes_, " that were announced");
   file_.close();
   if (!file_) fail(ErrorCode::kResourceExhausted, "the upload cannot be written; the disk may be full");
-  // Other formats are read when a job is made of them.
+  // Other formats are checked when a job uses them.
   const std::string file = service_.store_.upload_file(id_).string();
   if (jit::find_format(file) == nullptr) jit::ModelArchive::open(file);
   is_finished_ = true;

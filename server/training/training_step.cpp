@@ -35,7 +35,7 @@ TrainingStep::Done TrainingStep::run(std::span<const Tensor> batch, int64_t rows
   if (needs_closure_) {
     parts_.optimizer.step([&] {
       const Tensor loss = compute_gradients(batch, rows, wants_norm, done.gradient_norm);
-      if (std::isnan(done.loss)) done.loss = loss.item_double();  // the first, before anything has moved
+      if (std::isnan(done.loss)) done.loss = loss.item_double();  // the first evaluation, before any update
       return loss;
     });
     say_plan(done);
@@ -69,7 +69,7 @@ Tensor TrainingStep::compute_gradients(std::span<const Tensor> batch, int64_t ro
   if (parts_.statistics) statistics.emplace(*parts_.statistics, rows);
   const int64_t own_rows = batch.empty() ? 0 : batch.front().size(0);
   const bool is_idle = parts_.ranks && own_rows == 0;
-  // The first step looks at what the model gives.
+  // The first step runs unplanned to inspect the model's outputs.
   if (!parts_.ranks && !std::exchange(is_first_, false)) {
     const Tensor loss = run_planned(batch);
     clip(wants_norm, norm);
@@ -121,7 +121,7 @@ void TrainingStep::clip(bool wants_norm, double& norm) {
   if (clipping.value > 0) nn::clip_grad_value_(tensors_, clipping.value);
 }
 
-// Where numbers that are not finite come from: weights that are not, data that is not, or weights that have grown.
+// Explains a non-finite loss: non-finite weights, non-finite data, or weights that have grown.
 void TrainingStep::check_loss(double loss, std::span<const Tensor> batch) const {
   if (std::isfinite(loss)) return;
   const std::string what = std::isnan(loss) ? "the loss is not a number" : "the loss is infinite";

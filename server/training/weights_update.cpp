@@ -12,7 +12,7 @@
 namespace tensord::server {
 namespace {
 
-// A name as messages show it; the path of the file says nothing to a client.
+// A name for messages; the client does not know the file's path.
 std::string shown(const std::string& name) { return concat("weights '", name.substr(0, 200), "'"); }
 
 files::NamedArrays read_weights(const std::string& path) {
@@ -30,7 +30,7 @@ std::shared_ptr<jit::Module> load_for_training(const std::string& path) {
 void copy_as_base(const std::string& base, const std::string& saved, const std::string& out) {
   if (!base.ends_with(".py") || !out.ends_with(".py")) return copy_to_disk(saved, out);
   const std::shared_ptr<jit::Module> source = load_for_training(base);
-  // Where it lies, the weights of the base may lie beside it, which would take the place of its own.
+  // In its own folder, because the base model's weights may lie next to it and would be read instead.
   const std::filesystem::path apart = std::filesystem::path(out).parent_path() / "trained.pt";
   copy_to_disk(saved, apart.string());
   std::map<std::string, Tensor> trained;

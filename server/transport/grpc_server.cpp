@@ -25,11 +25,11 @@
 namespace tensord::server {
 namespace {
 
-// ModelInfer calls that wait ready on the queue, so that arrivals never wait for one.
+// Number of pending ModelInfer requests on the queue, so that an arriving call never waits for one.
 constexpr int kReadyInferCalls = 16;
 constexpr int kReadyStreamCalls = 4;
 
-// Calls that make jobs, which load their models, or wait for one to stop.
+// Threads for calls that create jobs, which load their models, or wait for a job to stop.
 constexpr size_t kTrainingThreads = 8;
 
 ConnectionCounts counts_of(const ConnectionGuard& guard) {
@@ -77,8 +77,8 @@ struct GrpcServer::Impl {
 };
 
 GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::make_unique<Impl>(options, state)) {
-  // Debian's gRPC comes with absl's search for lock cycles, which orders all locks of the process under one more lock:
-  // a tenth of the work of a small request, and all threads meet there.
+  // Debian's gRPC has Abseil's deadlock detection turned on, which takes a global lock for every mutex operation: a
+  // tenth of a small request's time, and a point of contention.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   grpc::ServerBuilder builder;
   impl_->listening.configure(builder);
@@ -129,7 +129,7 @@ void GrpcServer::shut_down(int64_t timeout_ms) {
   impl_->streams.cancel_all();
   impl_->listening.stop();
   impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(timeout_ms));
-  // Cancelled calls may still be with a worker; their answers need the queue.
+  // Workers may still hold cancelled calls, and their responses need the queue.
   for (int left = impl_->live_calls; left != 0; left = impl_->live_calls) impl_->live_calls.wait(left);
   impl_->threads->shut_down();
   impl_->threads.reset();

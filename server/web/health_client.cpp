@@ -12,7 +12,8 @@
 namespace tensord::server {
 namespace {
 
-// Cuts a client's connection when its time is over, whatever comes on it: the client's own limits are of one read.
+// Stops the client when the total time limit is over. httplib's own timeouts apply to single reads only, so a slow
+// trickle of bytes would never end.
 class HealthTimeLimit {
  public:
   HealthTimeLimit(httplib::Client& client, std::chrono::seconds limit)
@@ -37,7 +38,7 @@ class HealthTimeLimit {
       if (left > left.zero() && changed_.wait_for(lock, left)) continue;
       is_over_ = true;
       client_.stop();
-      // One that was connecting goes on to another address.
+      // A client that was still connecting tries the next address, so stop it again.
       end_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
     }
   }
@@ -48,7 +49,7 @@ class HealthTimeLimit {
   bool is_answered_ TENSORD_GUARDED_BY(mutex_) = false;
   std::chrono::steady_clock::time_point end_ TENSORD_GUARDED_BY(mutex_);
   std::atomic<bool> is_over_{false};
-  Thread thread_;  // last: it uses the rest
+  Thread thread_;  // declared last: it uses the other members
 };
 
 }  // namespace
@@ -58,7 +59,7 @@ int ask_health(const std::string& address, const std::string& path, int timeout_
   client.set_connection_timeout(timeout_secs);
   client.set_read_timeout(timeout_secs);
   const HealthTimeLimit limit(client, std::chrono::seconds(timeout_secs));
-  // The body says nothing that the status does not.
+  // Discards the body: the status code says everything.
   const httplib::Result answer = client.Get(path, [](const char*, size_t) { return true; });
   if (answer) return answer->status;
   fail(ErrorCode::kUnavailable, address, ": no answer ",

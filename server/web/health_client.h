@@ -4,8 +4,8 @@
 
 namespace tensord::server {
 
-// The HTTP status that the metrics port of a daemon at `address` (host:port) answers to GET `path`, within
-// `timeout_secs` seconds each for the connection and the answer. Throws Error{kUnavailable} when there is no answer.
+// Sends GET `path` to the metrics port of the daemon at `address` (host:port) and returns the HTTP status. Connecting
+// and waiting for the answer may each take `timeout_secs`. Throws Error{kUnavailable} when there is no answer.
 int ask_health(const std::string& address, const std::string& path, int timeout_secs);
 
 }  // namespace tensord::server

@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kModels = "/v2/models/", kReady = "/ready";
-constexpr uint64_t kMaxBodyBytes = 1 << 16;  // nothing reads it
+constexpr uint64_t kMaxBodyBytes = 1 << 16;  // bodies are discarded
 
 HttpAnswer json_answer(int status, const json& body) {
   HttpAnswer answer = HttpAnswer::text(status, body.dump(-1, ' ', false, json::error_handler_t::replace));
@@ -24,7 +24,7 @@ HttpAnswer json_answer(int status, const json& body) {
 
 HttpAnswer health(const char* what, bool is_well) { return json_answer(is_well ? 200 : 503, {{what, is_well}}); }
 
-// NAME[/versions/VERSION] of /v2/models/…/ready.
+// `model` is the NAME[/versions/VERSION] part of /v2/models/…/ready.
 HttpAnswer model_health(const WebSources& sources, std::string_view model) {
   constexpr std::string_view kVersions = "/versions/";
   std::string version;
@@ -33,11 +33,11 @@ HttpAnswer model_health(const WebSources& sources, std::string_view model) {
     model = model.substr(0, at);
   }
   try {
-    // As the gRPC call: what other models are like does not matter.
+    // Same as ModelReady over gRPC: the state of other models does not matter.
     const bool is_ready = !sources.is_leaving() && sources.repository.is_ready(std::string(model), version);
     return json_answer(is_ready ? 200 : 503, {{"name", model}, {"ready", is_ready}});
   } catch (const Error& error) {
-    return json_answer(400, {{"error", error.what()}});  // the version is none
+    return json_answer(400, {{"error", error.what()}});  // the version is malformed
   }
 }
 
@@ -45,7 +45,7 @@ bool is_model_health(std::string_view path) {
   return path.starts_with(kModels) && path.ends_with(kReady) && path.size() > kModels.size() + kReady.size();
 }
 
-// The page brings all that it uses, and nobody shows it inside of another.
+// The page loads nothing from other origins and must not be framed.
 void add_page_headers(HttpAnswer& answer) {
   answer.headers.push_back({"Cache-Control", "no-store"});
   answer.headers.push_back({"X-Content-Type-Options", "nosniff"});

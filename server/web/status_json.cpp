@@ -17,7 +17,7 @@ using nlohmann::json;
 constexpr size_t kMaxCurvePoints = 240;
 constexpr size_t kMaxJobs = 50;
 
-// JSON has no other numbers.
+// JSON has no infinity and no NaN.
 json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
 
 json histogram_json(const DurationHistogram& histogram) {
@@ -51,7 +51,7 @@ json models_json(const WebSources& sources) {
   }
   json models = json::array();
   for (const Repository::IndexEntry& entry : sources.repository.index()) {
-    const char* state = entry.state ? to_string(*entry.state) : "";  // none: it was never loaded
+    const char* state = entry.state ? to_string(*entry.state) : "";  // unset if it was never loaded
     json& model = models.emplace_back(
         json{{"name", entry.name}, {"version", entry.version}, {"state", state}, {"reason", entry.reason}});
     const auto found = counts.find({entry.name, entry.version});
@@ -110,7 +110,7 @@ json job_json(const TrainingJob& job) {
           {"curve", curve_json(job)}};
 }
 
-// The newest ones first.
+// Newest first.
 json jobs_json(const TrainingService* training) {
   json jobs = json::array();
   if (!training) return jobs;
@@ -138,7 +138,7 @@ std::string status_json(const WebSources& sources) {
                     {"memory", memory_json()},
                     {"pool", {{"live_bytes", pool.live_bytes}, {"cached_bytes", pool.cached_bytes}}},
                     {"jobs", jobs_json(sources.training)}};
-  // Names may be any bytes.
+  // Names may hold bytes that are not UTF-8.
   return status.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -2,7 +2,7 @@
 
 namespace tensord::server {
 
-// status_page.html; one page without anything from outside.
+// status_page.html, compiled in. It loads nothing from other origins.
 extern const char* const kStatusPage;
 
 }  // namespace tensord::server

@@ -1,4 +1,4 @@
-// The typed operators, indexing and signs of include/tensord, beside the operators by name.
+// The typed operators, indexing and operator overloads of include/tensord, compared with the operators by name.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -56,7 +56,7 @@ TEST(Operators, SeveralResultsAreTuples) {
   EXPECT_TRUE(equal(x, x));
 }
 
-// What a mask leaves out is no tensor.
+// Results that the output mask omits are undefined.
 TEST(Operators, ResultsThatAreLeftOut) {
   const Tensor x = tensor({1.f, 2.f, 4.f, 8.f}, {2, 2}), moments = tensor({1.5f, 6.f}, {2, 1});
   const auto [dx, dweight, dbias] =

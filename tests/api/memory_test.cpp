@@ -1,4 +1,4 @@
-// Memory of tensors as programs see it: an allocator of their own, changes of storages, tensors for other processes.
+// Tensor memory in programs: a custom allocator, changes of storages, tensors for other processes.
 #include <tensord/tensord.h>
 //
 #include <gmock/gmock.h>

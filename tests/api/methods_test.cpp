@@ -1,4 +1,4 @@
-// Operators as members of Tensor: they are the functions of the same names, recorded by autograd.
+// Operators as members of Tensor: they call the functions of the same names and are recorded by autograd.
 #include <tensord/tensord.h>
 //
 #include <gmock/gmock.h>
@@ -58,7 +58,7 @@ TEST(Methods, Index) {
   EXPECT_THAT(items_of<int64_t>(x[0]), ElementsAre(7, 7, 7, 7));
 }
 
-// The engine's own to(), clone() and contiguous() are not: a program must not get those.
+// The engine's own to(), clone() and contiguous() are not recorded, so programs must not get those.
 TEST(Methods, AreRecorded) {
   const Tensor x = tensor({1.f, 2.f, 3.f, 4.f}, {2, 2}).requires_grad_();
   const Tensor y = x.to(DType::kFloat64).t().contiguous().clone().to(Device{});

@@ -1,4 +1,5 @@
-// What was written in C++, traced: beside the module on inputs it was not traced with, here and in PyTorch.
+// Traces of modules written in C++, compared with the module on inputs that it was not traced with, here and in
+// PyTorch.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -60,7 +61,7 @@ class TraceTest : public ::testing::Test {
 
 TEST_F(TraceTest, ModulesAreArchivesForPyTorch) {
   Net net;
-  net(randn({8, 2, 6}));  // running statistics
+  net(randn({8, 2, 6}));  // sets running statistics
   net.eval();
   jit::save_trace(path, net, {randn({3, 2, 6})}, {.input_names = {"x"}});
   const Tensor x = randn({3, 2, 6});

@@ -1,4 +1,5 @@
-"""Lines of C++ that must not compile, each beside one that differs in what is wrong alone and must. Usage: wrong_types COMPILER"""
+"""Lines of C++ that must not compile, each paired with one that must and that differs only in the error. Usage:
+wrong_types COMPILER"""
 
 import pathlib
 import re
@@ -16,7 +17,7 @@ Tensor x, y;
 # (good, bad)
 LINES = [
     ("add(x, y);", 'add(x, "y");'),
-    ("add(x, y, {.alpha = 2});", "add(x, y, 2);"),  # for keywords only
+    ("add(x, y, {.alpha = 2});", "add(x, y, 2);"),  # keyword-only
     ("add(x, y, {.alpha = 2});", "add(x, y, {.beta = 2});"),
     ("softmax(x, 1);", "softmax(x, 1.5);"),
     ("tensord::std(x, true);", 'tensord::std(x, "true");'),
@@ -44,7 +45,7 @@ LINES = [
 
 
 def errors(compiler, lines):
-    """Numbers of the lines that do not compile, and what the compiler says."""
+    """The indices of lines that do not compile, and the compiler's output."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "lines.cpp")
         path.write_text(HEAD + "".join(f"void f{i}() {{ {line} }}\n" for i, line in enumerate(lines)))

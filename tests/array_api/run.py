@@ -1,4 +1,5 @@
-"""The array API standard's tests over tensord.engine.array_api: see README.md. Usage: python3 -m tests.array_api.run [SOURCES]"""
+"""Runs the array API standard's tests on tensord.engine.array_api: see README.md. Usage: python3 -m tests.array_api.run
+[SOURCES]"""
 
 import os
 import pathlib
@@ -13,7 +14,7 @@ EXAMPLES = 8
 
 
 def listed():
-    """Tests that do not pass → why. The reason stands above them."""
+    """Maps failing tests to the reason, which is the comment above them."""
     out, reason = {}, None
     for line in (pathlib.Path(__file__).parent / "not_passing.txt").read_text().splitlines():
         if line.startswith("# "):
@@ -25,7 +26,7 @@ def listed():
 
 
 def results(sources, junit):
-    """Each test → whether it passed; skipped ones are left out."""
+    """Maps each test to whether it passed; skipped tests are omitted."""
     environment = {**os.environ, "ARRAY_API_TESTS_MODULE": "tensord.engine.array_api", "ARRAY_API_TESTS_MAX_ARRAY_SIZE": "64"}
     python = ROOT / "build" / "array_api" / "bin" / "python"
     command = [python, "-m", "pytest", "array_api_tests", "-q", "--tb=short", "-p", "no:cacheprovider", "--max-examples", str(EXAMPLES), "--disable-deadline",

@@ -16,7 +16,8 @@ from tests.attacks.registry import Figure, attack
 from tests.e2e.daemon import pb, request
 
 HTTP = ("--allow-http", "true", "--http-port", "0", "--http-max-input-size", "64MB", "--client-memory-quota", "128MB")
-# What of a daemon is not clients' memory: itself, pages that the allocator keeps, and pieces that are about to be refused.
+# Memory that is not the clients': the daemon itself, pages cached by the allocator, and buffers of requests about to be
+# refused.
 IDLE_MB, MORE_MB = 128, 64
 
 
@@ -32,7 +33,7 @@ def infer(datatype, shape, data):
     return b'{"inputs":[{"name":"x","datatype":"%s","shape":[%d],"data":[%s]}]}' % (datatype, shape, data)
 
 
-# Path and body of a request, `times` as large as the smallest; the largest is about 40 MB.
+# Path and body of a request `times` as large as the smallest; the largest is about 40 MB.
 KINDS = {
     "numbers": lambda times: ("/v2/models/identity/infer", infer(b"FP32", 200_000 * times, listed(200_000 * times, b"1"))),
     "texts": lambda times: ("/v2/models/words/infer", infer(b"BYTES", 130_000 * times, listed(130_000 * times, b'""')).replace(
@@ -81,7 +82,7 @@ def charged_requests(context):
 
 @attack("control_json", short=True)
 def control_json(context):
-    """Two bodies of 1.2 MB for each thread that answers them, whose clients hang up after a second."""
+    """Two bodies of 1.2 MB for each serving thread; their clients hang up after a second."""
     body = b"{%s}" % numbered(100_000, b'"%d":null')
     deep = b'{"a":[%s]}' % listed(250_000, b"[1]")
     with context.daemon(*HTTP) as daemon:
@@ -142,7 +143,7 @@ def sequence_names(context):
 
 @attack("watched_names", short=True)
 def watched_names(context):
-    """Forty watches of health, each of a service whose name has 20 MB; they need no token."""
+    """Forty health watches, each of a service whose name has 20 MB; they need no token."""
     from tests.e2e.daemon import health_pb2
 
     with context.daemon(*HTTP) as daemon:
@@ -162,7 +163,7 @@ def watched_names(context):
 
 @attack("grpc_lists", short=True)
 def grpc_lists(context):
-    """Messages whose entries are two bytes, and objects where they are parsed."""
+    """Messages whose entries are two bytes each, and become objects when they are parsed."""
     def field(tag, body):
         size, length = b"", len(body)
         while length > 127:
@@ -182,7 +183,7 @@ def grpc_lists(context):
 
 @attack("shared_memory_copies", short=True)
 def shared_memory_copies(context):
-    """Requests of some bytes, each for a copy of 32 MB of memory that lies there once."""
+    """Requests of a few bytes, each for a copy of the same 32 MB of shared memory."""
     name = f"tensord_copies_{os.getpid()}"
     with open(f"/dev/shm/{name}", "wb") as file:
         file.write(bytes(32 << 20))

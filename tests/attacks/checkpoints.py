@@ -45,7 +45,7 @@ def change_bytes(data, chance):
 
 
 def change_entry(data, chance):
-    """An entry of an archive, whose own checksum is right again."""
+    """Damages an entry of an archive and corrects its checksum."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as changed:
         chosen = chance.choice([entry.filename for entry in archive.infolist() if entry.file_size and not entry.filename.endswith("debug_pkl")])
@@ -62,7 +62,7 @@ def changed(path, data, chance):
 
 
 def damage(folder, chance):
-    """One file of a job, and the checksums of the checkpoint that it lies in. Gives back its name."""
+    """Damages one file of a job, and corrects the checksums of its checkpoint. Returns the file's name."""
     files = [os.path.join(top, name) for top, _, names in os.walk(folder) for name in names if os.path.getsize(os.path.join(top, name))]
     path = chance.choice([file for file in files if not file.endswith("base.pt")])
     with open(path, "rb") as file:
@@ -82,7 +82,7 @@ def damage(folder, chance):
 
 
 def job_with_checkpoints(context, flags):
-    """The folder of a job that was under way when its daemon died."""
+    """The folder of a job that was running when its daemon was killed."""
     with context.daemon(*flags, repository=context.path("models")) as daemon:
         name = create(daemon, model=training.ModelSource(name="norms", version=1), data="norms.pt", steps=10**6, batch_size=32,
                       optimizer=training.Optimizer(name="adam", lr=0.01), checkpoints=training.CheckpointPolicy(every_steps=50),
@@ -96,7 +96,7 @@ def cancel(daemon, name):
     try:
         daemon.training.CancelJob(training.CancelJobRequest(id=name), timeout=60)
     except grpc.RpcError as error:
-        if error.code() != grpc.StatusCode.FAILED_PRECONDITION:  # it has failed meanwhile
+        if error.code() != grpc.StatusCode.FAILED_PRECONDITION:  # it has failed in the meantime
             raise
 
 
@@ -119,7 +119,7 @@ def start_with_damaged_jobs(context, count, seed):
             return [one for one in daemon.training.ListJobs(training.ListJobsRequest(), timeout=60).jobs
                     if one.state not in AT_REST and one.progress.step < 10**5]
         end = time.monotonic() + 30 + count
-        # What goes on from a checkpoint trains for ever: it is cancelled once it has been seen to.
+        # A job that resumes from a checkpoint trains forever: it is cancelled once it was seen running.
         while time.monotonic() < end and under_way():
             for one in under_way():
                 if one.state == STATE.JOB_STATE_RUNNING and one.progress.step > one.progress.checkpoint_step:
@@ -134,7 +134,8 @@ def start_with_damaged_jobs(context, count, seed):
 
 @attack("jobs_that_were_damaged", short=True)
 def jobs_that_were_damaged(context):
-    """A daemon starts over twelve jobs with a file damaged each: it lives, and each is set aside, fails, or goes on."""
+    """A daemon starts with twelve jobs, each with a damaged file: it keeps running, and each job is moved aside, fails,
+    or resumes."""
     return start_with_damaged_jobs(context, 12, 21)
 
 

@@ -17,14 +17,14 @@ from tests.e2e.daemon import BINARY, pb, training
 from tests.e2e.network_test import Authority
 
 TIMEOUT_S = 2
-MEMORY_MB = 1500  # of address space in use at most; the binary itself has some hundred
+MEMORY_MB = 1500  # limit of address space; the binary itself maps some hundred MB
 COMMANDS = (("infer", "m", "--random"), ("infer", "m", "--random", "--stream"), ("infer", "m", "--input", "[1,2]", "--json"), ("models",),
             ("load", "m"), ("unload", "m"), ("jobs", "list"), ("jobs", "watch", "j"), ("jobs", "show", "j", "--json"),
             ("bench", "m", "--seconds", "0.2", "--input", "x=[1,2]"))
 
 
 class RawServer:
-    """A port whose connections are given to a function of ours; what that raises is the connection's end."""
+    """A port whose connections are passed to a function; an exception there closes the connection."""
 
     def __init__(self, behave, context=None):
         self.behave, self.context = behave, context
@@ -167,7 +167,7 @@ class LyingServer:
 
 
 def nearly_right(message, chance):
-    """As a server says it, but for one number or text."""
+    """A valid message with one wrong number or string."""
     right = chance.random() < (0.8 if message.DESCRIPTOR.name == "ModelMetadataResponse" else 0.3)
     shape = [2] if right else chance.choice(([1, 2], [], [-1], [1 << 62], [1 << 31, 1 << 31, 4], [-5], [0], [1] * 200, [3]))
     datatype = "FP32" if right else chance.choice(("FP32", "INT64", "BYTES", "BOOL", "FP16", "BF16", "", "NONE", "FP32\x1b[31m"))
@@ -185,7 +185,7 @@ def nearly_right(message, chance):
 
 
 def run_client(address, command, *flags):
-    """What goes wrong with a command; empty: it ended in time, and in order."""
+    """The failure of a command; empty if it ended in time and in order."""
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MB << 20, MEMORY_MB << 20))
     where = ("--timeout-secs", str(TIMEOUT_S)) if command[0] == "health" else ("--timeout", str(TIMEOUT_S))
@@ -207,7 +207,8 @@ def run_client(address, command, *flags):
 
 
 def play(names_and_servers, commands, *flags):
-    """How often each of the commands met each of the servers, and what was wrong then. Many at one time: most wait."""
+    """Runs each command against each server; returns the number of runs, and the failures. Many run at a time, since
+    most wait."""
     servers = list(names_and_servers)
     meetings = [(name, server, command) for name, server in servers for command in commands]
     try:
@@ -224,7 +225,7 @@ def play(names_and_servers, commands, *flags):
 
 @attack("commands_against_no_server", short=True)
 def commands_against_no_server(context):
-    """What listens speaks no gRPC, or too much of it, or nothing."""
+    """The listener speaks no gRPC, or floods, or is silent."""
     servers = ((name, RawServer(behave)) for name, behave in RAW.items())
     return play(servers, (("infer", "m", "--random"), ("jobs", "watch", "j")))
 
@@ -241,7 +242,7 @@ def health_against_no_server(context):
 
 @attack("commands_against_a_liar", short=True)
 def commands_against_a_liar(context):
-    """The server speaks gRPC, and its messages say what cannot be."""
+    """The server speaks gRPC, and its messages are contradictory."""
     return play(((f"seed {seed}", LyingServer(seed)) for seed in range(6)), COMMANDS)
 
 
@@ -254,7 +255,7 @@ def commands_against_many_liars(context):
 
 @attack("commands_against_wrong_tls", short=True)
 def commands_against_wrong_tls(context):
-    """Who listens has a certificate of a stranger, or breaks off, or speaks noise within."""
+    """The listener has another authority's certificate, or disconnects, or sends noise over TLS."""
     right, stranger = Authority(context.folder, "right"), Authority(context.folder, "stranger")
     contexts = []
     for authority in (right, stranger):

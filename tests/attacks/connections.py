@@ -10,7 +10,7 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 @attack("half_sent_prefaces", short=True)
 def half_sent_prefaces(context):
-    """Five hundred connections that stop within HTTP/2's first bytes."""
+    """Five hundred connections that stop within the HTTP/2 preface."""
     with context.daemon() as daemon:
         with context.watched(daemon, memory_mb=150) as figures:
             open_ones = []

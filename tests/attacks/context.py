@@ -15,7 +15,7 @@ MB = 1 << 20
 
 
 class AttackedDaemon(Daemon):
-    """A `tensord serve` on free loopback ports (tests/e2e/daemon.py), and what it uses."""
+    """A `tensord serve` on free loopback ports (tests/e2e/daemon.py), with measurements of its resources."""
 
     @property
     def pid(self):
@@ -43,7 +43,7 @@ class AttackedDaemon(Daemon):
         return self._status("Threads")
 
     def peak_mb(self):
-        """The most since the daemon started, or since reset_peak()."""
+        """The peak since the daemon started, or since reset_peak()."""
         return self._status("VmHWM") / 1024
 
     def reset_peak(self):
@@ -55,8 +55,8 @@ class AttackedDaemon(Daemon):
 
 
 class LiveProbe:
-    """Asks ServerLive ten times a second, from a process of its own, on one connection or each time on a new one.
-    After the `with` block, `worst_s` is the longest that an answer took; a call without an answer counts as `limit_s`."""
+    """Calls ServerLive ten times a second from a process of its own, on one connection or each time on a new one. After
+    the `with` block, `worst_s` is the longest response time; a call without a response counts as `limit_s`."""
 
     def __init__(self, daemon, metadata=(), fresh_connections=False, limit_s=5, credentials=None):
         self.arguments = [daemon.ready["grpc"], str(limit_s), "fresh" if fresh_connections else "kept",
@@ -80,8 +80,8 @@ class LiveProbe:
 
 
 class Context:
-    """`repository` is a folder of small models (models.py) that all attacks share, so it is not to be written to;
-    `folder` is the attack's own."""
+    """`repository` is a folder of small models (models.py) that all attacks share, so do not write to it; `folder` is
+    the attack's own."""
 
     def __init__(self, repository, folder):
         self.repository, self.folder = repository, folder
@@ -98,7 +98,8 @@ class Context:
 
     @contextlib.contextmanager
     def watched(self, daemon, memory_mb=300, live_s=1.0, **probe_options):
-        """Probes the daemon and watches its memory while the block runs. Gives a list that has the figures afterwards."""
+        """Probes the daemon and watches its memory while the block runs. Yields a list that has the figures
+        afterwards."""
         figures = []
         with self.probe(daemon, **probe_options) as probe:
             daemon.reset_peak()
@@ -110,7 +111,7 @@ class Context:
 
 
 def in_threads(count, function, seconds=None):
-    """Runs function(index, is_over) in threads, where is_over() is true `seconds` later; waits for all of them."""
+    """Runs function(index, is_over) in threads; is_over() becomes true after `seconds`. Waits for all of them."""
     end = time.monotonic() + (seconds or 1e9)
     threads = [threading.Thread(target=function, args=(index, lambda: time.monotonic() > end), daemon=True)
                for index in range(count)]

@@ -26,7 +26,7 @@ def flood(kind, port, number, end, acknowledge, certificate, cuts):
             with h2.connect(port, source=f"127.0.1.{number + 1}", certificate=certificate) as connection:
                 h2.begin(connection, acknowledge)
                 reader = threading.Thread(target=drain, args=(connection,), daemon=True)
-                if not certificate:  # one thread at a time may use a session of Python's
+                if not certificate:  # Python's TLS sessions may be used by one thread at a time
                     reader.start()
                 for piece in pieces_of():
                     connection.sendall(piece)

@@ -1,4 +1,4 @@
-"""Floods of HTTP/2 frames without a token, and honest clients that look like them."""
+"""Floods of HTTP/2 frames without a token, and legitimate clients that look similar."""
 
 import os
 import struct
@@ -14,7 +14,7 @@ from tests.e2e.daemon import request
 
 SECONDS = 3
 MEMORY_MB, LIVE_S = 300, 1.0
-# These end their connections, or cost nothing, by gRPC's own limits.
+# gRPC's own limits end these connections, or make them cheap.
 REFUSED_BY_GRPC = {"hpack_table", "made_reset"}
 CUTS = "tensord_grpc_connections_cut_total"
 
@@ -29,7 +29,7 @@ def make_certificate(context):
 
 
 def play(context, kind, connections, acknowledges, uses_tls, seconds=SECONDS):
-    """One daemon under one flood; gives its figures."""
+    """One daemon under one flood; returns its figures."""
     cert, key = make_certificate(context) if uses_tls else ("", "")
     flags = ["--grpc-use-ssl", "true", "--grpc-server-cert", cert, "--grpc-server-key", key] if uses_tls else []
     with context.daemon(*flags) as daemon:
@@ -42,7 +42,7 @@ def play(context, kind, connections, acknowledges, uses_tls, seconds=SECONDS):
 
 
 def worst(variants):
-    """Of many variants, the worst of each figure, with the variant it comes from."""
+    """The worst of each figure over many variants, with the name of the variant."""
     out = {}
     for label, figures in variants:
         for figure in figures:
@@ -68,7 +68,7 @@ for name in h2.floods():
 
 @attack("floods", short=True)
 def some_floods(context):
-    """Two connections each, a second each."""
+    """Two connections each, one second each."""
     cases = [("rapid_reset", False, False), ("calls", True, False), ("continuation", False, True),
              ("hpack_table", False, False), ("settings", True, False)]
     return worst([(kind, play(context, kind, 2, acknowledges, uses_tls, seconds=1))
@@ -76,7 +76,7 @@ def some_floods(context):
 
 
 def many_calls(call, count, after):
-    """Starts so many calls on one channel, does `after` to each; gives how many ended with which code."""
+    """Starts `count` calls on one channel and applies `after` to each; returns the number of calls by status code."""
     calls = [call() for _ in range(count)]
     for one in calls:
         after(one)
@@ -89,11 +89,11 @@ def many_calls(call, count, after):
 
 @attack("honest_crowd", short=True)
 def honest_crowd(context):
-    """Three thousand calls at once, and three thousand that are cancelled, on one channel: none is taken for a flood."""
+    """Three thousand calls at once, and three thousand cancelled ones, on one channel: neither counts as a flood."""
     with context.daemon() as daemon:
         live = daemon.channel.unary_unary(h2.LIVE)
         codes = many_calls(lambda: live.future(b"", timeout=60), 3000, lambda call: None)
-        # Open until they are cancelled: nobody sends what they wait for.
+        # Open until cancelled, because no request is ever sent.
         stream = daemon.channel.stream_stream("/inference.GRPCInferenceService/ModelStreamInfer")
         never = threading.Event()
 

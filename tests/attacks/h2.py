@@ -18,7 +18,7 @@ def frame(kind, flags, stream, payload=b""):
 
 
 def integer(value, bits, first=0):
-    """An integer of HPACK with so many bits in its first byte (RFC 7541, 5.1)."""
+    """An HPACK integer with this many bits in its first byte (RFC 7541, 5.1)."""
     most = (1 << bits) - 1
     if value < most:
         return bytes((first | value,))
@@ -31,7 +31,7 @@ def integer(value, bits, first=0):
 
 
 def literal(name, value, first=0x00):
-    """A header field with its name; first=0x40 puts it into the table."""
+    """A header field with its name; first=0x40 adds it to the table."""
     name, value = name.encode(), value if isinstance(value, bytes) else value.encode()
     return bytes((first,)) + integer(len(name), 7) + name + integer(len(value), 7) + value
 
@@ -54,7 +54,7 @@ def connect(port, source="127.0.0.1", certificate=None, timeout=5):
 
 
 def begin(connection, acknowledge, settings=b""):
-    """Says hello; with `acknowledge` waits for the server's settings and acknowledges them."""
+    """Sends the preface and settings; with `acknowledge` waits for the server's settings and acknowledges them."""
     connection.sendall(PREFACE + frame(SETTINGS, 0, 0, settings))
     if not acknowledge:
         return
@@ -72,7 +72,7 @@ def call(stream, headers, message=EMPTY_MESSAGE):
 
 
 def streams(make, count=200):
-    """Endless pieces of `count` streams each, of what make(stream) gives."""
+    """Endless chunks of `count` streams each, made by make(stream)."""
     stream = 1
     while stream < 1 << 31:
         yield b"".join(make(stream + 2 * i) for i in range(count))
@@ -86,10 +86,10 @@ def repeat(piece, first=b""):
 
 
 def floods():
-    """Name -> what gives the pieces that a connection sends, one after the other."""
+    """Maps names to generators of the chunks that a connection sends."""
     headers = request_headers()
     table_entry = literal("x", b"v" * 4000, first=0x40)
-    table_block = table_entry + headers + b"\xbe" * 10000  # 62, the newest of the table, again and again
+    table_block = table_entry + headers + b"\xbe" * 10000  # 62, the newest table entry, repeated
     header_junk = literal("x", b"v" * 1000) * 15
     some_call = frame(HEADERS, END_HEADERS, 1, headers)
     return {

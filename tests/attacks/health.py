@@ -1,4 +1,4 @@
-"""Health checks must be answered whatever else clients do."""
+"""Health checks must get responses whatever other clients do."""
 
 import struct
 import time
@@ -44,7 +44,7 @@ def steps(count):
 
 @attack("long_operator")
 def long_operator(context):
-    """What was short a hundred times takes seconds within one operator, on the threads that serve gRPC."""
+    """A model with a history of a hundred short runs spends seconds in one operator, on the threads that serve gRPC."""
     with context.daemon() as daemon:
         for _ in range(100):
             daemon.stub.ModelInfer(steps(10))
@@ -59,7 +59,7 @@ def long_operator(context):
 
 @attack("idle_connections", short=True)
 def idle_connections(context):
-    """More connections than there may be, which say nothing after their settings: others come in all the same."""
+    """More connections than allowed, silent after their settings: other clients can still connect."""
     with context.daemon("--grpc-max-connections", "40") as daemon:
         open_ones = []
         for number in range(60):

@@ -27,7 +27,7 @@ LINES = (b"", b"{}", b"\xff\xfe", b"[" * 5000, b'{"step": 1e400}', b'{"progress"
 
 
 def fill(message, chance, starts, depth=0):
-    """Gives each field something that could be there, or could not."""
+    """Sets each field to a plausible or an impossible value."""
     for field in message.DESCRIPTOR.fields:
         if chance.random() < 0.2 or depth > 5:
             continue
@@ -56,7 +56,7 @@ def fill(message, chance, starts, depth=0):
 
 
 def lie(kind, names, chance, starts):
-    """The bytes of a message of one of these fields, some of them damaged."""
+    """The bytes of a message with one of these fields, sometimes damaged."""
     name = chance.choice(names)
     message = kind()
     getattr(message, name).SetInParent()
@@ -70,7 +70,7 @@ def lie(kind, names, chance, starts):
 
 
 class Liar:
-    """A stream of Join whose reports are bytes as they are."""
+    """A Join stream whose reports are raw bytes."""
 
     def __init__(self, address):
         self.channel = grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
@@ -89,7 +89,8 @@ def version_of(address):
 
 
 def tell_lies(address, hello, chance, count):
-    """A host that says hello, takes part, and then lies. How many lies it got rid of before it was thrown out."""
+    """A host that joins, takes part, and then sends false reports. Returns how many it sent before it was
+    disconnected."""
     liar, starts, told = Liar(address), [START], 0
     liar.reports.put(pb.HostReport(hello=hello).SerializeToString())
 
@@ -114,7 +115,8 @@ def tell_lies(address, hello, chance, count):
 
 @attack("hosts_that_lie", short=True)
 def hosts_that_lie(context):
-    """Hosts join, take part in a job, and say what is not so. Their jobs fail; the daemon lives, and so does a job beside them."""
+    """Hosts join, take part in a job, and send false reports. Their jobs fail; the daemon and an unrelated job
+    survive."""
     flags = training_flags(context)
     write_norms(context)
     chance = random.Random(11)
@@ -140,7 +142,8 @@ def hosts_that_lie(context):
 
 @attack("daemon_that_is_joined_lies", short=True)
 def daemon_that_is_joined_lies(context):
-    """A daemon joins a liar, who orders what cannot be. It lives, joins again, writes nothing beside its folder, and serves on."""
+    """A daemon joins a malicious coordinator that sends impossible orders. It survives, rejoins, writes nothing outside
+    its folder, and keeps serving."""
     os.makedirs(context.path("jobs"))
     fake, chance, told = Fake(), random.Random(12), 0
     fake.served = b"wanted"

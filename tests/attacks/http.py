@@ -14,7 +14,7 @@ LIMIT_S = 5
 
 
 def may_open(files):
-    """Raises the limit of this process's files; how many it may open."""
+    """Raises this process's limit of open files; returns the new limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < files:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(files, hard), hard))
@@ -22,7 +22,7 @@ def may_open(files):
 
 
 def ask_live(port):
-    """How long an answer took, on a connection of its own as kubelet's."""
+    """The response time on a new connection, like kubelet's."""
     begin = time.monotonic()
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=LIMIT_S) as connection:
@@ -44,7 +44,8 @@ def probe(ports, is_over, worst):
 
 
 class Probes:
-    """Asks the ports for their health all the time, from a process of its own; the worst time of each afterwards."""
+    """Probes the health of the ports all the time, from a process of its own; afterwards it has the worst time of
+    each."""
 
     def __init__(self, ports):
         self.worst = multiprocessing.Array("d", len(ports))
@@ -78,7 +79,7 @@ def connect(port, first):
 
 
 def wait_until_cut(slow, silent):
-    """The slow ones send a byte every two seconds. When the last connection was cut; 60 s: some never were."""
+    """Slow clients send a byte every two seconds. Returns when the last connection was cut; 60 s if some never were."""
     selector = selectors.DefaultSelector()
     for connection in slow + silent:
         selector.register(connection, selectors.EVENT_READ)
@@ -99,7 +100,7 @@ def wait_until_cut(slow, silent):
 
 
 def play_slow_clients(context, slow_count, silent_count, probe_s):
-    """So many that send a byte every 2 s and such that stop within their headers."""
+    """`slow_count` clients send a byte every 2 s, and `silent_count` stop within their headers."""
     count = min(silent_count, may_open(slow_count + silent_count + 200) - slow_count - 200)
     flags = ["--allow-http", "true", "--http-port", "0", "--http-max-connections", "20000",
              "--http-max-address-connections", "0", "--http-max-address-heads", "0"]
@@ -109,7 +110,7 @@ def play_slow_clients(context, slow_count, silent_count, probe_s):
         before = daemon.rss_mb()
         daemon.reset_peak()
         with Probes(ports) as probes:
-            # The metrics port has room for fewer.
+            # The metrics port allows fewer connections.
             slow = [connect(ports[i % 2], HALF) for i in range(slow_count)]
             silent = [connect(ports[0], HALF) for _ in range(count)]
             cut = wait_until_cut(slow, silent)
@@ -128,7 +129,7 @@ def http_many_slow_clients(context):
 
 @attack("http_one_address", short=True)
 def http_one_address(context):
-    """One address with as many silent connections as it can have: it is answered all the same."""
+    """One address has as many silent connections as it may: it still gets responses."""
     may_open(4096)
     with context.daemon("--allow-http", "true", "--http-port", "0") as daemon:
         ports = ports_of(daemon)
@@ -142,7 +143,7 @@ def http_one_address(context):
 
 @attack("http_slow_bodies")
 def http_slow_bodies(context):
-    """Bodies that are announced and hardly come."""
+    """Bodies that are announced and arrive very slowly."""
     head = b"GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n"
     with context.daemon("--allow-http", "true", "--http-port", "0") as daemon:
         ports = ports_of(daemon)

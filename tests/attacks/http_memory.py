@@ -21,7 +21,7 @@ def head(path, size, *more):
 
 
 def asked(daemon, index, data):
-    """A connection of an address of its own that has sent this, as far as it is taken, and reads nothing."""
+    """A connection from an address of its own that sends `data` as far as the server accepts it, and reads nothing."""
     connection = socket.socket()
     connection.bind((f"127.0.1.{index % 200 + 1}", 0))
     connection.connect(("127.0.0.1", port_of(daemon)))
@@ -29,7 +29,7 @@ def asked(daemon, index, data):
     try:
         connection.sendall(data)
     except OSError:
-        pass  # it has been refused
+        pass  # it was refused
     return connection
 
 
@@ -55,7 +55,7 @@ def held(daemon, connections, figures):
 
 @attack("http_unread_streams")
 def http_unread_streams(context):
-    """Twelve clients that read none of 58 events of 4 MB; a run makes 240 MB."""
+    """Twelve clients that read none of 58 events of 4 MB; a run produces 240 MB."""
     body = json.dumps({"count": 58, "size": 1 << 20}).encode()
     with context.daemon(*QUOTA) as daemon:
         connections = []
@@ -70,7 +70,7 @@ def http_unread_streams(context):
 
 @attack("http_unread_answers", short=True)
 def http_unread_answers(context):
-    """A hundred clients whose answers of 4 MB nobody reads."""
+    """A hundred clients that do not read their 4 MB responses."""
     text = json.dumps({"inputs": [{"name": "x", "shape": [1 << 20], "datatype": "FP32", "parameters": {"binary_data_size": 4 << 20}}],
                        "parameters": {"binary_data_output": True}}).encode()
     body = text + bytes(4 << 20)
@@ -95,7 +95,7 @@ def http_announced_bodies(context):
 
 @attack("http_gzip_bomb", short=True)
 def http_gzip_bomb(context):
-    """400 KB that unpack to 400 MB."""
+    """400 KB that decompress to 400 MB."""
     packed = gzip.compress(bytes(400 << 20), 9)
     with context.daemon(*QUOTA) as daemon:
         with context.watched(daemon, 300) as figures:
@@ -109,7 +109,7 @@ def http_gzip_bomb(context):
 
 @attack("http_large_json", short=True)
 def http_large_json(context):
-    """60 MB of JSON that is read to its end: of lists, and of one text."""
+    """60 MB of valid JSON: nested lists, and one string."""
     with context.daemon("--allow-http", "true", "--http-port", "0") as daemon:
         with context.watched(daemon, 300) as figures:
             for data in (b"[" + b"[]," * (20 << 20) + b"[]]", b'"' + b"\\u0041" * (10 << 20) + b'"'):

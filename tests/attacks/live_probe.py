@@ -1,5 +1,5 @@
 """The process of context.LiveProbe: ADDRESS LIMIT_S fresh|kept CERTIFICATE [KEY=VALUE…]. Prints `ready` after the first
-answer; when its input ends, the worst time in seconds, the number of calls, and how many of them failed."""
+response; when its input ends, the worst time in seconds, the number of calls, and how many of them failed."""
 
 import select
 import sys
@@ -36,7 +36,7 @@ def main():
             channel.close()
             channel = None
         if calls == 0:
-            print("ready", flush=True)  # the first answer has the connection's making in it
+            print("ready", flush=True)  # the first response includes connecting
         else:
             worst = max(worst, elapsed)
         calls += 1

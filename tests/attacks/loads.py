@@ -54,7 +54,7 @@ def sparse(name, *dims):
 
 
 def sparse_initializers():
-    """Twenty of a GB each."""
+    """Twenty of 1 GB each."""
     return onnx_model(node("Relu", ["x"], ["y"]), ["x"], ["y"],
                       b"".join(string_field(15, sparse(f"s{i}", 1 << 14, 1 << 14)) for i in range(20)))
 
@@ -65,7 +65,7 @@ def sparse_constants():
 
 
 def overlapping_external():
-    """Sixty-four tensors over one large file that is not there on the disk, none of them aligned."""
+    """Sixty-four unaligned tensors over one large sparse file."""
     def tensor(i):
         entries = [("location", "data"), ("offset", "1"), ("length", str(1 << 29))]
         return (number(1, 1 << 27) + number(2, 1) + string_field(8, f"w{i}") + number(14, 1) +
@@ -74,7 +74,7 @@ def overlapping_external():
 
 
 class Expanded(nn.Module):
-    """Layers whose weights are one number, seen as many."""
+    """Layers whose weights are one number, expanded."""
 
     def __init__(self):
         super().__init__()
@@ -97,7 +97,7 @@ def add_onnx(repository, name, data):
 
 
 def refusal(daemon, name, timeout=60):
-    """What the load says, and how long it took."""
+    """The error of the load, and its duration."""
     begin = time.monotonic()
     try:
         load(daemon, name, timeout)
@@ -108,7 +108,8 @@ def refusal(daemon, name, timeout=60):
 
 @attack("models_that_ask_for_memory", short=True)
 def models_that_ask_for_memory(context):
-    """A KB of a file asks for 16 to 32 GB; it is refused with the sum, before any of it is there. Honest sparse files load."""
+    """A file of 1 KB requests 16 to 32 GB: it is refused with the sum, before any of it is allocated. Legitimate sparse
+    files load."""
     repository = context.path("models")
     add_onnx(repository, "initializers", sparse_initializers())
     add_onnx(repository, "constants", sparse_constants())
@@ -139,7 +140,7 @@ def script(body):
 
 @attack("loads_that_take_long")
 def loads_that_take_long(context):
-    """Parts of a load that a file makes as long as it likes end when the load's time is over."""
+    """Parts of a load whose duration the file controls end at the load's timeout."""
     repository = context.path("models")
     names = [f"v{i}" for i in range(100_001)]
     add_onnx(repository, "chain", onnx_model(b"".join(node("Transpose", names[i:i + 1], names[i + 1:i + 2]) for i in range(100_000)),

@@ -39,7 +39,7 @@ def refused(name, code):
 
 
 def settled_mb(daemon, wanted_mb, seconds=30):
-    """Memory once it has gone back, at most so many seconds later."""
+    """Memory once it has fallen to `wanted_mb`, or after `seconds`."""
     end = time.monotonic() + seconds
     while daemon.rss_mb() > wanted_mb and time.monotonic() < end:
         time.sleep(0.5)
@@ -48,7 +48,7 @@ def settled_mb(daemon, wanted_mb, seconds=30):
 
 @attack("unread_answers")
 def unread_answers(context):
-    """Twelve streams whose client reads none of 58 answers of 4 MB; a run makes 240 MB, the quota is 128 MB."""
+    """Twelve streams whose client reads none of 58 responses of 4 MB; a run produces 240 MB, the quota is 128 MB."""
     with context.daemon("--client-memory-quota", "128MB") as daemon:
         with context.watched(daemon, 600) as figures:
             asked = request("answers", [number("count", 58), number("size", 1 << 20)]).SerializeToString()
@@ -56,7 +56,7 @@ def unread_answers(context):
             connections = []
             for index in range(12):
                 connection = h2.connect(daemon.grpc_port, source=f"127.0.1.{index + 1}")
-                # Windows as large as they can be: nothing but the socket holds the server back.
+                # The largest possible windows: only the socket throttles the server.
                 h2.begin(connection, acknowledge=True, settings=struct.pack(">HI", 4, (1 << 31) - 1))
                 connection.sendall(h2.frame(h2.WINDOW_UPDATE, 0, 0, struct.pack(">I", (1 << 31) - 65536))
                                    + h2.frame(h2.HEADERS, h2.END_HEADERS, 1, headers)
@@ -72,7 +72,7 @@ def unread_answers(context):
 
 @attack("many_contents", short=True)
 def many_contents(context):
-    """Sixteen MB of contents without anything in them, in thousands of inputs."""
+    """Sixteen MB of empty contents, in thousands of inputs."""
     contents = b"\x2a\x00" * 4000
     length = bytes((0x80 | len(contents) & 127, len(contents) >> 7))
     inputs = (b"\x2a" + length + contents) * 2000
@@ -90,7 +90,7 @@ def empty_strings_request(count):
 
 @attack("empty_texts", short=True)
 def empty_texts(context):
-    """Four bytes of the message each, and many times as much where they are used."""
+    """Strings of four bytes in the message, which take many times that in memory."""
     with context.daemon("--client-memory-quota", "256MB") as daemon:
         with context.watched(daemon, 400) as figures:
             figures.append(refused("60 MB", code_of(daemon.stub.ModelInfer, empty_strings_request(15_000_000))))
@@ -102,7 +102,7 @@ def empty_texts(context):
 
 @attack("gzip_bomb", short=True)
 def gzip_bomb(context):
-    """400 KB that unpack to 400 MB."""
+    """400 KB that decompress to 400 MB."""
     with context.daemon() as daemon:
         x = request("identity", [("x", "FP32", [100 << 20], bytes(400 << 20))]).SerializeToString()
         packed = message(gzip.compress(x, 1))
@@ -132,7 +132,7 @@ def gzip_bomb(context):
 
 @attack("sparse_region", short=True)
 def sparse_region(context):
-    """An object of 1 GB in shared memory that has no memory, until the server reads it."""
+    """A shared memory object of 1 GB that is sparse until the server reads it."""
     name = f"tensord_attack_{os.getpid()}"
     path = f"/dev/shm/{name}"
     with contextlib.ExitStack() as stack:

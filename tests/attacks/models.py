@@ -34,7 +34,7 @@ class Rounds(nn.Module):
 
 
 class Answers(nn.Module):
-    """`count` answers of `size` numbers."""
+    """`count` responses of `size` numbers."""
 
     def forward(self, count: int, size: int) -> List[Tensor]:
         out: List[Tensor] = []
@@ -44,7 +44,7 @@ class Answers(nn.Module):
 
 
 class Line(nn.Module):
-    """To be trained."""
+    """For training."""
 
     def __init__(self):
         super().__init__()

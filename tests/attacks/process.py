@@ -27,7 +27,7 @@ def ask(daemon):
 
 @attack("signals_that_nobody_awaits", short=True)
 def signals_that_nobody_awaits(context):
-    """SIGUSR1, SIGUSR2 and SIGPIPE come: requests are answered as before."""
+    """SIGUSR1, SIGUSR2 and SIGPIPE arrive: requests are served as before."""
     answers = 0
     with context.daemon() as daemon:
         for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE):
@@ -47,7 +47,7 @@ def serve_with_pipe(context, log_pipe):
 
 @attack("log_without_reader", short=True)
 def log_without_reader(context):
-    """As `tensord serve 2>&1 | tee`, whose tee is ended. The next lines are lost, nothing else."""
+    """Like `tensord serve 2>&1 | tee` after tee has ended. The following log lines are lost, and nothing else."""
     reading, writing = os.pipe()
     process, ready = serve_with_pipe(context, writing)
     os.close(writing)
@@ -55,7 +55,7 @@ def log_without_reader(context):
         wait_until(lambda: os.path.exists(ready), timeout=60)
         os.close(reading)
         for _ in range(3):
-            process.send_signal(signal.SIGHUP)  # says in the log what is read again
+            process.send_signal(signal.SIGHUP)  # logs that files are read again
             time.sleep(0.3)
         lives = process.poll() is None
         process.terminate()
@@ -66,7 +66,8 @@ def log_without_reader(context):
 
 @attack("log_lines_of_libraries", short=True)
 def log_lines_of_libraries(context):
-    """Texts that are not UTF-8 in calls of all services, noise for gRPC, a configuration: each line of the log is JSON all the same."""
+    """Strings that are not UTF-8 in calls of all services, noise sent to gRPC, a bad configuration: each log line is
+    still valid JSON."""
     repository = context.path("models")
     shutil.copytree(context.repository, repository)
     with open(os.path.join(repository, "identity", "config.pbtxt"), "ab") as config:
@@ -92,7 +93,7 @@ def log_lines_of_libraries(context):
 
 @attack("little_address_space", short=True)
 def little_address_space(context):
-    """With `ulimit -v` of 200 MB to 1.3 GB the start is one clear error."""
+    """With `ulimit -v` of 200 MB to 1.3 GB the start fails with one clear error."""
     figures = []
     for limit_mb in (200, 300, 400, 500, 600, 1000, 1300):
         def limited():
@@ -114,7 +115,8 @@ def little_address_space(context):
 
 @attack("files_of_the_daemon", short=True)
 def files_of_the_daemon(context):
-    """What clients sent is for the daemon's user alone: captures, traces, jobs, checkpoints. Tokens that others can read are warned of."""
+    """Client data is readable only for the daemon's user: captures, traces, jobs, checkpoints. Token files that others
+    can read cause a warning."""
     tokens = context.path("tokens")
     with open(tokens, "w") as out:
         out.write("all secret\n")
@@ -141,7 +143,7 @@ def files_of_the_daemon(context):
             for name in names:
                 seen += 1
                 status = os.stat(os.path.join(folder, name))
-                # A job's link to the model that it began from is the repository's file.
+                # A job's link to its base model is the repository's file.
                 if status.st_nlink == 1 and status.st_mode & (stat.S_IRWXO | stat.S_IRWXG):
                     open_files.append(os.path.relpath(os.path.join(folder, name), context.folder))
     if open_files:
@@ -162,7 +164,7 @@ class Seeds(nn.Module):
 
 @attack("random_numbers_of_others", short=True)
 def random_numbers_of_others(context):
-    """Two starts draw other numbers, but with a seed; manual_seed of one model is nothing to another."""
+    """Two starts draw different random numbers, unless seeded; manual_seed in one model does not affect another."""
     repository = context.path("models")
     add_model(repository, "draws", Draws(), dims=4)
     add_model(repository, "seeds", Seeds(), dims=4)

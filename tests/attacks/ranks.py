@@ -23,7 +23,7 @@ LISTENING = "0A"
 
 
 def listening_ports(pid):
-    """Ports of TCP that the process listens on, with the address that reaches each."""
+    """The TCP ports that the process listens on, with an address that reaches each."""
     inodes = set()
     try:
         for descriptor in os.listdir(f"/proc/{pid}/fd"):
@@ -45,7 +45,7 @@ def listening_ports(pid):
 
 
 def noises(chance):
-    """What a stranger may say first."""
+    """The first bytes that a stranger may send."""
     return (b"", b"\x00", chance.randbytes(8), chance.randbytes(5000), bytes(8), struct.pack("<q", 1), struct.pack("<q", -1),
             struct.pack("<I", 0xffffffff) + bytes(100), struct.pack("<I", 40) + b"\x00" + struct.pack("<I", 32) + bytes(32),
             struct.pack("<I", 80 << 20) + bytes(1000), b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
@@ -53,7 +53,7 @@ def noises(chance):
 
 
 class Strangers:
-    """Connect to all ports of some processes, again and again, and say something, nothing, or the same as others."""
+    """Connect to all ports of some processes, repeatedly, and send something, nothing, or what others sent."""
 
     def __init__(self, pids_of, skipped=()):
         self.pids_of, self.skipped = pids_of, set(skipped)
@@ -115,8 +115,9 @@ def result_of(context, daemon, job_id, seconds=120):
 
 @attack("strangers_at_ports_of_ranks", short=True)
 def strangers_at_ports_of_ranks(context):
-    """Two ranks train while strangers talk to each port that they, and the daemon for them, listen on: the weights are those of a job that
-    nobody disturbed, and nobody crashes. Who is the first at a port of Gloo can make the ranks meet again."""
+    """Two ranks train while strangers connect to every port that they, or the daemon for them, listen on: the weights
+    are those of an undisturbed job, and no process crashes. A stranger that is first at a Gloo port can make the ranks
+    connect again."""
     flags = training_flags(context)
     write_norms(context)
     with context.daemon(*flags, repository=context.path("models")) as daemon:

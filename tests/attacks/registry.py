@@ -8,13 +8,13 @@ ATTACKS = {}
 @dataclasses.dataclass
 class Attack:
     name: str
-    run: object  # takes a Context (context.py), gives back a Figure or a list of them; raises where something broke
+    run: object  # takes a Context (context.py), returns a Figure or a list of them; raises if something broke
     is_short: bool
 
 
 @dataclasses.dataclass
 class Figure:
-    """Something measured and the most (or, with at_least, the least) that it may be."""
+    """A measurement and its upper limit (or, with at_least, its lower limit)."""
     name: str
     value: float
     bound: float
@@ -30,7 +30,7 @@ class Figure:
 
 
 def attack(name, short=False):
-    """Registers a function as the attack of this name; a short one, of a few seconds, is played by ctest too."""
+    """Registers a function as the attack of this name; ctest also runs short ones, of a few seconds."""
 
     def register(function):
         if name in ATTACKS:

@@ -39,7 +39,8 @@ def job(daemon, job_id):
 
 @attack("job_with_bad_text", short=True)
 def job_with_bad_text(context):
-    """A job's error has a column's name that is no UTF-8. The daemon lives, the job has failed, and so it is at the next start."""
+    """A job's error contains a column name that is not UTF-8. The daemon survives, the job has failed, and the same
+    holds after a restart."""
     flags = training_flags(context)
     with open(context.path("data", "bad.csv"), "wb") as out:
         out.write(b"\xff\xfe\x80,y\n" + b"1,0\n" * 60)
@@ -57,7 +58,7 @@ def job_with_bad_text(context):
 
 @attack("job_that_cannot_be_read", short=True)
 def job_that_cannot_be_read(context):
-    """Stored jobs that are broken do not keep the daemon from starting."""
+    """Broken stored jobs do not keep the daemon from starting."""
     flags = training_flags(context)
     for number, content in enumerate([b"", b"{", b"\xff", b"[]", b'{"id": {}}', b'{"id": "5", "state": "NO", "steps": 1e400}']):
         os.makedirs(context.path("jobs", "jobs", str(number)))
@@ -90,7 +91,7 @@ class EndlessStep(torch.nn.Module):
 
 @attack("delete_of_endless_job", short=True)
 def delete_of_endless_job(context):
-    """Jobs whose operators run on are deleted; that and making others is not held up."""
+    """Jobs with long-running operators are deleted; neither this nor creating others is blocked."""
     flags = training_flags(context)
     training_models.save(EndlessStep(), context.path("models"), "endless")
     torch.save({"x": torch.ones(60, 4), "y": torch.ones(60, 4)}, context.path("data", "ones.pt"))
@@ -106,13 +107,14 @@ def delete_of_endless_job(context):
         other = create(daemon, loss=training.Loss(method="training_step"), model="endless", builtin="", label="", **fields)
         daemon.training.DeleteJob(training.DeleteJobRequest(id=other), timeout=60)
         another = time.monotonic() - begin
-        daemon.kill()  # a stop would wait for the step, for as long as --exit-timeout-secs says
+        daemon.kill()  # a stop would wait for the step, up to --exit-timeout-secs
         return [Figure("delete", deleted, 5, "s"), Figure("another", another, 5, "s")]
 
 
 @attack("ready_without_token", short=True)
 def ready_without_token(context):
-    """Readiness is asked without a token, also of models that are not loaded: none is loaded or thrown out for it."""
+    """Readiness can be queried without a token, also for models that are not loaded: no model is loaded or unloaded for
+    it."""
     tokens = context.path("tokens")
     with open(tokens, "w") as out:
         out.write("all secret\n")
@@ -148,7 +150,7 @@ class EndlessState(torch.nn.Module):
 
 
 class EndlessWarmup(torch.nn.Module):
-    """Nothing that it is asked ever ends."""
+    """No request to it ever ends."""
 
     def forward(self, x: Tensor) -> Tensor:
         n = 0
@@ -190,7 +192,7 @@ def seconds(call, *args, **kwargs):
 
 @attack("endless_loads", short=True)
 def endless_loads(context):
-    """Eight loads that never end. Index, other loads, unloads and the end of the daemon are not held up."""
+    """Eight loads that never end do not block the index, other loads, unloads, or the daemon's shutdown."""
     repository = context.path("models")
     for number in range(4):
         add_model(repository, f"state{number}", EndlessState())
@@ -234,7 +236,8 @@ def load_timeout(context):
 
 @attack("warmup_of_gigabytes", short=True)
 def warmup_of_gigabytes(context):
-    """A warm-up of 4 GB of random numbers is refused at once, one of 1 GB is made while health is answered."""
+    """A warm-up of 4 GB of random numbers is refused at once; one of 1 GB is generated while health checks get
+    responses."""
     repository = context.path("models")
     for name, count in (("four", 1 << 30), ("one", 1 << 28)):
         add_model(repository, name, torch.nn.Identity(), more='model_warmup [{ name: "w" inputs { key: "x" value: '
@@ -254,7 +257,7 @@ def warmup_of_gigabytes(context):
 
 @attack("endless_constants")
 def endless_constants(context):
-    """Constants that take minutes to work out do not keep a model from being loaded."""
+    """Constants that take minutes to compute do not keep a model from loading."""
     repository = context.path("models")
     add_model(repository, "constants", endless_constants_module())
     with context.daemon("--model-control-mode", "explicit", repository=repository) as daemon:
@@ -262,7 +265,7 @@ def endless_constants(context):
 
 
 class Table(torch.nn.Module):
-    """Sixteen megabytes that a request reads one line of."""
+    """Sixteen megabytes, of which a request reads one row."""
 
     def __init__(self):
         super().__init__()
@@ -289,7 +292,7 @@ def ask_table(daemon, line):
 
 @attack("archive_changed_in_place", short=True)
 def archive_changed_in_place(context):
-    """A served archive is touched, overwritten, cut off. No answer is wrong, and the daemon lives."""
+    """A served archive is touched, overwritten, truncated. No response is wrong, and the daemon survives."""
     figures = []
     for how in ("touch", "overwrite", "cut"):
         repository = context.path(how)
@@ -315,7 +318,7 @@ def archive_changed_in_place(context):
 
 @attack("threads_of_400_models")
 def threads_of_400_models(context):
-    """Threads do not grow with the number of models, loaded or used, with and without timeouts."""
+    """The number of threads does not grow with the number of models, loaded or used, with and without timeouts."""
     repository = context.path("models")
     add_model(repository, "m0", torch.nn.Linear(8, 8), dims=8, more="max_batch_size: 8 dynamic_batching {}")
     for number in range(1, 400):
@@ -331,14 +334,14 @@ def threads_of_400_models(context):
 
 @attack("threads_that_are_not_there", short=True)
 def threads_that_are_not_there(context):
-    """A model asks for more threads than the process may have: that load fails, all else goes on."""
+    """A model requests more threads than the process may have: that load fails, everything else continues."""
     repository = context.path("models")
     many = 'parameters { key: "INTRA_OP_THREAD_COUNT" value: { string_value: "1024" } }'
     add_model(repository, "threads", torch.nn.Linear(8, 8), dims=8, more=many)
     add_model(repository, "workers", torch.nn.Linear(8, 8), dims=8, more="instance_group [{ count: 200 }]")
     add_model(repository, "good", torch.nn.Identity())
     with context.daemon("--model-control-mode", "explicit", "--load-model", "good", repository=repository) as daemon:
-        # Root may have any number of threads, but not without room for their stacks.
+        # Root may start any number of threads, but not without memory for their stacks.
         room = daemon._status("VmSize") * 1024 + (4 << 30)
         resource.prlimit(daemon.pid, resource.RLIMIT_AS, (room, room))
         try:
@@ -365,7 +368,7 @@ def threads_that_are_not_there(context):
 
 
 def make_certificate(context, name):
-    """A certificate that signs itself, and its key; their texts."""
+    """The PEM texts of a self-signed certificate and its key."""
     key, chain = context.path(name + ".key"), context.path(name + ".pem")
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key,
                     "-out", chain, "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],

@@ -21,7 +21,7 @@ def load_attacks():
 
 
 def play(attack, repository):
-    """Gives back whether the daemon held, and a line about it."""
+    """Returns whether the daemon withstood the attack, and a line about it."""
     from tests.attacks.context import Context, temporary_folder
 
     begin = time.monotonic()

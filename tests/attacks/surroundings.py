@@ -26,14 +26,14 @@ NOBODY = 65534
 
 
 def faketime():
-    """Empty where it is not there."""
+    """Empty if it is not installed."""
     return "".join(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")[:1])
 
 
 @attack("clock_jumps", short=True)
 def clock_jumps(context):
-    """The time of day jumps by a day, ten years, to before 1980, and back, while a job trains and the folder is polled: deadlines,
-    waits in queues, polls, jobs and their checkpoints are as before."""
+    """The time of day jumps by a day, ten years, to before 1980, and back, while a job trains and the folder is polled:
+    deadlines, queue times, polls, jobs and checkpoints are unaffected."""
     if not faketime():
         return Figure("not played: needs libfaketime", 0, 0)
     flags = training_flags(context)
@@ -60,7 +60,7 @@ def clock_jumps(context):
             for _ in range(20):
                 ask(daemon)
                 answers += 1
-            # A deadline is one, and a request without it has none.
+            # Deadlines still work, and a request without one has none.
             try:
                 daemon.stub.ModelInfer(request("rounds", [("x", "FP32", [1], bytes(4)), ("n", "INT64", [1], (10**11).to_bytes(8, "little"))]),
                                        timeout=0.3)
@@ -95,7 +95,8 @@ def as_nobody(command, environment, log=None):
 
 @attack("folders_that_cannot_be_written", short=True)
 def folders_that_cannot_be_written(context):
-    """Each folder in its turn is read-only, or of somebody else: one error that names it, or a daemon that serves without."""
+    """Each folder in turn is read-only, or owned by another user: one error that names it, or a daemon that serves
+    without it."""
     models = context.path("models")
     shutil.copytree(context.repository, models)
     closed, open_one = context.path("closed"), context.path("open")
@@ -131,7 +132,7 @@ def folders_that_cannot_be_written(context):
 
 
 def bind_read_only(folder):
-    """Whoever opens something there from now on cannot write. Says what went wrong."""
+    """Makes the folder read-only for processes that open it from now on. Returns what went wrong."""
     for how in (["--bind", folder, folder], ["-o", "remount,bind,ro", folder]):
         found = subprocess.run(["mount", *how], capture_output=True, text=True, check=False)
         if found.returncode:
@@ -141,8 +142,8 @@ def bind_read_only(folder):
 
 @attack("disk_that_becomes_read_only", short=True)
 def disk_that_becomes_read_only(context):
-    """As after an error of the disk: a job on it fails, and says why; requests and other models are as before. Then it can be written again,
-    and the job goes on, to the weights of one that nobody disturbed."""
+    """Like a file system remounted read-only after a disk error: a job on it fails with the reason; requests and other
+    models are unaffected. Once it is writable again, the job resumes and reaches the weights of an undisturbed one."""
     if os.geteuid() != 0:
         return Figure("not played: needs root", 0, 0)
     flags = training_flags(context)
@@ -176,8 +177,8 @@ def disk_that_becomes_read_only(context):
 
 @attack("few_processes", short=True)
 def few_processes(context):
-    """A limit on processes and threads (as a cgroup's pids.max is) is reached under load: what needs one more fails by an error, the rest is
-    answered, and with the limit gone all is as before."""
+    """A limit on processes and threads (like a cgroup's pids.max) is reached under load: operations that need one more
+    fail with an error, other requests get responses, and without the limit everything works again."""
     flags = training_flags(context)
     write_norms(context)
     shutil.copytree(context.repository, context.path("served"))
@@ -208,7 +209,7 @@ def few_processes(context):
 
 
 def limit_processes(pid, soft):
-    """Of a user's process, whose user must be who asks; "" is as many as there may be."""
+    """For a process of the current user; "" removes the limit."""
     with open(f"/proc/{pid}/limits") as limits:
         hard = next(line.split()[3] for line in limits if line.startswith("Max processes"))
     changing = as_nobody(["prlimit", "--pid", str(pid), f"--nproc={soft or hard}:{hard}"], dict(os.environ))
@@ -254,8 +255,8 @@ def use_up_threads(process, places):
 
 @attack("first_process_of_a_namespace", short=True)
 def first_process_of_a_namespace(context):
-    """As in a container without an init: the daemon is process 1. Ranks of a job are killed, again and again; none is left behind, the weights are
-    right, and SIGTERM ends it in order."""
+    """As in a container without an init, the daemon is process 1. Ranks of a job are killed repeatedly; none is left
+    behind, the weights are correct, and SIGTERM ends it in order."""
     if subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True, check=False).returncode:
         return Figure("not played: no namespaces", 0, 0)
     flags = training_flags(context)
@@ -298,7 +299,7 @@ def read_text(path):
 
 
 def children(pid):
-    """As this namespace numbers them; those that have ended and were not asked for are among them."""
+    """As this namespace numbers them, including zombies."""
     found = []
     for task in os.listdir(f"/proc/{pid}/task"):
         found += [int(child) for child in read_text(f"/proc/{pid}/task/{task}/children").split()]

@@ -36,7 +36,7 @@ def batches(job_id, count):
 
 @attack("waiting_batches")
 def waiting_batches(context):
-    """Four jobs wait for a first one that waits for data; each is sent 480 MB that it may buffer as it says."""
+    """Four jobs wait for a first one that waits for data; each is sent 480 MB, all of which it claims to buffer."""
     with daemon(context, "--client-memory-quota", "128MB") as server:
         jobs = [streamed_job(server.training) for _ in range(5)]
         with context.watched(server, 450) as figures:
@@ -56,7 +56,7 @@ def waiting_batches(context):
 
 @attack("unused_uploads", short=True)
 def unused_uploads(context):
-    """Uploads that no job is made of: the oldest go."""
+    """Uploads that no job uses: the oldest are deleted."""
     with open(os.path.join(context.repository, "line", "1", "model.pt"), "rb") as file:
         archive = file.read()
     with daemon(context) as server:

@@ -1,4 +1,4 @@
-// Hooks on the gradients of a whole call: which gradients they see, what they may give, and when they run.
+// Hooks on the gradients of a whole call: which gradients they see, what they may return, and when they run.
 #include "core/autograd/hooks/call_hooks.h"
 
 #include "tests/autograd/support.h"
@@ -9,7 +9,7 @@ namespace {
 using Tensors = CallHooks::Tensors;
 using Changed = std::optional<Tensors>;
 
-// One call with hooks: `body` makes results of inputs.
+// One call with hooks: `body` computes results from inputs.
 template <class Body>
 Tensors call(std::vector<CallHooks::Hook> hooks, std::vector<CallHooks::PreHook> pre_hooks, Tensors inputs,
              Body&& body) {
@@ -56,7 +56,7 @@ TEST(CallHooks, SeeAllGradientsAtOnce) {
 TEST(CallHooks, ReplaceGradients) {
   const Tensor x = leaf({1, 2});
   const Tensors out = call({[](const Tensors& inputs, const Tensors& outputs) {
-                             EXPECT_EQ(numbers(outputs[0]), (Numbers{10, 10}));  // as the pre-hook left it
+                             EXPECT_EQ(numbers(outputs[0]), (Numbers{10, 10}));  // as modified by the pre-hook
                              return Changed(Tensors{scale(inputs[0], 100)});
                            }},
                            {[](const Tensors& outputs) {
@@ -83,7 +83,7 @@ TEST(CallHooks, WatchNothingWithoutGradients) {
   EXPECT_EQ(calls, 0);
 }
 
-// Of a call whose inputs need no gradient, but whose weights do.
+// A call whose inputs require no gradient, but whose weights do.
 TEST(CallHooks, ChangeNothingWhereNoInputNeedsAGradient) {
   const Tensor w = leaf({1, 2});
   const auto error = [&](const Changed& changed, size_t inputs) {
@@ -115,7 +115,7 @@ TEST(CallHooks, NumbersOfGradients) {
   EXPECT_EQ(error(1, 1), "Backward hook returned an invalid number of grad_output, got 1, but expected 2");
 }
 
-// What leaves beside the results gives the inputs a gradient before the results have theirs.
+// A tensor that bypasses the results gives the inputs a gradient before the results have theirs.
 TEST(CallHooks, GradientsThatGoAroundTheResults) {
   const Tensor x = leaf({1, 2});
   Tensor aside;
@@ -125,7 +125,7 @@ TEST(CallHooks, GradientsThatGoAroundTheResults) {
   });
   EXPECT_THAT(error_of([&] { backward(sum(aside)); }),
               HasSubstr("hook for grad_input is called before the grad_output one"));
-  // A second pass has to go through the results again.
+  // A second pass must go through the results again.
   Tensor again;
   const Tensors out = call({}, {}, {x}, [&](const Tensors& inputs) {
     again = scale(inputs[0], 5);

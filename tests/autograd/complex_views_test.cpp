@@ -1,4 +1,4 @@
-// Writes through views that see complex numbers as pairs of real ones, and the other way around.
+// Writes through views of complex tensors as pairs of real numbers, and the reverse.
 #include "tests/autograd/support.h"
 
 namespace tensord::autograd::complex_views_test {
@@ -8,7 +8,7 @@ Tensor view(const char* op, const Tensor& x) { return ops::call(op, x); }
 Tensor as_real(const Tensor& x) { return view("aten::view_as_real", x); }
 Tensor as_complex(const Tensor& x) { return view("aten::view_as_complex", x); }
 
-// 0+0i, 1+2i, 3+4i … of which a view leaves out the first, so that it begins within its memory.
+// 0+0i, 1+2i, 3+4i …; a view omits the first, so that it starts inside its memory.
 struct Numbered {
   Tensor pairs = leaf({0, 0, 1, 2, 3, 4}, {3, 2});
   Tensor complex = as_complex(scale(pairs, 1));

@@ -1,4 +1,4 @@
-// Backward passes: what reaches the leaves, in which order, and what is refused.
+// Backward passes: which gradients reach the leaves, in which order, and which calls are refused.
 #include "core/autograd/engine.h"
 
 #include "tests/autograd/support.h"

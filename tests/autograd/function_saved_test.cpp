@@ -1,5 +1,5 @@
-// What functions with a backward of their own keep: arguments, results, what they wrote and views of it, with and
-// without hooks on what is saved.
+// Tensors saved by custom functions: arguments, results, mutated tensors and views of them, with and without
+// saved-tensor hooks.
 #include "core/autograd/function.h"
 #include "core/autograd/hooks/saved_hooks.h"
 #include "tests/autograd/support.h"
@@ -15,7 +15,7 @@ BackwardOptions creating() {
   return options;
 }
 
-// Keep tensors as they are, and count.
+// Keep tensors unchanged, and count them.
 int packed = 0;
 SavedTensorHooks counting() {
   packed = 0;
@@ -23,7 +23,7 @@ SavedTensorHooks counting() {
           [](const std::any& kept) { return std::any_cast<const Tensor&>(kept); }};
 }
 
-// Runs the test plainly, and in the scope of hooks.
+// Runs the test without hooks, then with hooks.
 template <class Fn>
 void with_and_without_hooks(Fn&& test) {
   test();
@@ -79,7 +79,7 @@ TEST(FunctionSaves, NothingOfInferenceMode) {
   EXPECT_EQ(error_of([&] { mul(x, made); }), "no error");
 }
 
-// Has two results, of which the second is kept.
+// Has two results, and saves the second.
 struct KeepsItsSecond : Function<KeepsItsSecond> {
   static Tensors forward(FunctionContext& context, const Tensor& x) {
     const Tensor y = ops::call("aten::exp", x);
@@ -106,7 +106,7 @@ TEST(FunctionSaves, AResultWithItsHistoryAndWithoutACycle) {
   });
 }
 
-// Writes e to the power of its argument over it, and keeps that.
+// Overwrites its argument with its exponential, and saves that.
 struct Exponential : Function<Exponential> {
   static Tensor forward(FunctionContext& context, const Tensor& x) {
     ops::call("aten::exp_", x);
@@ -137,7 +137,7 @@ TEST(FunctionSaves, WhatItWrote) {
   });
 }
 
-// Keeps a view of what it writes.
+// Saves a view of what it writes.
 struct KeepsAPart : Function<KeepsAPart> {
   static Tensor forward(FunctionContext& context, const Tensor& x) {
     ops::call("aten::exp_", x);
@@ -161,7 +161,7 @@ TEST(FunctionSaves, AViewOfWhatItWroteLeavesNoCycle) {
   EXPECT_EQ(node->use_count(), 1u);
 }
 
-// Counts in a tensor of integers.
+// Counts calls in an integer tensor.
 struct Counts : Function<Counts> {
   static Tensors forward(FunctionContext& context, const Tensor& x, const Tensor& count) {
     add_in_place(count, constant({1}, Dims{1}, DType::kInt64));
@@ -179,13 +179,13 @@ struct Counts : Function<Counts> {
 TEST(FunctionSaves, WrittenIntegersWithoutAHistory) {
   with_and_without_hooks([] {
     const Tensor x = leaf({5}), count = constant({2}, Dims{1}, DType::kInt64);
-    set_grad(count, constant({0}, Dims{1}, DType::kInt64));  // autograd knows of it
+    set_grad(count, constant({0}, Dims{1}, DType::kInt64));  // gives the tensor autograd metadata
     backward(Counts::apply(x, count)[0], {}, creating());
     EXPECT_EQ(numbers(grad(x)), (Numbers{3}));
   });
 }
 
-// Writes its second argument, which has no gradient from then on.
+// Overwrites its second argument, which has no gradient from then on.
 struct Overwrites : Function<Overwrites> {
   static Tensors forward(FunctionContext& context, const Tensor& x, const Tensor& y) {
     ops::call("aten::fill_.Scalar", y, 7);

@@ -1,4 +1,4 @@
-// Functions with a backward of their own.
+// Functions with a custom backward.
 #include "core/autograd/function.h"
 
 #include "tests/autograd/support.h"
@@ -175,7 +175,7 @@ TEST(Function, DirtyInputs) {
   EXPECT_EQ(numbers(grad(w)), (Numbers{20, 2}));
 }
 
-// The written argument is the second of two results.
+// The mutated argument is the second of two results.
 struct AddsToTheSecond : Function<AddsToTheSecond> {
   static std::vector<Tensor> forward(FunctionContext& context, const Tensor& x, const Tensor& y) {
     context.mark_dirty({y});
@@ -196,7 +196,7 @@ TEST(Function, ADirtyInputKeepsItsPlaceAmongTheResults) {
   EXPECT_EQ(numbers(grad(w)), (Numbers{20}));
 }
 
-// Adds to the second argument, of which the gradient of both is.
+// Adds to the second argument, which then depends on both.
 struct AddsTo : Function<AddsTo> {
   static Tensor forward(FunctionContext& context, const Tensor& x, const Tensor& y) {
     context.mark_dirty({y});
@@ -216,7 +216,7 @@ TEST(Function, ADirtyViewNeedNotBeTheFirstArgument) {
   EXPECT_EQ(numbers(grad(w)), (Numbers{2, 20}));
 }
 
-// Writes past the operators, as code of others would.
+// Writes without operators, as third-party code would.
 struct Zeroes : Function<Zeroes> {
   static Tensor forward(FunctionContext& context, const Tensor& x) {
     context.mark_dirty({x});
@@ -336,7 +336,7 @@ struct GivesOnes : Function<GivesOnes> {
   }
 };
 
-// A gradient of the sizes that broadcasting made is summed over what it repeated; others are refused.
+// A gradient with the broadcast shape is summed to the input's shape; other shapes are refused.
 TEST(Function, GradientsThatWereBroadcast) {
   const struct {
     Dims input, gradient;
@@ -367,7 +367,7 @@ struct CallsBackward : Function<CallsBackward> {
     context.save_for_backward({x});
     return scale(x, 1);
   }
-  // The gradient of x³, by a pass inside of the pass, and so on.
+  // The gradient of x³, computed by a nested pass, recursively.
   static std::vector<Tensor> backward(FunctionContext& context, std::vector<Tensor> grads) {
     const EnableGradGuard guard;
     const int64_t depth = context.data["depth"].to_int();

@@ -1,4 +1,4 @@
-// Products with Jacobians and Hessians, against their formulas and finite differences.
+// Products with Jacobians and Hessians, compared with their formulas and with finite differences.
 #include "core/autograd/functional.h"
 
 #include "tests/autograd/support.h"
@@ -96,7 +96,7 @@ TEST_F(Functional, WhatIsNoVectorOrNoScalar) {
   EXPECT_TRUE(hessian(cubic, {}).empty());
 }
 
-// Outputs that hang on no input, or on one of them only.
+// Outputs that depend on no input, or on only one.
 TEST_F(Functional, ZerosWhereNothingFlows) {
   const auto fixed = [&](const Tensors&) { return Tensors{constant({7, 8})}; };
   const Tensors v{constant({1, 1})};
@@ -109,7 +109,7 @@ TEST_F(Functional, ZerosWhereNothingFlows) {
   EXPECT_EQ(numbers(vjp(mixed, inputs, weights).product[1]), (Numbers{2, 20}));
 }
 
-// Without create_graph nothing of it is recorded, whatever the inputs are.
+// Without create_graph nothing is recorded, whatever the inputs are.
 TEST_F(Functional, ResultsAreDetached) {
   const Tensors v{constant({1, 10}), constant({100, 1000})};
   for (const bool create_graph : {false, true}) {
@@ -126,7 +126,7 @@ TEST_F(Functional, ResultsAreDetached) {
   EXPECT_FALSE(grad(x).defined());
 }
 
-// The function has inputs of its own, which hang on the caller's with create_graph alone.
+// The function gets copies of the inputs, which depend on the caller's only with create_graph.
 TEST_F(Functional, InputsAreLeavesWithoutAGraph) {
   const Tensors v{constant({1, 10}), constant({100, 1000})};
   for (const bool create_graph : {false, true}) {

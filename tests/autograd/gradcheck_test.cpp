@@ -1,4 +1,4 @@
-// gradcheck agrees where gradients are right and says where they are not.
+// gradcheck passes for correct gradients, and reports where gradients are wrong.
 #include "core/autograd/gradcheck.h"
 
 #include "core/autograd/function.h"
@@ -13,7 +13,7 @@ struct Cube : Function<Cube> {
     context.data["factor"] = factor;
     return mul(mul(x, x), x);
   }
-  // Right when the factor is 3.
+  // Correct if the factor is 3.
   static std::vector<Tensor> backward(FunctionContext& context, std::vector<Tensor> grads) {
     const Tensor x = context.saved().at(0);
     return {mul(grads[0], scale(mul(x, x), context.data["factor"].to_float())), {}};
@@ -28,7 +28,7 @@ TEST(Gradcheck, RightGradientsPass) {
   };
   gradcheck(function, inputs);
   gradgradcheck(function, inputs);
-  EXPECT_EQ(numbers(inputs[0]), (Numbers{0.3, -1.2, 2}));  // put back
+  EXPECT_EQ(numbers(inputs[0]), (Numbers{0.3, -1.2, 2}));  // restored
   gradcheck([](const std::vector<Tensor>& x) { return std::vector{Cube::apply(x[0], 3.0)}; }, {inputs[0]});
   gradgradcheck([](const std::vector<Tensor>& x) { return std::vector{Cube::apply(x[0], 3.0)}; }, {inputs[0]});
 }
@@ -41,7 +41,7 @@ TEST(Gradcheck, WrongGradientsAreShown) {
   EXPECT_THAT(text, HasSubstr("analytical 10"));
 }
 
-// Of a large Jacobian the first eight rows and columns.
+// A large Jacobian is shown by its first eight rows and columns.
 TEST(Gradcheck, JacobiansAreShownInPart) {
   const auto shown = [](int64_t inputs, int64_t outputs) {
     const Tensor x = leaf(Numbers(static_cast<size_t>(inputs), 1));
@@ -88,7 +88,7 @@ TEST(Gradcheck, DifferencesUpToTheTolerancePass) {
 }
 
 TEST(Gradcheck, WrongSecondGradientsAreShown) {
-  // First derivative right, but not recorded as a function of x.
+  // The first derivative is correct, but not recorded as a function of x.
   struct Cut : Function<Cut> {
     static Tensor forward(FunctionContext& context, const Tensor& x) {
       context.save_for_backward({x});
@@ -103,7 +103,7 @@ TEST(Gradcheck, WrongSecondGradientsAreShown) {
   EXPECT_THAT(error_of([&] { gradgradcheck(function, {leaf({2, 3})}); }), HasSubstr("Jacobian mismatch"));
 }
 
-// Two results that are 0; the gradient is `alone` where only one of them has one.
+// Two results of value 0; the gradient is `alone` if only one of them has a gradient.
 struct Uneven : Function<Uneven> {
   static std::vector<Tensor> forward(FunctionContext& context, const Tensor& x) {
     context.set_materialize_grads(false);

@@ -1,4 +1,4 @@
-// Hooks, kept gradients, and how gradients accumulate in leaves.
+// Hooks, retained gradients, and accumulation of gradients in leaves.
 #include <mutex>
 #include <thread>
 
@@ -64,7 +64,7 @@ TEST(Hooks, OfATensorBelongToTheValueTheyWereGivenFor) {
   backward(y);
   EXPECT_EQ(before, (Numbers{3}));
   EXPECT_EQ(after, (Numbers{1}));
-  EXPECT_EQ(numbers(grad(y)), (Numbers{1}));  // a kept gradient is that of the newest value
+  EXPECT_EQ(numbers(grad(y)), (Numbers{1}));  // a retained gradient is that of the newest value
   EXPECT_EQ(numbers(grad(x)), (Numbers{6}));
 }
 
@@ -117,7 +117,7 @@ TEST(NodeHooks, WhatAHookReturnsIsHeldAgainstTheForwardCall) {
                 with_gradient(constant({1, 2, 3}));
               }),
               HasSubstr("returned an invalid gradient at index 0"));
-  // As any node's: of another dtype it is cast, of a shape that was broadcast it is summed.
+  // As for any node: a gradient of another dtype is cast, and one of a broadcast shape is summed.
   EXPECT_EQ(with_gradient(constant({5, 6}, Dims{2}, DType::kFloat32)).dtype(), DType::kFloat64);
   EXPECT_EQ(numbers(with_gradient(constant({1, 2, 3, 4}, Dims{2, 2}))), (Numbers{4, 6}));
 }
@@ -165,7 +165,7 @@ TEST(NodeHooks, AreSeenWhileTheyAreThere) {
   EXPECT_TRUE(has_hooks(*grad_fn(z)));
 }
 
-// A hook's gradient may have a history; that of a pass that is not recorded has none.
+// A hook's gradient may have a graph; in a pass that is not recorded it is detached.
 TEST(Accumulate, AHistoryOfAHookIsLeftBehind) {
   const Tensor x = leaf({1, 2}), w = leaf({3, 4});
   register_hook(x, [&](const Tensor& gradient) {
@@ -201,7 +201,7 @@ TEST(Accumulate, GradientsWithoutMemoryHaveNoSum) {
   EXPECT_THAT(error_of([&] { backward(roots, gradients); }), HasSubstr("no elements to read"));
 }
 
-// Gradients that come together are added in place where that is nobody else's memory.
+// Gradients are accumulated in place only in memory that nothing else uses.
 TEST(Accumulate, SumsLeaveReadOnlyMemoryAlone) {
   struct Fixed : Function<Fixed> {
     static Tensor forward(FunctionContext&, const Tensor& x) { return scale(x, 1); }
@@ -270,7 +270,7 @@ TEST(Accumulate, RecordedPassesAddOutOfPlace) {
   EXPECT_EQ(numbers(first), (Numbers{4}));
   EXPECT_EQ(numbers(grad(x)), (Numbers{8}));
   const Tensor total = grad(x);
-  set_grad(x, {});  // or the gradient would hang on itself
+  set_grad(x, {});  // otherwise the gradient would depend on itself
   EXPECT_EQ(numbers(grad(std::vector{total}, std::vector{x}).at(0)), (Numbers{4}));
 }
 
@@ -317,7 +317,7 @@ TEST(Callbacks, RunOnceAtTheEndOfTheirPass) {
         EXPECT_EQ(numbers(grad(x)), events.size() == 1 ? (Numbers{3, 4}) : (Numbers{4, 5}));
         EXPECT_EQ(numbers(grad(y)), (Numbers{1, 2}));
         note("end");
-        // A pass of its own, whose hook asks for the next one.
+        // A separate pass, whose hook starts the next one.
         if (events.size() == 2) backward(sum(scale(x, 1)));
       });
       note("hook");

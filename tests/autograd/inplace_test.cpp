@@ -1,4 +1,4 @@
-// In-place writes and views: whose history changes, and what is refused.
+// In-place writes and views: whose graph changes, and which writes are refused.
 #include <optional>
 
 #include "core/autograd/view.h"
@@ -38,7 +38,7 @@ TEST(InPlace, KeepsWhatItOverwritesWhenTheGradientReadsIt) {
   EXPECT_EQ(numbers(grad(w)), (Numbers{2, 3}));
 }
 
-// Arguments of one for every argument of an operator; none when it takes others.
+// Ones for every argument of an operator; none if it takes other types.
 std::optional<std::vector<ops::Value>> plain_arguments(const ops::Schema& schema, const Tensor& first) {
   std::vector<ops::Value> out;
   for (const ops::Argument& argument : schema.arguments) {
@@ -63,7 +63,7 @@ std::optional<std::vector<ops::Value>> plain_arguments(const ops::Schema& schema
 bool is_in_place(const ops::Op& op) { return op.base && op.base->schema.name != op.schema.name; }
 bool is_out(const ops::Op& op) { return op.base && op.base->schema.name == op.schema.name; }
 
-// 1 when the operator ran with the written tensor, and counted it; 0 when it takes other arguments.
+// 1 if the operator ran with the written tensor and bumped its version; 0 if it takes other arguments.
 int counts_its_write(const ops::Op& op) {
   const Tensor target = constant({1, 1, 1, 1}, {2, 2}), input = constant({1, 1, 1, 1}, {2, 2});
   auto arguments = plain_arguments(op.schema, is_out(op) ? input : target);
@@ -114,7 +114,7 @@ TEST(InPlace, AnOutputWrittenAfterItWasSavedIsAnError) {
   EXPECT_THAT(error_of([&] { backward(sum(z)); }), HasSubstr("modified by an inplace operation"));
 }
 
-// The base of a view may itself begin in the middle of its storage.
+// The base of a view may itself start in the middle of its storage.
 TEST(InPlace, WritesIntoAViewOfDetachedMemoryThatBeginsLater) {
   const Tensor whole = constant({0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
   const Tensor base = ops::call("aten::detach", slice(whole, 2, 10));
@@ -348,7 +348,7 @@ TEST(Views, DetachedTensorsAreNone) {
   EXPECT_FALSE(is_view(other));
   EXPECT_EQ(constant_y.raw_data(), y.raw_data());
   const Tensor z = mul(y, y);
-  scale_in_place(constant_y, 2);  // seen by y: one storage, one version
+  scale_in_place(constant_y, 2);  // visible to y: one storage, one version
   EXPECT_THAT(error_of([&] { backward(sum(z)); }), HasSubstr("is at version 1; expected version 0"));
 }
 
@@ -368,7 +368,7 @@ TEST(Inference, TensorsTakeNoPart) {
   EXPECT_THAT(error_of([&] { mul(x, made); }), HasSubstr("Inference tensors cannot be saved for backward."));
   EXPECT_THAT(error_of([&] { set_requires_grad(made); }),
               HasSubstr("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."));
-  const Tensor y = add(x, made);  // keeps nothing of it
+  const Tensor y = add(x, made);  // saves nothing of it
   backward(sum(y));
   EXPECT_EQ(numbers(grad(x)), (Numbers{1, 1}));
 }
@@ -387,7 +387,7 @@ TEST(Modes, NoGradAndEnableGrad) {
   EXPECT_TRUE(requires_grad(mul(x, x)));
 }
 
-// What is read and written at once keeps its shape, as PyTorch has it.
+// An argument that is both read and written keeps its shape, as in PyTorch.
 TEST(InPlace, AnOutputThatIsReadIsNotResized) {
   const Tensor kept = constant({2}, {1, 1}), x = constant({3, 4}, {2, 1});
   EXPECT_THAT(error_of([&] { ops::call("aten::add.out", kept, x, ops::Scalar(1), kept); }),

@@ -46,7 +46,7 @@ def overload(name: str):
 
 
 class Writer:
-    """Makes up one program, and runs each step as it goes."""
+    """Generates one program, and runs each step at once."""
 
     def __init__(self, seed: int):
         self.rng = random.Random(seed)
@@ -85,7 +85,7 @@ class Writer:
     def is_leaf(tensor):
         try:
             return bool(tensor.is_leaf)
-        except RuntimeError:  # a view that must not be looked at any more
+        except RuntimeError:  # a view that is no longer valid
             return None
 
     def view(self):
@@ -176,7 +176,7 @@ def is_usable(tensor) -> bool:
 
 
 def finish(writer: Writer) -> dict:
-    """A loss of everything that requires a gradient, its gradients, and theirs."""
+    """A loss of everything that requires a gradient, its gradients, and second gradients."""
     writer.grad_enabled = True
     total = None
     for number in range(len(writer.variables)):

@@ -1,5 +1,5 @@
-// Random programs of operators, views and in-place writes (make_programs.py), step by step against what PyTorch
-// made of them: which steps are refused, what requires a gradient, the gradients and their gradients.
+// Random programs of operators, views and in-place writes (make_programs.py), compared step by step with PyTorch: which
+// steps are refused, what requires a gradient, the gradients and second gradients.
 #include <cstdlib>
 
 #include "tests/autograd/support.h"
@@ -23,12 +23,12 @@ Value decode(const Value& argument, const std::vector<Tensor>& variables) {
   return ops::make_list(is_tensors ? ops::tensor_type() : ops::int_type(), std::move(decoded));
 }
 
-// Messages of autograd must be PyTorch's; of others it is enough that there is one.
+// Autograd's messages must equal PyTorch's; for other errors any message will do.
 std::string compare_errors(const std::string& got, const std::string& expected) {
-  // Overlapping memory is refused before autograd is asked there, after it here.
+  // PyTorch refuses overlapping memory before autograd runs, this engine after it.
   if (!got.empty() && expected.starts_with("unsupported operation")) return "";
   if (!expected.empty() && got.find("unsupported operation") != std::string::npos) return "";
-  // Not what it means to say.
+  // Not the message that PyTorch intended.
   if (!got.empty() && expected.find("INTERNAL ASSERT") != std::string::npos) return "";
   if (got.empty() != expected.empty()) return concat("got \"", got, "\", PyTorch says \"", expected, "\"");
   for (const char* part : {"a leaf Variable that requires grad", "a view of a leaf Variable", "is a view and is being",
@@ -53,7 +53,7 @@ class Program {
     variables_ = leaves_;
   }
 
-  // "" when all is as in PyTorch.
+  // "" if everything is as in PyTorch.
   std::string run() {
     const auto& steps = items(field(record_, "steps"));
     for (size_t i = 0; i < steps.size(); ++i) {
@@ -70,12 +70,12 @@ class Program {
   }
 
  private:
-  // A step that PyTorch alone refuses; the program cannot be followed any further.
+  // PyTorch alone refuses this step, so the program cannot be compared any further.
   static constexpr const char* kDiffers = "differs";
   bool is_known_difference(const Value& step, const std::string& expected_error) {
     // copy_ copies overlapping memory.
     if (expected_error.starts_with("unsupported operation")) return true;
-    // A view that was a leaf when it was made counts as one until it is used, though its base is none any more.
+    // A view of a leaf counts as a leaf until it is used, though its base is no longer one.
     if (!expected_error.starts_with("a leaf Variable")) return false;
     const Value target = decode(items(field(step, "args")).front(), variables_);
     return is_view(target.to_tensor()) && !is_leaf(base_of(target.to_tensor()));
@@ -122,7 +122,7 @@ class Program {
   std::string compare_gradients(const std::vector<Tensor>& got, const Value& expected, const char* what) {
     const auto& wanted = items(expected);
     for (size_t i = 0; i < wanted.size(); ++i) {
-      // None and zeros are the same to whoever reads them; which of the two it is depends on formulas.
+      // None and zeros are equivalent for users; which of the two it is depends on the formulas.
       const auto is_zero = [](const Tensor& tensor) {
         const Numbers values = numbers(tensor);
         return std::all_of(values.begin(), values.end(), [](double value) { return value == 0; });
@@ -154,7 +154,7 @@ class Program {
     } catch (const Error& failure) {
       error = failure.what();
     }
-    // PyTorch keeps the input of mean and some others for its shape alone, and refuses when it was written.
+    // PyTorch saves the input of mean and some others only for its shape, and refuses if it was written.
     const std::string& expected_error = field(record_, "error").to_string();
     const bool keeps_more = expected_error.find("modified by an inplace operation") != std::string::npos ||
                             expected_error.find("is a view and its base") != std::string::npos;

@@ -1,4 +1,4 @@
-// What autograd refuses, each by one call that breaks one rule, beside the nearest call that does not.
+// Calls that autograd refuses: each breaks one rule, and is paired with the nearest valid call.
 #include <cmath>
 
 #include "core/autograd/function.h"
@@ -25,7 +25,7 @@ TEST(AutogradRefusals, RootsOfAPass) {
   const Tensor one = Tensor::scalar(1.0, DType::kFloat64);
   EXPECT_EQ(backward_error({root()}), "no error");
   EXPECT_EQ(backward_error({root()}, {one}), "no error");
-  EXPECT_EQ(backward_error({root(), root()}, {one}), "no error");  // the second is one, too
+  EXPECT_EQ(backward_error({root(), root()}, {one}), "no error");  // the second gradient defaults to one
   EXPECT_EQ(backward_error({root()}, {one, one}), "got 1 tensors and 2 gradients");
   const std::string without = " of tensors does not require grad and does not have a grad_fn";
   EXPECT_EQ(backward_error({root(), constant({1})}), "element 1" + without);
@@ -77,7 +77,7 @@ TEST(AutogradRefusals, GradientsThatAreSet) {
   EXPECT_FALSE(grad(x).defined());
   const Tensor unknown = constant({1});
   set_grad(unknown, Tensor());
-  EXPECT_FALSE(unknown.impl()->autograd);  // it is as cheap to compute with as before
+  EXPECT_FALSE(unknown.impl()->autograd);  // it has no autograd metadata, as before
 }
 
 TEST(AutogradRefusals, Flags) {
@@ -100,7 +100,7 @@ TEST(AutogradRefusals, Flags) {
   EXPECT_EQ(error_of([&] { detach_in_place(constant({1})); }), "no error");
 }
 
-// A view that was made unseen takes part in a gradient by its base alone: no edge leads to it.
+// A view made without grad mode has no graph edge; it takes part in a gradient only through its base.
 TEST(AutogradRefusals, ViewsMadeWithoutGrad) {
   const Tensor x = leaf({1, 2});
   const Tensor part = [&] {
@@ -122,7 +122,7 @@ TEST(AutogradRefusals, GradientsOfAnotherKind) {
   EXPECT_EQ(grad(x).dtype(), DType::kFloat64);
 }
 
-// The functional form of addr broadcasts; what is written in place keeps its shape.
+// The functional variant of addr broadcasts; the in-place variant keeps its shape.
 TEST(AutogradRefusals, WritesThatWouldBroadcast) {
   const Tensor rows = constant({1, 2}), columns = constant({3, 4, 5});
   const auto write = [&](const Dims& sizes) {
@@ -175,7 +175,7 @@ TEST(AutogradRefusals, HooksBehindLeaves) {
   EXPECT_EQ(refusal(scale(leaf({1}), 2)), message);
 }
 
-// ---- functions of users
+// ---- custom functions
 
 struct Settings {
   bool returns_undefined = false;
@@ -184,7 +184,7 @@ struct Settings {
 };
 Settings settings;
 
-// A tensor and a number.
+// Takes a tensor and a number.
 struct Odd : Function<Odd> {
   static Tensors forward(FunctionContext&, const Tensor& x, double) {
     Tensors out(settings.results, scale(x, 1));
@@ -211,7 +211,7 @@ std::string function_error(const Settings& changed) {
 
 TEST(AutogradRefusals, FunctionsOfUsers) {
   EXPECT_EQ(function_error({}), "no error");
-  EXPECT_EQ(function_error({.gradients = 3}), "no error");  // what is too much is undefined
+  EXPECT_EQ(function_error({.gradients = 3}), "no error");  // extra gradients must be undefined
   EXPECT_EQ(function_error({.results = 2}), "no error");
   EXPECT_THAT(function_error({.gradients = 1}),
               HasSubstr("OddBackward returned an incorrect number of gradients (expected 2, got 1)"));
@@ -220,7 +220,7 @@ TEST(AutogradRefusals, FunctionsOfUsers) {
   EXPECT_THAT(function_error({.returns_undefined = true}), HasSubstr("must return defined tensors"));
 }
 
-// Writes its argument; `settings.results` of it come back.
+// Writes its argument and returns `settings.results` tensors: the argument and scaled copies.
 struct WritesInput : Function<WritesInput> {
   static Tensors forward(FunctionContext& context, const Tensor& x) {
     context.mark_dirty({x});
@@ -304,7 +304,7 @@ struct Pair : Function<Pair> {
     return {scale(x, 2), scale(x, 3)};
   }
   static Tensors backward(FunctionContext&, Tensors grads) {
-    if (!grads[1].defined()) return {scale(grads[0], 7)};  // wrong: 2 is right
+    if (!grads[1].defined()) return {scale(grads[0], 7)};  // wrong: 2 is correct
     return {add(scale(grads[0], 2), scale(grads[1], 3))};
   }
 };
@@ -314,7 +314,7 @@ TEST(AutogradRefusals, GradientsThatDoNotFlow) {
   EXPECT_NE(error_of([&] { gradcheck(function, {leaf({0.5})}); }), "no error");
 }
 
-// The gradients may be wrong where both flow.
+// The gradients may be wrong if both results have one.
 struct WrongTogether : Function<WrongTogether> {
   static Tensors forward(FunctionContext& context, const Tensor& x) {
     context.set_materialize_grads(false);
@@ -325,7 +325,7 @@ struct WrongTogether : Function<WrongTogether> {
     if (!grads[0].defined()) return {scale(grads[1], 3)};
     return {add(scale(grads[0], first), scale(grads[1], second))};
   }
-  static inline double first = 2, second = 3;  // the right ones
+  static inline double first = 2, second = 3;  // the correct ones
 };
 
 TEST(AutogradRefusals, GradientsThatFlowTogether) {
@@ -351,7 +351,7 @@ TEST(AutogradRefusals, InputsThatGradcheckLeavesOut) {
               gradcheck(twice, {leaf({0.5}), Tensor(), constant({1}, Dims{1}, DType::kFloat32)});
             }),
             "no error");
-  // One row of a tensor that is as wide as one row.
+  // A one-row tensor whose row stride is 0.
   const Tensor row = constant({1, 2}).as_view({1, 2}, {0, 1}, 0);
   set_requires_grad(row);
   EXPECT_EQ(error_of([&] { gradcheck(twice, {row}); }), "no error");
@@ -366,7 +366,7 @@ struct GivesNan : Function<GivesNan> {
   static Tensors backward(FunctionContext&, Tensors grads) { return {scale(grads[0], NAN)}; }
 };
 
-// Not a number on both sides is agreement, on one side none.
+// NaN on both sides is agreement; on one side it is not.
 TEST(AutogradRefusals, GradientsThatAreNoNumbers) {
   const auto root = [](const Tensors& x) { return Tensors{ops::call("aten::sqrt", x[0])}; };
   EXPECT_EQ(error_of([&] { gradcheck(root, {leaf({-1})}); }), "no error");

@@ -1,4 +1,4 @@
-// Hooks on what is saved for backward, and after a leaf has its gradient.
+// Hooks on saved tensors, and hooks after a leaf has its gradient.
 #include <any>
 
 #include "core/autograd/function.h"
@@ -14,7 +14,7 @@ Tensor product(const Tensor& a, const Tensor& b) { return ops::call("aten::mul.T
 
 struct Counter {
   int packed = 0, unpacked = 0;
-  // Keeps halves, so that a tensor that did not come through the hooks gives other gradients.
+  // Halves saved tensors, so that a tensor that bypasses the hooks gives different gradients.
   SavedTensorHooks hooks() {
     return {[this](const Tensor& tensor) -> std::any {
               ++packed;
@@ -90,7 +90,7 @@ TEST(SavedTensorHooks, DoNotFindWritesButGiveWhatWasPacked) {
     twice = scale(x, 2);
     y = sum(product(twice, twice));
   }
-  scale_in_place(detach(twice), 100);  // the hook's copy is another memory
+  scale_in_place(detach(twice), 100);  // the hook's copy has separate memory
   backward(y);
   EXPECT_EQ(numbers(grad(x)), (Numbers{24}));
 }

@@ -1,5 +1,5 @@
-// Sparse gradients on their way: sums with each other and with dense ones, hooks, gradients of gradients, and what
-// refuses them.
+// Sparse gradients in a pass: sums with sparse and dense gradients, hooks, second gradients, and functions that refuse
+// them.
 #include <cmath>
 
 #include "core/autograd/function.h"
@@ -42,14 +42,14 @@ TEST(SparseGradient, SumsInAPassAndOverPasses) {
     pass(add(rows_of(x, {0, 2}), scale(rows_of(x, {2, 2}), 10)));  // sparse + sparse in one pass
     EXPECT_TRUE(is_sparse_gradient(grad(x)));
     EXPECT_THAT(numbers(dense(grad(x))), ElementsAre(1, 1, 0, 0, 21, 21));
-    pass(rows_of(x, {1}));  // and over passes
+    pass(rows_of(x, {1}));  // and over several passes
     EXPECT_TRUE(is_sparse_gradient(grad(x)));
     EXPECT_THAT(numbers(dense(grad(x))), ElementsAre(1, 1, 1, 1, 21, 21));
-    pass(scale(x, 2));  // a dense one comes to it
+    pass(scale(x, 2));  // plus a dense one
     EXPECT_FALSE(is_sparse_gradient(grad(x)));
     EXPECT_THAT(numbers(grad(x)), ElementsAre(3, 3, 3, 3, 23, 23));
     const Tensor kept = grad(x);
-    pass(rows_of(x, {0, 0}));  // and a sparse one to a dense one, in place
+    pass(rows_of(x, {0, 0}));  // and a sparse one added to a dense one, in place
     EXPECT_TRUE(grad(x).is_same(kept));
     EXPECT_THAT(numbers(grad(x)), ElementsAre(5, 5, 3, 3, 23, 23));
     const Tensor y = table();
@@ -127,7 +127,7 @@ TEST(SparseGradient, EndsInOneErrorWhereItCannotGo) {
               HasSubstr("index 3 is out of range"));
 }
 
-// Gives what it is told of the sparse gradient that comes, to the first of two arguments.
+// Passes the result of a given function of the sparse gradient to the first of two arguments.
 struct Passes : Function<Passes> {
   static Tensor forward(FunctionContext&, const Tensor& x, const Tensor&) { return scale(x, 1); }
   static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor> grads) {
@@ -151,7 +151,7 @@ TEST(SparseGradient, GoesThroughFunctionsThatKnowIt) {
   EXPECT_FALSE(is_sparse_gradient(of_all));
   EXPECT_THAT(numbers(of_all), ElementsAre(0, 0, 1, 1, 0, 0));
   EXPECT_FALSE(gradient_by([](const Tensor&) { return Tensor(); }).defined());
-  // What looks like it but has no elements, and one of another shape.
+  // A tensor of the same type without elements, and one of another shape.
   EXPECT_EQ(error_of([&] { gradient_by([](const Tensor& g) { return Tensor::meta(g.sizes(), g.dtype()); }); }),
             "Function PassesBackward does not take a sparse gradient");
   EXPECT_THAT(error_of([&] {

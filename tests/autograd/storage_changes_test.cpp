@@ -1,4 +1,4 @@
-// Tensors that get other memory or another shape: what they have then, who notices, and what is refused.
+// Tensors that get other memory or another shape: their contents, the effect on saved tensors, and refused calls.
 #include "core/autograd/storage_changes.h"
 
 #include "core/ops/sparse.h"
@@ -63,14 +63,14 @@ TEST(Resize, ToWhatItHasDoesNothing) {
 
 TEST(Resize, BeyondItsMemoryKeepsWhatIsThere) {
   const Tensor x = written({1, 2, 3, 4, 5, 6}, 3);
-  const Storage before = allocate_storage(1, Device{});  // other memory cannot lie where it was
+  const Storage before = allocate_storage(1, Device{});  // so that the new memory gets another address
   resize_(x, Dims{7});
   EXPECT_EQ(x.storage()->size_bytes(), 7 * kItem);
   Numbers found = numbers(x);
   found.pop_back();
   EXPECT_EQ(found, (Numbers{1, 2, 3, 4, 5, 6}));
-  EXPECT_EQ(x.version(), 4u);  // as often as before, and once more
-  // From where it begins.
+  EXPECT_EQ(x.version(), 4u);  // the old version, plus one
+  // From its storage offset on.
   const Tensor y = constant({1, 2, 3});
   set_(y, y.storage(), 2, Dims{1}, Dims{1});
   resize_(y, Dims{1, 1});
@@ -110,7 +110,7 @@ TEST(Resize, MemoryThatOthersHold) {
     EXPECT_EQ(refusal.code, ErrorCode::kFailedPrecondition);
     EXPECT_THAT(refusal.message, HasSubstr("resize_: the tensor's memory is held by 1 more"));
   }
-  resize_(x, Dims{2});  // has room
+  resize_(x, Dims{2});  // the memory is large enough
   EXPECT_EQ(numbers(part), (Numbers{2, 3}));
 
   double elements[4] = {1, 2, 3, 4};
@@ -139,7 +139,7 @@ TEST(Set, SharesMemoryAndShape) {
   EXPECT_EQ(numbers(x), (Numbers{2, 3, 5, 6}));
 }
 
-// Versions only grow: whoever saved the tensor sees that it is another.
+// Versions only grow, so a saved tensor is detected as modified.
 TEST(Set, CountsAsAWrite) {
   const auto version_after = [](int own, int of_source) {
     const Tensor x = written({1, 2}, own), source = written({3, 4}, of_source);
@@ -214,7 +214,7 @@ TEST(StorageChanges, AViewIsOneNoMore) {
       resize_(view, Dims{1});
     }
     EXPECT_FALSE(is_view(view));
-    add_in_place(view, w);  // no news of it for the base
+    add_in_place(view, w);  // the base is not updated
     EXPECT_TRUE(requires_grad(view));
     EXPECT_FALSE(requires_grad(base));
   }

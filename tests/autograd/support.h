@@ -10,7 +10,7 @@
 #include "core/autograd/variable.h"
 #include "core/ops/run.h"
 
-// Short names for tests of autograd: small float64 tensors and the operators used most.
+// Short helpers for tests of autograd: small float64 tensors and the most common operators.
 namespace tensord::autograd {
 
 using Numbers = std::vector<double>;
@@ -50,7 +50,7 @@ inline Tensor scale_in_place(const Tensor& a, double factor) { return ops::call(
 
 inline std::string name_of(const NodePtr& node) { return node ? node->name() : "none"; }
 
-// The message of the Error that `fn` throws; "no error" when it throws none.
+// The message of the Error that `fn` throws; "no error" if it throws none.
 template <class Fn>
 std::string error_of(Fn&& fn) {
   try {

@@ -1,5 +1,5 @@
-// What several threads may do at once: hooks that come and go under running passes, gradients that are looked at
-// meanwhile, views whose history is made anew. Most of it fails by itself only under the thread sanitizer.
+// Concurrent use: hooks added and removed during passes, gradients read meanwhile, views whose graph is rebuilt. Most
+// failures only show under the thread sanitizer.
 #include <array>
 #include <atomic>
 #include <barrier>
@@ -23,7 +23,7 @@ BackwardOptions retaining(int threads = 1) {
   return options;
 }
 
-// Runs all of them at once, each in a thread of its own.
+// Runs all functions at the same time, each in a thread of its own.
 void at_once(const std::vector<std::function<void()>>& functions) {
   std::barrier start(static_cast<std::ptrdiff_t>(functions.size()));
   std::vector<std::thread> threads;
@@ -66,7 +66,7 @@ TEST(ThreadsOfHooks, ComeAndGoWhilePassesRun) {
   EXPECT_EQ(kept, 3 * 2 * kPasses);
   const int before = passing;
   backward(z);
-  EXPECT_EQ(passing, before);  // each was taken away
+  EXPECT_EQ(passing, before);  // each was removed
 }
 
 TEST(ThreadsOfHooks, FirstOnesOfANodeAtOnce) {
@@ -80,7 +80,7 @@ TEST(ThreadsOfHooks, FirstOnesOfANodeAtOnce) {
   }
 }
 
-// Two results of one node, each of which a thread retains, and writes then.
+// Two results of one node; two threads retain their gradients, then write them.
 TEST(ThreadsOfHooks, RetainedResultsOfOneNode) {
   constexpr size_t kNodes = 50;
   const ops::Op& var_mean = ops::get_op("aten::var_mean");
@@ -154,7 +154,7 @@ TEST(ThreadsOfPasses, CallbacksOfAllBranches) {
   }
 }
 
-// The node of a view is made anew by whoever asks first after a write of its base.
+// After a write to the base, the first thread that asks rebuilds the view's node.
 TEST(ThreadsOfViews, HaveOneHistory) {
   const Tensor x = leaf({1, 2, 3});
   for (int round = 0; round < 50; ++round) {

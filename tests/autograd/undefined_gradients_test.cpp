@@ -1,4 +1,4 @@
-// Gradients that do not flow: what comes to each kind of node then, and to hooks.
+// Undefined gradients: what each kind of node gets then, and hooks.
 #include "core/autograd/function.h"
 #include "tests/autograd/support.h"
 

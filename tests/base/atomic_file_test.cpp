@@ -105,7 +105,7 @@ TEST_F(AtomicFileTest, SaysWhyItCannotBeWritten) {
   EXPECT_EQ(count(), 1) << "no temporary file is left";
 }
 
-// A limit on the size of files stands for a disk that is full.
+// A file size limit simulates a full disk.
 TEST_F(AtomicFileTest, AFullDiskIsTold) {
   std::ofstream(path()) << "before";
   rlimit before{};

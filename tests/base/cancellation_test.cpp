@@ -20,7 +20,7 @@ ErrorCode code_of_check() {
   } catch (const Error& error) {
     return error.code();
   }
-  return ErrorCode::kInternal;  // none
+  return ErrorCode::kInternal;  // no error
 }
 
 TEST(Cancellation, InnerWorkEndsWithTheOuterOne) {

@@ -30,7 +30,7 @@ TEST(DelayPoint, WaitsOnlyWhereTheEnvironmentSaysSo) {
     for (int i = 0; i < 50; ++i) point.pass();
     return std::chrono::steady_clock::now() - start;
   };
-  // 50 pauses of 1 ms on average: their sum is far from both ends of what it may be.
+  // 50 pauses of 1 ms on average: their sum is far from both ends of the possible range.
   EXPECT_GT(time_of(here), std::chrono::milliseconds(15));
   EXPECT_EQ(DelayPoint::longest_us("there"), 0u);
   there.pass();

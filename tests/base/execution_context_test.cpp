@@ -17,8 +17,7 @@
 namespace tensord::execution_context_test {
 namespace {
 
-// The contexts of the threads of a team, each with a part; the parts wait for each other, so that all threads are
-// there.
+// Returns the contexts of a team's threads. The tasks wait for each other, so that all threads take part.
 std::vector<ExecutionContext> contexts_of_team(int threads) {
   std::mutex mutex;
   std::vector<ExecutionContext> out;
@@ -30,7 +29,7 @@ std::vector<ExecutionContext> contexts_of_team(int threads) {
     const std::lock_guard lock(mutex);
     out.push_back(execution_context());
     ids.insert(std::this_thread::get_id());
-    // What a thread changes is its own.
+    // Changes made by one thread are not visible to others.
     execution_context().grad_mode.is_enabled = !execution_context().grad_mode.is_enabled;
   });
   EXPECT_EQ(ids.size(), static_cast<size_t>(threads));
@@ -46,7 +45,7 @@ TEST(ExecutionContext, PartsChangeUntilTheEndOfTheirScope) {
     {
       const ContextPart<&ExecutionContext::memory_owner> inner(4);
       EXPECT_EQ(execution_context().memory_owner, 4u);
-      execution_context().grad_mode.is_enabled = false;  // outlasts scopes of other parts
+      execution_context().grad_mode.is_enabled = false;  // survives the scopes of other parts
     }
     EXPECT_EQ(execution_context().memory_owner, 3u);
     EXPECT_TRUE(execution_context().included_keys.has(Functionality::kShapeInference));
@@ -64,9 +63,9 @@ TEST(ExecutionContext, ArrivesWholeInEveryThreadOfATeam) {
     const ExecutionScope whole(changed);
     EXPECT_EQ(thread_budget(), changed.threads);
     ExecutionContext expected = changed;
-    expected.threads = 1;  // a team has no teams
+    expected.threads = 1;  // teams do not nest
     for (const ExecutionContext& got : contexts_of_team(changed.threads)) {
-      // Inside of the caller's scope lies the team's own: what ends one of its threads ends the others.
+      // The team's own scope is nested in the caller's: a failure of one thread ends the others.
       EXPECT_NE(got.cancellation, nullptr);
       expected.cancellation = got.cancellation;
       EXPECT_EQ(got, expected);
@@ -74,7 +73,7 @@ TEST(ExecutionContext, ArrivesWholeInEveryThreadOfATeam) {
     EXPECT_EQ(execution_context(), changed);
   }
   EXPECT_EQ(execution_context(), before);
-  // And none of it stays in the threads, which wait for the next team.
+  // None of it remains in the threads, which wait for the next team.
   set_thread_budget(4);
   for (const ExecutionContext& got : contexts_of_team(4)) {
     ExecutionContext expected = before;

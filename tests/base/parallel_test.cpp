@@ -20,7 +20,7 @@
 namespace tensord::parallel_test {
 namespace {
 
-// How many ranges a call was cut into; checks that they cover everything once.
+// Counts the ranges of a call, and checks that they cover everything exactly once.
 template <class Call>
 int count_ranges(int64_t count, Call&& call) {
   std::vector<std::atomic<int>> seen(static_cast<size_t>(count));
@@ -38,8 +38,8 @@ class Parallel : public ::testing::Test {
   void TearDown() override { set_thread_budget(available_cores()); }
 };
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they take all the room there is
-// OpenMP would end the process. Root may have any number of threads, so it is room for their stacks that runs out.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they take all the available address space
+// OpenMP would end the process. Root may start any number of threads, so the test exhausts the memory for their stacks.
 TEST_F(Parallel, ABudgetIsWhatTheSystemHas) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto run = [] {
@@ -118,7 +118,7 @@ TEST_F(Parallel, WorkThatIsGivenUpEndsBetweenPieces) {
     constexpr int64_t kCount = int64_t{1} << 40;
     std::atomic<int64_t> done{0};
     std::atomic<bool> is_cancelled{false};
-    // As Ctrl-C in Python: only the caller is told.
+    // Like Ctrl-C in Python: only the calling thread is notified.
     const CancellationScope scope([&] { return is_cancelled && std::this_thread::get_id() == caller; });
     const auto run = [&](int64_t count) {
       parallel_for(count, 1, [&](int64_t begin, int64_t end) {
@@ -135,7 +135,7 @@ TEST_F(Parallel, WorkThatIsGivenUpEndsBetweenPieces) {
     }
     EXPECT_EQ(code, ErrorCode::kCancelled);
     EXPECT_LT(done, kCount / 2);
-    // The next work is whole.
+    // The next call is complete.
     is_cancelled = false;
     done = 0;
     run(500);
@@ -157,7 +157,7 @@ TEST_F(Parallel, WorkThatMayBeGivenUpIsDoneOnceByPieces) {
     };
     EXPECT_GT(count_ranges(1000, slow), threads);
     EXPECT_GE(smallest, 3);
-    EXPECT_EQ(count_ranges(90, [](auto fn) { parallel_for(90, 3, fn); }), threads);  // short by its grain
+    EXPECT_EQ(count_ranges(90, [](auto fn) { parallel_for(90, 3, fn); }), threads);  // short because of its grain size
   }
 }
 
@@ -187,7 +187,7 @@ TEST_F(Parallel, BudgetsBelongToThreads) {
   EXPECT_EQ(thread_budget(), 2);
 }
 
-// A tree as /sys/fs/cgroup is, and a file as /proc/self/cgroup.
+// A tree like /sys/fs/cgroup, and a file like /proc/self/cgroup.
 class CgroupTest : public ::testing::Test {
  protected:
   CgroupTest() { std::filesystem::create_directories(root_ / "memory/a/b"); }
@@ -217,7 +217,7 @@ TEST_F(CgroupTest, TheOwnGroupAndThoseAboveItLimit) {
   EXPECT_EQ(memory_limit(folders("memory")), 100'000'000u);
   write("c/memory.max", "max");
   EXPECT_EQ(memory_limit(folders("memory")), 200'000'000u);
-  // v1's quota of a group above, and v2's.
+  // v1's quota of a parent group, and v2's.
   write("cpu/a/cpu.cfs_quota_us", "-1");
   write("cpu/a/cpu.cfs_period_us", "100000");
   EXPECT_EQ(quota_cores(folders("cpu")), 0);
@@ -230,7 +230,7 @@ TEST_F(CgroupTest, TheOwnGroupAndThoseAboveItLimit) {
   EXPECT_EQ(quota_cores(folders("cpu")), 1);
 }
 
-// A container has its own group mounted, whatever path the host knows it by.
+// A container has its own group mounted, whatever its path is on the host.
 TEST_F(CgroupTest, PathsOfAnotherNamespaceAreNotThere) {
   write("memory/memory.limit_in_bytes", "300000000");
   for (const char* path : {"/docker/1234", "/../../elsewhere", "/"}) {

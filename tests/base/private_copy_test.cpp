@@ -1,4 +1,4 @@
-// Copies of files that change, on disks that are full, between file systems: the system's calls stand between.
+// Copies of files that change, on full disks, between file systems: the system calls are interposed.
 #include "core/base/private_copy.h"
 
 #include <fcntl.h>
@@ -19,15 +19,15 @@
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 
-// What the next calls do instead of what they should; each call takes the first.
+// Injected results of the next calls; each call consumes the first.
 struct Calls {
   bool clones = true, copies_ranges = true;
-  int interrupts = 0;                                   // so many calls that copy a range or read fail with EINTR first
-  int write_interrupts = 0;                             // and so many writes
-  size_t max = SIZE_MAX;                                // bytes of a call
+  int interrupts = 0;        // this many calls that copy a range or read fail with EINTR first
+  int write_interrupts = 0;  // the same for writes
+  size_t max = SIZE_MAX;     // bytes of a call
   int open_error = 0, read_error = 0, write_error = 0;  // of each of these calls
-  bool writes_nothing = false;                          // as write() may say of what takes no more
-  int fstats = -1;                                      // so many fstat() go well; negative: all
+  bool writes_nothing = false;                          // write() returns 0
+  int fstats = -1;                                      // this many fstat() succeed; negative: all
   std::function<void()> on_read;
   int reads = 0, writes = 0, ranges = 0;
 };
@@ -176,7 +176,7 @@ TEST_F(PrivateCopyTest, WhatGoesWrongIsToldByTheFile) {
   const Error full = error_of([&] { copy_privately(file_); });
   EXPECT_EQ(full.code(), ErrorCode::kResourceExhausted);
   EXPECT_EQ(std::string(full.what()).find(file_.string()), 0u) << full.what();
-  // The folder that is full, or closed, is another one.
+  // The folder that is full, or not writable, is the temporary one.
   EXPECT_NE(std::string(full.what())
                 .find(concat("(in ", std::filesystem::temp_directory_path().string(), ", as TMPDIR says)")),
             std::string::npos)
@@ -186,7 +186,7 @@ TEST_F(PrivateCopyTest, WhatGoesWrongIsToldByTheFile) {
   for (const auto& [error, code] : of_writes) {
     calls.write_error = error;
     EXPECT_EQ(error_of([&] { copy_privately(file_); }).code(), code) << std::strerror(error);
-    // What the disk has no room for may pass, a limit of the process not.
+    // A full disk may be transient; a limit of the process is not.
     EXPECT_EQ(throws_disk_error(), error != EFBIG) << std::strerror(error);
   }
   calls.writes_nothing = true;
@@ -208,7 +208,7 @@ TEST_F(PrivateCopyTest, WhatGoesWrongIsToldByTheFile) {
             std::string::npos);
 }
 
-// Its size, its seconds, its nanoseconds: whatever of these is another one, somebody wrote.
+// If its size, its seconds or its nanoseconds differ, the file was written meanwhile.
 TEST_F(PrivateCopyTest, AFileThatChangesMeanwhileIsNoFile) {
   const auto times = [&](int64_t seconds, int64_t nanoseconds) {
     const timespec both[2] = {{seconds, nanoseconds}, {seconds, nanoseconds}};

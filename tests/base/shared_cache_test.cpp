@@ -32,17 +32,17 @@ TEST(SharedCache, TheLeastRecentlyUsedGoes) {
   const auto first = get(1);
   get(2);
   get(1);
-  get(3);  // 2 goes
+  get(3);  // evicts 2
   EXPECT_EQ(cache.size(), 2u);
   EXPECT_EQ(get(1), first);
-  get(2);  // 3 goes
+  get(2);  // evicts 3
   get(1);
   EXPECT_EQ(made, (std::vector<int>{1, 2, 3, 2}));
   get(3), get(4);
   EXPECT_EQ(*first, "1") << "whoever holds it keeps it";
 }
 
-// The maker waits for the other to have asked; whether it already sleeps then makes no difference to the result.
+// The maker waits until the other has asked; whether the other already sleeps then does not change the result.
 TEST(SharedCache, OthersWaitForTheOneThatMakes) {
   Cache cache(4);
   std::atomic<int> made{0}, asked{0};

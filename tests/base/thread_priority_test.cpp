@@ -14,7 +14,7 @@ namespace {
 thread_local int yields = 0;
 }
 
-// Stands before the library's, to be counted.
+// Interposes the library's function, to count calls.
 extern "C" int sched_yield() noexcept {
   ++yields;
   return static_cast<int>(syscall(SYS_sched_yield));
@@ -32,7 +32,7 @@ Priority priority_of_this_thread() {
   return {getpriority(PRIO_PROCESS, static_cast<id_t>(gettid())), sched_getscheduler(0)};
 }
 
-// Whatever the priority of the test run itself: 19 is the lowest.
+// Independent of the priority of the test run itself: 19 is the lowest.
 TEST(ThreadPriorityTest, IsOfTheThreadAndThoseThatItStarts) {
   const Priority before = priority_of_this_thread();
   Priority own, started;
@@ -66,7 +66,7 @@ TEST(ThreadPriorityTest, ErrorsComeThrough) {
   EXPECT_THROW(run_with_nice(5, [] { throw std::runtime_error("no"); }), std::runtime_error);
 }
 
-// Of the calling thread, in nanoseconds; 0 where the system does not say.
+// The time slice of the calling thread, in nanoseconds; 0 if the system does not report it.
 uint64_t turn_of_this_thread() {
   struct {
     uint32_t size, policy;
@@ -78,7 +78,7 @@ uint64_t turn_of_this_thread() {
   return syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) == 0 ? attributes.runtime_ns : 0;
 }
 
-// Who gets a core that is given away is up to the system and to what else it does: only the giving away is looked at.
+// The scheduler decides which thread gets a yielded core, so the test only checks the yielding.
 TEST(ThreadPriorityTest, GivesItsCoreAwayBetweenPieces) {
   if (turn_of_this_thread() == 0) GTEST_SKIP() << "this system has no turns of a thread's own (Linux from 6.12 on)";
   uint64_t turn = 0;
@@ -93,7 +93,7 @@ TEST(ThreadPriorityTest, GivesItsCoreAwayBetweenPieces) {
     low = yields_of(3);
     std::thread([&] { started = yields_of(2); }).join();
   });
-  EXPECT_EQ(turn, 100'000u);  // with longer ones it would hardly get on
+  EXPECT_EQ(turn, 100'000u);  // with longer time slices it would hardly progress
   EXPECT_EQ(low, 3);
   EXPECT_EQ(started, 2);
   EXPECT_EQ(yields_of(1), 0) << "threads of usual priority keep their core";

@@ -52,8 +52,8 @@ TEST_F(ThreadTest, RunOnThreadThrowsAsItsFunction) {
   EXPECT_EQ(failures, 0);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they take all the room there is
-// Root may have any number of threads, so it is room for their stacks that runs out.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they take all the available address space
+// Root may start any number of threads, so the test exhausts the memory for their stacks.
 TEST_F(ThreadTest, AThreadThatCannotBeHadIsAnError) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto run = [] {

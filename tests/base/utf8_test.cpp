@@ -20,9 +20,9 @@ TEST(Utf8, BytesOfNoCharacterAreReplaced) {
   EXPECT_EQ(to_valid_utf8("\xc3"), bad);
   EXPECT_EQ(to_valid_utf8("\xe2\x82"
                           "a"),
-            bad + bad + "a");                                 // cut off
-  EXPECT_EQ(to_valid_utf8("\xc0\xaf"), bad + bad);            // longer than it must be
-  EXPECT_EQ(to_valid_utf8("\xed\xa0\x80"), bad + bad + bad);  // half of a pair
+            bad + bad + "a");                                 // truncated
+  EXPECT_EQ(to_valid_utf8("\xc0\xaf"), bad + bad);            // overlong
+  EXPECT_EQ(to_valid_utf8("\xed\xa0\x80"), bad + bad + bad);  // lone surrogate
   EXPECT_EQ(to_valid_utf8("\xf5\x80\x80\x80"), bad + bad + bad + bad);
   for (int byte = 0; byte < 256; ++byte) EXPECT_TRUE(is_utf8(to_valid_utf8(std::string(3, static_cast<char>(byte)))));
 }
@@ -32,7 +32,7 @@ TEST(Printable, WhatIsShownStaysAndWhatIsNotIsEscaped) {
     EXPECT_EQ(to_printable(text), text);
     EXPECT_EQ(to_printable_json(text), text);
   }
-  // The first and last of each range, and what lies beside it.
+  // The first and last of each range, and their neighbors.
   const std::pair<std::string, const char*> rows[] = {
       {std::string(1, '\0'), R"(\u0000)"},
       {"\x1b[2J\n", R"(\u001b[2J\u000a)"},

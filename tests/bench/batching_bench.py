@@ -41,7 +41,7 @@ def make_repository(root, width):
 
 
 class Burst:
-    """Keeps `clients` calls open for some seconds: each answer sends the next request."""
+    """Keeps `clients` calls open for some seconds: each response sends the next request."""
 
     def __init__(self, stub, message, clients, seconds):
         self.call = stub.ModelInfer
@@ -91,7 +91,7 @@ def main():
         row = torch.rand(1, options.width).numpy().tobytes()
         messages = {name: request(name, [("input", "FP32", [1, options.width], row)]) for name in names}
         with Daemon(folder) as daemon:
-            for name in names:  # plans of the sizes that batches have are built by the first ones
+            for name in names:  # the first requests build plans for the sizes of batches
                 Burst(daemon.stub, messages[name], options.clients, options.seconds)
             before = {name: mean_batch(daemon, name) for name in names}
             bursts = {name: [] for name in names}

@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-// Closed loops of unary calls whose messages are bytes, for the benchmarks: nothing is parsed or copied here.
+// Closed loops of unary calls whose messages are raw bytes, for the benchmarks: nothing is parsed or copied here.
 namespace bench {
 
 using Clock = std::chrono::steady_clock;
 
-// As the daemon has them: what is read at a time grows with what a connection brings.
+// The same as in the daemon: the read size grows with the data on the connection.
 constexpr int kMinChunkBytes = 64 << 10, kMaxChunkBytes = 16 << 20;
 
 template <class Arguments>
@@ -26,8 +26,8 @@ void tune_channel(Arguments&& set) {
   set(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kMaxChunkBytes);
 }
 
-// One closed loop over a connection of its own: the next call starts when the last one was answered. A call that fails
-// ends the process.
+// One closed loop over a connection of its own: each call starts after the previous response. A failed call ends the
+// process.
 class Client {
  public:
   Client(const std::string& address, std::string method, int id, const grpc::ByteBuffer& request)
@@ -75,7 +75,7 @@ struct Burst {
   double calls_per_s;
 };
 
-// All clients at once for so long; each makes at least one call.
+// Runs all clients at the same time for `seconds`; each makes at least one call.
 inline Burst run_burst(std::vector<std::unique_ptr<Client>>& clients, double seconds) {
   grpc::CompletionQueue queue;
   Burst out;
@@ -101,7 +101,7 @@ inline Burst run_burst(std::vector<std::unique_ptr<Client>>& clients, double sec
   return out;
 }
 
-// Without values 0.
+// 0 without values.
 inline double quantile(std::vector<double> values, double part) {
   if (values.empty()) return 0;
   const auto at = std::min(static_cast<size_t>(part * static_cast<double>(values.size())), values.size() - 1);

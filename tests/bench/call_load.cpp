@@ -1,6 +1,6 @@
-// The load of peer_servers_bench.py: `call_load ADDRESS METHOD REQUEST_FILE CLIENTS SECONDS WARM_SECONDS` sends the
-// bytes of the file as a unary call, each client the next one when the last was answered, and prints calls a second,
-// p50 and p99 in us, and the bytes of an answer.
+// The load generator of peer_servers_bench.py. `call_load ADDRESS METHOD REQUEST_FILE CLIENTS SECONDS WARM_SECONDS`
+// sends the file's bytes as a unary call; each client sends the next one after the previous response. Prints calls a
+// second, p50 and p99 in us, and the bytes of a response.
 #include <malloc.h>
 
 #include <cstdio>

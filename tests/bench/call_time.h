@@ -10,10 +10,10 @@
 #include "core/base/parallel.h"
 #include "core/tensor/tensor.h"
 
-// What the programs have in common that time calls for tests/bench/turns.py.
+// Shared by the programs that time calls for tests/bench/turns.py.
 namespace tensord::bench {
 
-// Numbers of [low, low + 1), the same ones every time; `last`: in channels_last order.
+// Reproducible random numbers in [low, low + 1); `last`: in channels_last format.
 inline Tensor random(const Dims& sizes, bool last = false, float low = -0.5f) {
   const Tensor out = last ? Tensor::empty_strided(sizes, channels_last_strides(sizes), DType::kFloat32)
                           : Tensor::empty(sizes, DType::kFloat32);
@@ -26,7 +26,7 @@ inline Tensor random(const Dims& sizes, bool last = false, float low = -0.5f) {
   return out;
 }
 
-// Of one thread the processor's time, which other processes take nothing of; of several what has passed.
+// With one thread the CPU time, which other processes do not affect; with several the wall time.
 inline double now_us() {
   if (thread_budget() == 1) return static_cast<double>(std::clock()) * 1e6 / CLOCKS_PER_SEC;
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();

@@ -54,7 +54,7 @@ def show(key, row):
 
 
 def rows(options):
-    """Starts both servers and the clients; of each payload and number of clients: its key and its row."""
+    """Starts both servers and the clients; yields key and row for each payload and number of clients."""
     if not options.apart:
         with start_ours() as daemon, start_bare(options) as bare_address:
             for key, numbers, share in measure(options, [f"ours={daemon.ready['grpc']}", f"bare={bare_address}"], daemon):
@@ -99,7 +99,8 @@ def start_bare(options):
 
 
 def measure(options, targets, daemon=None):
-    """Of each payload and number of clients: its key, p50, p99 and calls a second by target, what the daemon copied."""
+    """For each payload and number of clients: key; p50, p99 and calls a second by target; bytes copied by the
+    daemon."""
     load = subprocess.Popen([options.echo_load, "load", options.seconds, options.rounds, options.payloads, options.clients,
                              *targets], stdout=subprocess.PIPE, text=True)
     before = copied_and_received(daemon)

@@ -1,7 +1,7 @@
-// Two programs for echo_bench.py. `echo_load serve FILE` is a bare gRPC server: completion
-// queues, a thread a core, raw bytes back as they came; it writes its address to FILE.
-// `echo_load load SECONDS ROUNDS BYTES,… CLIENTS,… NAME=ADDRESS…` calls ModelInfer on each target in
-// turn and prints one line a combination: bytes, clients, then p50 and p99 in us and calls a second by target.
+// Two programs for echo_bench.py. `echo_load serve FILE` is a bare gRPC server: completion queues, one thread for each
+// core, raw bytes echoed; it writes its address to FILE. `echo_load load SECONDS ROUNDS BYTES,… CLIENTS,…
+// NAME=ADDRESS…` calls ModelInfer on each target in turn and prints one line for each combination: bytes, clients, then
+// p50 and p99 in us and calls a second by target.
 #include <grpcpp/grpcpp.h>
 #include <malloc.h>
 
@@ -24,8 +24,8 @@ using bench::Client;
 using RawService = inference::GRPCInferenceService::WithRawMethod_ModelInfer<inference::GRPCInferenceService::Service>;
 
 constexpr const char* kMethod = "/inference.GRPCInferenceService/ModelInfer";
-// What a row takes of the memory that is free, as multiples of its requests: each server holds them and what it made of
-// them, the clients hold the answers, and all keep some for the next.
+// Memory that a row needs, as multiples of its requests: each server holds them and their responses, the clients hold
+// the responses, and all keep buffers for reuse.
 constexpr size_t kServerShare = 2, kClientShare = 2;
 
 class BareCall {
@@ -108,7 +108,7 @@ void compare(std::vector<Target>& targets, size_t bytes, int clients, double sec
     for (int i = 0; i < clients; ++i)
       target.clients.push_back(std::make_unique<Client>(target.address, kMethod, i, request));
   }
-  // As long as they are measured: heaps that still grow would be most of the time of large payloads.
+  // Warms up as long as it measures: with large payloads, growing heaps would dominate the time.
   for (Target& target : targets) bench::run_burst(target.clients, seconds * rounds);
   for (int round = 0; round < rounds; ++round) {
     for (size_t i = 0; i < targets.size(); ++i) {

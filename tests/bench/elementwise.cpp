@@ -1,5 +1,5 @@
 // Times elementwise operators for tests/bench/elementwise_bench.py: reads lines "threads part operator elements" and
-// answers with the microseconds of one call; "forward", "recorded" (with its node) or "backward" alone.
+// answers with the microseconds of one call; `part` is "forward", "recorded" (with autograd) or "backward".
 #include <sstream>
 #include <string>
 #include <vector>

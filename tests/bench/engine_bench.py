@@ -33,7 +33,7 @@ def best(calls, rounds):
 
 
 def small_calls(engine, torch, numpy):
-    """Rows of what is done with 16 numbers."""
+    """Rows of operations on 16 numbers."""
     values = numpy.arange(16, dtype="float32") / 16
     x = {"engine": engine.tensor(values), "torch": torch.tensor(values), "numpy": values.copy()}
     square = {name: tensor.reshape(4, 4) for name, tensor in x.items()}

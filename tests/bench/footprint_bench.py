@@ -48,7 +48,7 @@ sys.stdin.readline()
 
 
 def resident_bytes(pid: int) -> int:
-    """Of several processes, what they share counts once."""
+    """Shared memory of several processes counts once."""
     every = descendants(pid)
     field = "Rss:" if len(every) == 1 else "Pss:"
     lines = [line for each in every for line in pathlib.Path(f"/proc/{each}/smaps_rollup").read_text().splitlines()]
@@ -66,8 +66,8 @@ def mapped_code(pid: int) -> set:
 
 
 def packages_bytes(files: list) -> int:
-    """What Debian's packages with these files take when installed, and the files that no package has."""
-    # A package may name a file of /usr/lib as one of /lib.
+    """The installed size of the Debian packages that contain these files, and the files that belong to none."""
+    # A package may list a file of /usr/lib under /lib.
     names = {name: file for file in files for name in (file, file.removeprefix("/usr"))}
     found = subprocess.run(["dpkg-query", "-S", *names], capture_output=True, text=True).stdout
     owners = dict(reversed(line.rsplit(": ", 1)) for line in found.splitlines())
@@ -104,7 +104,7 @@ def wait_until(process, condition) -> None:
 
 
 def start_tensord(binary: str, repository, folder: pathlib.Path) -> dict:
-    """Ready without a model and with one, and its first answer."""
+    """The time until ready without a model and with one, and until its first response."""
     row = {}
     for name, models in (("idle", folder / "none"), ("loaded", repository)):
         ready = folder / "ready.json"
@@ -119,7 +119,7 @@ def start_tensord(binary: str, repository, folder: pathlib.Path) -> dict:
             else:
                 ask(json.loads(ready.read_text())["grpc"], PEERS[0].method, kserve_message("resnet50", IMAGE))
                 row["answer"] = time.perf_counter() - begin
-            time.sleep(0.3)  # until the file's pages that were packed have been given back
+            time.sleep(0.3)  # until the pages of packed weights are released
             row[name] = resident_bytes(process.pid)
             row |= sizes(process.pid)
         finally:
@@ -128,7 +128,7 @@ def start_tensord(binary: str, repository, folder: pathlib.Path) -> dict:
 
 
 def start_process(command: list, environment: pathlib.Path | None = None) -> dict:
-    """One that says "ready" and "answer", each a line, and waits for one after each."""
+    """A process that prints "ready" and "answer", each on a line, and waits for a line after each."""
     begin = time.perf_counter()
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -157,7 +157,7 @@ def libtorch_program() -> pathlib.Path:
 
 
 def start_peer(peer: type, repository: pathlib.Path, folder: pathlib.Path) -> dict:
-    """Ready without a model, where it starts so, and with one, and its first answer."""
+    """The time until ready without a model, if it can start without, and with one, and until its first response."""
     row = {}
     if peer.title != "Triton":
         with peer(folder / "none", folder) as server:
@@ -181,7 +181,7 @@ def make_repository(folder: pathlib.Path) -> pathlib.Path:
 
 
 def candidates(binaries: list, repository: pathlib.Path, folder: pathlib.Path) -> dict:
-    """Name → what starts it and gives a row, or what to do to have it."""
+    """Maps names to functions that start a candidate and return a row, or to instructions for installing it."""
     archive = str(repository / "resnet50" / "1" / "model.pt")
     out = {}
     for binary in binaries:
@@ -207,7 +207,7 @@ def median(rows: list, key: str, scale: float, digits: int) -> str:
 
 
 def download_bytes(requirement: str) -> tuple:
-    """(files, bytes) that pip would fetch into an empty environment."""
+    """(files, bytes) that pip would download into an empty environment."""
     report = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed", "--report", "-",
                              "--break-system-packages", requirement], capture_output=True, text=True, check=True).stdout
     urls = [item["download_info"]["url"] for item in json.loads(report)["install"]]

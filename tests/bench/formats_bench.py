@@ -28,7 +28,7 @@ PEERS = ("ONNX Runtime", "OpenVINO", "torch.compile", "AOTInductor")
 
 
 class Encoder(nn.Module):
-    """BERT of 4 layers, 512 wide, over embeddings of words and places."""
+    """BERT of 4 layers, 512 wide, with word and position embeddings."""
 
     def __init__(self):
         super().__init__()

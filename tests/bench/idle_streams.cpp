@@ -1,5 +1,5 @@
-// The client of idle_streams_bench.py: `idle_streams ADDRESS COUNT CONNECTIONS REQUESTS` opens streams, sends some
-// requests on each and reads the answers, prints "open" and keeps the streams until its input ends.
+// The client of idle_streams_bench.py. `idle_streams ADDRESS COUNT CONNECTIONS REQUESTS` opens streams, sends some
+// requests on each and reads the responses, prints "open" and keeps the streams until its input ends.
 #include <grpcpp/grpcpp.h>
 
 #include <cstdio>

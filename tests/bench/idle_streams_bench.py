@@ -1,6 +1,6 @@
 """Memory of the daemon per idle open stream.
 
-    python3 tests/bench/idle_streams_bench.py [--streams 10000] [--connections 100]
+python3 tests/bench/idle_streams_bench.py [--streams 10000] [--connections 100]
 """
 
 import argparse
@@ -17,7 +17,7 @@ from tests.e2e.daemon import Daemon  # noqa: E402
 
 
 def memory_of(pid):
-    """Bytes of memory that only this process has."""
+    """Private memory of the process in bytes."""
     with open(f"/proc/{pid}/smaps_rollup") as file:
         for line in file:
             if line.startswith("Private_Dirty:"):
@@ -26,7 +26,7 @@ def memory_of(pid):
 
 
 def settled_memory_of(pid):
-    """The same once it changes no more."""
+    """The same once it is stable."""
     last = memory_of(pid)
     for _ in range(100):
         time.sleep(0.2)
@@ -38,7 +38,7 @@ def settled_memory_of(pid):
 
 
 def measure(options, streams, requests):
-    """Bytes that so many streams and their connections cost."""
+    """Memory of this many streams and their connections, in bytes."""
     with tempfile.TemporaryDirectory() as folder:
         serve_models.save(serve_models.Identity(), folder, "identity")
         with Daemon(folder) as daemon:

@@ -27,7 +27,7 @@ class Point:
 
 
 class Loops(torch.nn.Module):
-    """Each method makes n rounds and gives a number."""
+    """Each method runs n iterations and returns a number."""
 
     def forward(self, n: int) -> int:
         return n

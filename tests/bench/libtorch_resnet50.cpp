@@ -1,5 +1,5 @@
-// libtorch without Python, for footprint_bench.py, which compiles it: says "ready", and after a line on its standard
-// input loads the archive, runs it once and says "answer". Usage: libtorch_resnet50 ARCHIVE
+// libtorch without Python, compiled by footprint_bench.py: prints "ready", and after a line on its standard input loads
+// the archive, runs it once and prints "answer". Usage: libtorch_resnet50 ARCHIVE
 #include <torch/script.h>
 
 #include <iostream>

@@ -1,5 +1,5 @@
-// What counting a request costs: nanoseconds of processor time for all that is counted of a request that runs alone,
-// with one thread and with as many as given, all on one model. Prints "<threads> <ns>" a line.
+// The cost of metrics: nanoseconds of CPU time for all counters of a request that runs alone, with one thread and with
+// the given number of threads, all on one model. Prints "<threads> <ns>" lines.
 #include <time.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using tensord::server::RequestTimes;
 
 constexpr int kRequests = 200'000;
 
-// As the server does it for one request; durations differ, so that they fall into different buckets.
+// Counts one request as the server does; durations vary, so that they fall into different buckets.
 void count_request(ModelMetrics& metrics, int64_t now_ns, int64_t i) {
   const int64_t spread = (i * 7919) % 4096 * 37;
   const RequestTimes times{.arrived_ns = now_ns - 90'000 - 3 * spread,
@@ -39,7 +39,7 @@ void count_request(ModelMetrics& metrics, int64_t now_ns, int64_t i) {
   metrics.add_in_flight(-1);
 }
 
-// Of the calling thread, so that what else the machine does is not counted.
+// CPU time of the calling thread, so that other load on the machine is not counted.
 int64_t processor_ns() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

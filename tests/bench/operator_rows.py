@@ -19,7 +19,7 @@ def floats(*shapes):
 
 
 def named(name, *args, **kwargs):
-    """A function of the library (nn.functional's where it has none of this name)."""
+    """A function of the library (of nn.functional if the library has none of this name)."""
     def find(library):
         function = getattr(library, name, None) or getattr(library.nn.functional, name)
         return lambda *inputs: function(*inputs, *args, **kwargs)

@@ -36,7 +36,7 @@ def free_ports(count):
 
 
 def descendants(pid):
-    """The process and all that it started."""
+    """The process and all of its descendants."""
     found = [pid]
     for parent in found:
         for children in pathlib.Path(f"/proc/{parent}/task").glob("*/children"):
@@ -63,7 +63,7 @@ def is_alive(pid):
 
 
 def stop(process):
-    """Returns when all that it started has ended too."""
+    """Returns when all descendants have ended too."""
     if process.poll() is not None:
         return
     pids = descendants(process.pid)[::-1]
@@ -102,7 +102,7 @@ class Peer:
     def __init__(self, models, folder):
         self.models, self.folder = pathlib.Path(models), pathlib.Path(folder) / self.environment
         self.names = sorted(path.name for path in self.models.iterdir())
-        shutil.rmtree(self.folder, ignore_errors=True)  # what it had for other models
+        shutil.rmtree(self.folder, ignore_errors=True)  # files of other models
         self.folder.mkdir()
         self.ports = free_ports(5)
         self.grpc = f"127.0.0.1:{self.ports[0]}"
@@ -113,7 +113,7 @@ class Peer:
                                         stdin=subprocess.DEVNULL, env=os.environ | environment)
 
     def prepare(self):
-        """Writes what the server reads; gives the command and what it adds to the environment."""
+        """Writes the server's files; returns the command and additional environment variables."""
         raise NotImplementedError
 
     def is_ready(self):
@@ -131,7 +131,7 @@ class Peer:
         return self.models / name / "1" / "model.pt"
 
     def get(self, path, port):
-        """The body, or None when it does not answer well."""
+        """The body, or None if the request fails."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
                 return answer.read() if answer.status == 200 else None
@@ -159,8 +159,8 @@ class Triton(Peer):
 
 
 class TorchServe(Peer):
-    """Workers, threads and JVM as they are by default; the delay of batches is the shortest that it takes, since the
-    default of 100 ms would be the latency of all."""
+    """Workers, threads and JVM have their defaults. The batch delay is the minimum, since the default of 100 ms would
+    dominate the latency."""
 
     title, environment = "TorchServe", "torchserve"
     method = "/org.pytorch.serve.grpc.inference.InferenceAPIsService/Predictions"
@@ -177,7 +177,7 @@ class TorchServe(Peer):
             f"grpc_management_port={grpc_management}\nmax_request_size=100000000\nmax_response_size=100000000\n")
         command = [self.python().parent / "torchserve", "--start", "--foreground", "--disable-token-auth", "--ts-config",
                    "config.properties", "--model-store", "store", *(["--models", "all"] if self.names else [])]
-        # Its note of the running server lies in the folder for temporary files.
+        # It records the running server in the folder for temporary files.
         return command, {"TMPDIR": str(self.folder), "PATH": f"{self.python().parent}:{os.environ['PATH']}"}
 
     def archive(self, name, store):

@@ -35,12 +35,12 @@ input [ {{ name: "{input}" data_type: TYPE_FP32 dims: [ {dims} ] }} ]
 output [ {{ name: "OUTPUT__0" data_type: TYPE_FP32 dims: [ {out} ] }} ]
 {batching}
 """
-# What it is called, the model, the shape of a request, numbers of an answer, clients.
+# Label, model, shape of a request, size of a response, clients.
 ROWS = (("identity, 1 KB", "identity", (250,), 250, 1), ("identity, 1 KB", "identity", (250,), 250, 16),
         ("identity, 4 MB", "identity", (1000000,), 1000000, 1), ("identity, 4 MB", "identity", (1000000,), 1000000, 4),
         ("MLP, batched", "mlp", (1, WIDTH), WIDTH, 1), ("MLP, batched", "mlp", (1, WIDTH), WIDTH, 64),
         ("resnet50", "resnet50", (1, 3, 224, 224), 1000, 1), ("resnet50", "resnet50", (1, 3, 224, 224), 1000, 4))
-WARM_SHARE = 0.2  # of the length of a measurement
+WARM_SHARE = 0.2  # as a fraction of a measurement
 
 
 def write_model(root, name, module, **config):
@@ -61,13 +61,13 @@ def make_repository(root):
 
 
 def ask_with_perf_analyzer(options, address, model, shape, concurrency, seconds):
-    """As `ask`."""
+    """Like `ask`."""
     perf = pathlib.Path(options.clients) / "perf"
-    # It knows the shape of the MLP from its configuration.
+    # Triton knows the shape of the MLP from its configuration.
     shapes = [] if model == "mlp" else ["--shape", "x:" + ",".join(map(str, shape))]
     with tempfile.TemporaryDirectory() as folder:
         table = os.path.join(folder, "table.csv")
-        # It measures at least three times, and averages them; every result is stable for it.
+        # It measures at least three times and averages them; the threshold accepts every result as stable.
         run = subprocess.run(
             [perf / "bin" / "perf_analyzer", "-m", model, "-u", address, "-i", "grpc", "--async", *shapes,
              "--concurrency-range", str(concurrency), "--measurement-interval", str(int(1000 * seconds)),
@@ -84,7 +84,7 @@ def ask_with_perf_analyzer(options, address, model, shape, concurrency, seconds)
 
 
 class Tensord:
-    """The daemon, as peer_servers.py has the others."""
+    """The daemon, with the interface of peer_servers.Peer."""
 
     title, method, message = "tensord", Peer.method, staticmethod(kserve_message)
 

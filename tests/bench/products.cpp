@@ -1,4 +1,4 @@
-// Times the products of training steps for tests/bench/products_bench.py: reads lines "threads part shape…" and
+// Times the matrix products of training steps for tests/bench/products_bench.py: reads lines "threads part shape…" and
 // answers with the microseconds of one call.
 #include <sstream>
 #include <string>

@@ -34,7 +34,7 @@ def measure(asks, values, count):
             wall, cpu = time.perf_counter(), time.process_time()
             answer = ask(client, values)
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-            if number < 2:  # warms up, and looks at the answer
+            if number < 2:  # warms up, and checks the response
                 np.testing.assert_array_equal(answer, values)
                 continue
             walls[index].append(wall)

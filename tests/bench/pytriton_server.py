@@ -55,7 +55,7 @@ def main():
     folder, grpc_port, http_port, metrics_port = sys.argv[1:]
     binds = {"identity": bind_identity, "mlp": bind_mlp, "resnet50": bind_resnet50}
     config = TritonConfig(grpc_port=int(grpc_port), http_port=int(http_port), metrics_port=int(metrics_port))
-    # perf_analyzer asks for the server's statistics.
+    # perf_analyzer queries the server's statistics.
     with Triton(config=config, security_config=TritonSecurityConfig(restricted_endpoints=[])) as triton:
         for name in sorted(os.listdir(folder)):
             binds[name](triton, load(folder, name))

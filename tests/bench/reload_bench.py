@@ -34,7 +34,7 @@ class Mlp(nn.Module):
         return self.layers(x)
 
 
-AFTER_RELOAD = 0.1  # seconds in which requests still count as having met a reload
+AFTER_RELOAD = 0.1  # seconds after a reload in which requests still count as affected by it
 
 
 def send_until(daemon, message, end, requests, failures):

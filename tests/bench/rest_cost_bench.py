@@ -24,13 +24,13 @@ COLUMNS = ("cpu us", "p50 us", "p99 us", "calls/s")
 
 
 def command_of(folder, target, wanted):
-    """The last of Ninja's commands for a target that has this text."""
+    """The last of Ninja's commands for a target that contains this string."""
     run = subprocess.run(["ninja", "-t", "commands", target], cwd=folder, check=True, capture_output=True, text=True)
     return [line for line in run.stdout.splitlines() if wanted in line][-1]
 
 
 def link(folder, out):
-    """The daemon without REST and the whole one, stripped of symbols."""
+    """The daemon without REST and the complete one, stripped of symbols."""
     compiled = shlex.split(command_of(folder, "server/tensord", f"-c {HERE.parents[1]}/server/daemon/daemon.cpp"))
     compiled = compiled[:compiled.index("-MD")] + ["-o", str(out / "rest.o"), "-c", str(HERE / "without_rest.cpp")]
     subprocess.run(compiled, cwd=folder, check=True)

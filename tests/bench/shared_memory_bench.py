@@ -38,7 +38,7 @@ class Increment(nn.Module):
         return x + 1
 
 
-# What is measured: its model, and whether the result lies where the input does.
+# The measured kinds: the model, and whether the result overwrites the input.
 KINDS = {"identity, in place": ("identity", True), "first 1000": ("first", False), "x + 1": ("increment", False),
          "identity, elsewhere": ("identity", False)}
 
@@ -74,7 +74,7 @@ class Case:
 
 
 def register(daemon, size):
-    """A region for an input and an output; its name and its memory."""
+    """A region for an input and an output; returns its name and its memory."""
     name = f"tensord_bench_{os.getpid()}_{size}"
     file = os.open("/dev/shm/" + name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     whole = 2 * -(-size // 4096) * 4096

@@ -16,7 +16,7 @@ class Handler:
         self.model = torch.jit.load(os.path.join(folder, model["serializedFile"])).eval()
 
     def handle(self, requests, _context):
-        """A batch: a row of each request."""
+        """Builds a batch with one row from each request."""
         inputs = [next(iter(request.values())) for request in requests]
         if self.name == "identity":
             return inputs

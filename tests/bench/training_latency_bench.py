@@ -37,7 +37,7 @@ def served_model(kind):
 
 
 def burst(stub, message, seconds, rate, into):
-    """Requests at even times; late ones are not left out, so a stall counts for all that it delays."""
+    """Sends requests at a fixed rate; late ones are not skipped, so a stall counts for every request that it delays."""
     start = time.perf_counter()
     for i in range(int(seconds * rate)):
         due = start + i / rate

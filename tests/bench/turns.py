@@ -1,6 +1,6 @@
-"""Takes turns between one of our programs, which answers lines with microseconds, and calls of PyTorch.
+"""Runs one of our programs, which answers lines with microseconds, and calls of PyTorch in turns.
 
-What call_time.h is for the programs: the same way of measuring on both sides.
+The counterpart of call_time.h: both sides are measured in the same way.
 """
 
 import argparse
@@ -33,8 +33,8 @@ def measure(call):
 
 
 def run(description, rows):
-    """Prints a line for each of `rows`: what it is called, what our program is asked after the number of threads, a
-    function that prepares PyTorch's side and gives one that measures it, and the elements of a call or 0."""
+    """Prints a line for each of `rows`: its name, the request to our program (after the number of threads), a function
+    that prepares PyTorch's side and returns one that measures it, and the elements of a call or 0."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("binary")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])

@@ -1,4 +1,4 @@
-// In the place of server/rest in rest_cost_bench.py: a daemon that has no REST protocol.
+// Replaces server/rest in rest_cost_bench.py: a daemon without the REST protocol.
 #include "core/base/error.h"
 #include "server/rest/handler.h"
 

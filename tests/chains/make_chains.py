@@ -24,7 +24,7 @@ def load_module(file):
 
 
 def export(model, module, folder):
-    """Writes the model in its format; in TorchScript where the exporter refuses it. Returns the format."""
+    """Writes the model in its format, or in TorchScript if the exporter refuses it. Returns the format."""
     example = tuple(torch.zeros(SHAPE) for _ in model.inputs + (["state"] if model.kind == "sequence" else []))
     names = model.inputs + (["state"] if model.kind == "sequence" else [])
     outputs = model.outputs + ([f"OUTPUT__{len(model.outputs)}"] if model.kind == "sequence" else [])
@@ -43,13 +43,13 @@ def export(model, module, folder):
 
 
 class Reference:
-    """Runs a chain with copies everywhere: nothing that a model does reaches anything but its own results."""
+    """Runs a chain with copies everywhere: a model can only affect its own results."""
 
     def __init__(self, chain, modules):
         self.chain, self.modules, self.states = chain, modules, {}
 
     def run_model(self, model, inputs, sequence):
-        """The answers of one model: a list of {output: tensor}."""
+        """The responses of one model: a list of {output: tensor}."""
         module = copy.deepcopy(self.modules[model.name])
         arguments = [tensor.clone() for tensor in inputs]
         if model.kind == "sequence":
@@ -64,7 +64,7 @@ class Reference:
         return [dict(zip(model.outputs, (item.clone() for item in result)))]
 
     def run(self, inputs, sequence):
-        """The answers of the chain. Below a decoupled step every response goes its own way through the rest."""
+        """The responses of the chain. After a decoupled step every response passes through the rest separately."""
         chain = self.chain
         decoupled = {out for model, _, outs in chain.steps if model.kind == "decoupled" for out in outs}
         below = set(decoupled)
@@ -89,7 +89,7 @@ class Reference:
         return [{name: {**tensors, **branch}[name] for name in chain.outputs} for branch in branches or [{}]]
 
     def needed(self):
-        """The models that some wanted output needs."""
+        """The models that some requested output depends on."""
         wanted, models = set(self.chain.outputs), set()
         for model, names, outs in reversed(self.chain.steps):
             if wanted & set(outs):
@@ -127,7 +127,7 @@ def calls_of(chain, modules):
 
 
 def is_clear(chain):
-    """A sequence below a decoupled step would get the responses in any order."""
+    """False if a sequence follows a decoupled step, because it would get the responses in any order."""
     below = set()
     for model, names, outs in chain.steps:
         if model.kind == "decoupled":

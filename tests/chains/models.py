@@ -3,17 +3,17 @@
 import random
 
 SHAPE = (2, 4)
-FORMATS = ("script", "script", "pt2", "onnx")  # scripts hold the most: they are drawn twice as often
+FORMATS = ("script", "script", "pt2", "onnx")  # scripts have the most features, so they are drawn twice as often
 
 
 class Body:
-    """The statements of one forward(). Values are small whole numbers, so that every order of additions is exact."""
+    """The statements of one forward(). Values are small integers, so that every order of additions is exact."""
 
     def __init__(self, rng, inputs):
         self.rng = rng
         self.lines = []
-        self.names = list(inputs)  # what may be read
-        self.writable = set(inputs)  # not weights, nor views of them
+        self.names = list(inputs)  # readable names
+        self.writable = set(inputs)  # neither weights nor views of them
 
     def add(self, expression, is_writable):
         name = f"v{len(self.lines)}"
@@ -44,7 +44,7 @@ class Body:
 
 
 class Model:
-    """One drawn model: `source` has its class M, `inputs` and `outputs` name its tensors."""
+    """One random model: `source` has its class M, `inputs` and `outputs` name its tensors."""
 
     def __init__(self, rng, name, kind):
         self.name, self.kind = name, kind
@@ -54,9 +54,9 @@ class Model:
         body = Body(rng, arguments)
         for _ in range(rng.randint(2, 6)):
             body.draw()
-        if kind == "sequence":  # a cache that is written in place, and leaves as an answer too in some
+        if kind == "sequence":  # a cache that is written in place, and in some models is also an output
             body.lines.append(f"state[{rng.randint(0, 1)}] += a[0]")
-        if self.format == "onnx":  # out= forms have no form there
+        if self.format == "onnx":  # ONNX has no out= variants
             body.lines = [line for line in body.lines if "out=" not in line]
         count = rng.randint(1, 3)
         returned = [rng.choice(body.names) for _ in range(count)]
@@ -110,7 +110,7 @@ class M(nn.Module):
 
 
 class Chain:
-    """An ensemble of drawn models: `steps` are (model, input names, output names), `outputs` what it answers with."""
+    """An ensemble of random models: `steps` are (model, input names, output names), `outputs` its outputs."""
 
     def __init__(self, seed):
         rng = random.Random(seed)

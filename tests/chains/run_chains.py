@@ -29,7 +29,7 @@ def tensors_of(response):
 
 
 def ask(stub, call):
-    """The answers of one request: one, or those of a decoupled model."""
+    """The responses to one request; several if the model is decoupled."""
     answers = []
     for response in stub.ModelStreamInfer(iter([message_of(call)]), timeout=300):
         if response.error_message:
@@ -53,7 +53,7 @@ def difference(call, answers):
 
 
 def run(folder):
-    """What is wrong, a line for each chain that is."""
+    """Failures, a line for each failed chain."""
     folder = pathlib.Path(folder)
     wrong = []
     with Daemon(str(folder / "repository"), "--strict-readiness", "false") as daemon:

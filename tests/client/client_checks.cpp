@@ -1,4 +1,4 @@
-// The C++ client against real daemons, which tests/e2e/cpp_client_test.py starts and names in the environment.
+// The C++ client against real daemons, which tests/e2e/cpp_client_test.py starts and passes in the environment.
 #include <gtest/gtest.h>
 #include <tensord/client/client.h>
 #include <tensord/client/shared_memory.h>
@@ -89,7 +89,7 @@ TEST(ClientInfer, ManyAtOnce) {
   EXPECT_NE(error_of<NotFoundError>([&] { failed.get(); }).find("nobody"), std::string::npos);
 }
 
-// In a process of its own, in which no other client keeps gRPC's threads.
+// In a process of its own, where no other client keeps gRPC's threads alive.
 TEST(ClientInferDeathTest, TheLastClientMayGoInItsAnswer) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto run = [] {
@@ -122,7 +122,7 @@ TEST(ClientInfer, LargeTensorsAreNotCopied) {
     EXPECT_TRUE(std::ranges::equal(result.output().values<float>(), values));
     EXPECT_FALSE(is_released);
   }
-  // gRPC has let go of it: the answer came after all of it was sent.
+  // gRPC has released it: the response arrived after all of it was sent.
   for (int i = 0; i < 200 && !is_released; ++i) std::this_thread::sleep_for(milliseconds(10));
   EXPECT_TRUE(is_released);
 }
@@ -161,12 +161,12 @@ TEST(ClientInfer, ErrorsHaveTheirKind) {
 }
 
 TEST(ClientInfer, Deadlines) {
-  // Nobody answers at that port, and the call waits for a connection.
+  // Nothing listens on that port, and the call waits for a connection.
   Client nobody("127.0.0.1:1", {.timeout = milliseconds(200), .wait_for_ready = true});
   error_of<DeadlineExceededError>([&] { nobody.infer({.model = "simple", .inputs = {{"x", counted(0, 4)}}}); });
   EXPECT_FALSE(nobody.is_live());
   EXPECT_FALSE(nobody.is_ready());
-  // The call's own, where the client has none.
+  // The call's own deadline, since the client has none.
   Client patient("127.0.0.1:1", {.wait_for_ready = true});
   error_of<DeadlineExceededError>([&] {
     patient.infer({.model = "simple", .inputs = {{"x", counted(0, 4)}}}, {.timeout = milliseconds(100)});
@@ -229,7 +229,7 @@ TEST(ClientStream, SequencesAndErrors) {
 TEST(ClientStream, MayBeLeftWithAnswersOnTheirWay) {
   for (int i = 0; i < 20; ++i) {
     Stream stream = daemon().open_stream();
-    // More than are read ahead.
+    // More than the client reads ahead.
     for (int j = 0; j < 40; ++j) {
       stream.send({.model = "simple", .inputs = {{"INPUT0", counted(j, 16)}, {"INPUT1", counted(j, 16)}}});
     }

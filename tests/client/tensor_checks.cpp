@@ -1,4 +1,4 @@
-// Values of the C++ client, and what it does when a server is not there for a moment; without a daemon.
+// Values of the C++ client, and its behavior when a server is briefly unavailable; no daemon is needed.
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <tensord/client/client.h>
@@ -30,7 +30,7 @@ TEST(ClientNumbers, HalvesComeBack) {
 }
 
 TEST(ClientNumbers, HalvesAreRounded) {
-  // Between two neighbors: to the nearer, and from the middle to the even one.
+  // Between two neighbors: rounds to nearest, ties to even.
   for (uint32_t bits = 0; bits + 1 < 0x7c00; bits += 7) {
     Float16 low, high;
     low.bits = static_cast<uint16_t>(bits);
@@ -71,12 +71,12 @@ TEST(ClientTensors, ShapesAndTypes) {
   EXPECT_EQ(Tensor::take<int64_t>({5}, {}).element_count(), 1);
 }
 
-// gRPC keeps short slices inside of themselves, where nobody may point to. Each message is another one, so that memory
-// which was given back and taken again shows.
+// gRPC stores short slices inline, so nothing may point into them. Each message differs, so that reuse of released
+// memory shows.
 TEST(ClientTensors, PiecesOfAMessageAreNotOutlived) {
   std::vector<Result> results;
   for (size_t piece = 1; piece <= 30; ++piece) {
-    for (size_t first = 1; first <= 48; ++first) {  // a long one: gRPC joins those that are short
+    for (size_t first = 1; first <= 48; ++first) {  // a long one: gRPC merges short ones
       const std::vector<int32_t> values(4, static_cast<int32_t>(results.size()));
       inference::ModelInferResponse response;
       auto& output = *response.add_outputs();
@@ -100,7 +100,7 @@ TEST(ClientTensors, PiecesOfAMessageAreNotOutlived) {
   }
 }
 
-// Answers with UNAVAILABLE a few times, then well, with typed contents as some servers do.
+// Fails with UNAVAILABLE a few times, then succeeds, with typed contents as some servers send them.
 class Unsteady : public inference::GRPCInferenceService::Service {
  public:
   grpc::Status ModelInfer(grpc::ServerContext* context, const inference::ModelInferRequest* request,
@@ -120,7 +120,7 @@ class Unsteady : public inference::GRPCInferenceService::Service {
     return grpc::Status::OK;
   }
   std::atomic<int> failures{0}, calls{0};
-  std::vector<std::string> marks;  // the values of that header of the last call
+  std::vector<std::string> marks;  // values of that header in the last call
 };
 
 class ClientRetries : public ::testing::Test {
@@ -164,7 +164,7 @@ TEST_F(ClientRetries, UntilItWorks) {
   EXPECT_THROW(client(9), InvalidArgumentError);
 }
 
-// A header of the call stands for the client's of that name.
+// A call's header overrides the client's header of the same name.
 TEST_F(ClientRetries, HeadersAreSentOnce) {
   ClientOptions options;
   options.headers = {{"mark", "client"}};

@@ -1,4 +1,5 @@
-"""A Kubernetes cluster of one node in the namespaces of this process: etcd, Docker, the control plane, kubelet, kube-proxy."""
+"""A Kubernetes cluster of one node in the namespaces of this process: etcd, Docker, the control plane, kubelet,
+kube-proxy."""
 
 import json
 import os
@@ -14,7 +15,7 @@ ADDRESS = "10.200.0.1"
 API = f"https://{ADDRESS}:6443"
 PAUSE = "int pause(void); int main(void) { for (;;) pause(); }"
 
-# The kubelet gives containers negative scores for the out-of-memory killer; not every root may.
+# The kubelet sets negative OOM scores for containers, which not every root may do.
 RUNC = """#!/bin/sh
 previous=
 for word; do
@@ -131,7 +132,7 @@ class Cluster:
             for node in self.get("nodes")["items"] for condition in node["status"]["conditions"]), "the node is ready", timeout=240)
 
     def up(self):
-        # Before Docker and the kubelet, so that theirs are below it and can be removed together.
+        # Before Docker and the kubelet start, so that their cgroups are below this one and can be removed together.
         for controller in os.listdir("/sys/fs/cgroup"):
             folder = f"/sys/fs/cgroup/{controller}/tensord-cluster"
             if os.path.isdir(os.path.dirname(folder)) and not os.path.islink(os.path.dirname(folder)):
@@ -169,7 +170,7 @@ class Cluster:
                 process.wait()
 
     def tell(self, lines=15):
-        """What the daemons said last, for a failure's report."""
+        """Prints the last output of the daemons, for a failure report."""
         for name in self.processes:
             with open(self.path(f"{name}.log"), errors="replace") as log:
                 print(f"--- {name}\n{''.join(log.readlines()[-lines:])}", file=sys.stderr)

@@ -44,7 +44,7 @@ class Checks:
 
     def __init__(self, cluster, image):
         self.cluster, self.image = cluster, image
-        # The stubs are made when this is imported.
+        # Importing this makes the stubs.
         from tests.cluster.load import Load
         from tests.e2e import daemon
         self.load_type, self.daemon = Load, daemon
@@ -70,13 +70,13 @@ class Checks:
         self.wait_rollout()
         cluster.kubectl("rollout", "status", "statefulset/tensord-trainer", f"--timeout={ROLLOUT_S}s", timeout=ROLLOUT_S + 60)
 
-    # What the checks ask.
+    # Queries of the checks.
 
     def wait_rollout(self, timeout_s=ROLLOUT_S):
         self.cluster.kubectl("rollout", "status", "deployment/tensord", f"--timeout={timeout_s}s", timeout=timeout_s + 60)
 
     def pods(self, component="server"):
-        """The pods that are not on their way out."""
+        """The pods that are not terminating."""
         items = self.cluster.get("pods", "-l", f"app.kubernetes.io/component={component}")["items"]
         return [pod for pod in items if "deletionTimestamp" not in pod["metadata"]]
 
@@ -103,7 +103,7 @@ class Checks:
 
     @contextlib.contextmanager
     def under_load(self):
-        """Clients that connect anew for each call, and such that keep a connection; none may see a failure."""
+        """Clients that reconnect for each call, and clients that keep a connection; neither may see a failure."""
         service = self.service_address()
         with self.load_type(service, MODEL, self.inputs, new_connections=True) as fresh, \
                 self.load_type(service, MODEL, self.inputs) as kept:
@@ -127,7 +127,7 @@ class Checks:
         assert all("message" in json.loads(line) for line in log.splitlines()), log
 
     def check_server_validates(self):
-        """The API server takes the chart's objects, of the kinds that this version knows."""
+        """The API server accepts the chart's objects, of the kinds that this version knows."""
         from tests.deploy import rendered
         known = {"Deployment", "StatefulSet", "Service", "ServiceAccount", "PersistentVolumeClaim", "NetworkPolicy", "Job"}
         helm = os.path.join(ROOT, "build", "clients", "bin", "helm")
@@ -175,7 +175,7 @@ class Checks:
         assert len(self.ready_pods()) == 2
 
     def check_drain(self):
-        """A drained node: the budget keeps one server until the other's successor is ready."""
+        """Drains a node: the budget keeps one server until the other's successor is ready."""
         with self.under_load():
             drain = subprocess.Popen(["kubectl", "drain", "node1", "--ignore-daemonsets", "--delete-emptydir-data", "--force",
                                       "--timeout=300s", "--pod-selector=app.kubernetes.io/component=server"],
@@ -192,7 +192,7 @@ class Checks:
             wait_until(lambda: len(self.ready_pods()) == 2, "two servers are ready", timeout=240)
 
     def check_training_job(self):
-        """The trainer is killed in the middle of a job, and so is the pod that watches; the result is served by all."""
+        """The trainer is killed in the middle of a job, and so is the watching pod; all servers serve the result."""
         cluster, training = self.cluster, self.daemon.training
         with open(JOB) as file:
             manifest = re.sub("epochs=15", "epochs=60", file.read())
@@ -226,7 +226,8 @@ class Checks:
               f"{done.progress.total_steps}, accuracy {done.progress.metrics.get('accuracy', 0):.3f}")
 
     def start_prometheus(self):
-        """Prometheus with the shipped rules and shorter times, Alertmanager; targets are the pods of now."""
+        """Starts Prometheus with the shipped rules and shorter times, and Alertmanager; targets are the current
+        pods."""
         cluster = self.cluster
         rules = cluster.path("rules")
         os.makedirs(rules, exist_ok=True)
@@ -250,7 +251,7 @@ class Checks:
         return answer["data"]["result"]
 
     def adapter_query(self):
-        """What prometheus-adapter makes of the autoscaler's rule."""
+        """The query that prometheus-adapter derives from the autoscaler's rule."""
         import yaml
         with open(os.path.join(ROOT, "deploy/kubernetes/components/autoscaling/prometheus_adapter.yaml")) as file:
             metrics_query = yaml.safe_load(file)["rules"]["custom"][0]["metricsQuery"]

@@ -9,7 +9,7 @@ import jsonschema
 import kubernetes_validate
 import kubernetes_validate.utils
 
-# It reads megabytes of definitions anew for each object.
+# Otherwise it reads megabytes of definitions again for each object.
 kubernetes_validate.utils.schema_contents = functools.lru_cache(maxsize=None)(kubernetes_validate.utils.schema_contents)
 
 TEXT, TEXTS = {"type": "string"}, {"type": "object", "additionalProperties": {"type": "string"}}
@@ -26,7 +26,7 @@ def of(items):
 
 SELECTOR = closed((), matchLabels=TEXTS, matchExpressions=of(closed(
     ("key", "operator"), key=TEXT, operator={"enum": ["In", "NotIn", "Exists", "DoesNotExist"]}, values=of(TEXT))))
-# The parts that we use of the Prometheus operator's kinds.
+# The parts of the Prometheus operator's kinds that we use.
 OPERATOR_SPECS = {
     "ServiceMonitor": closed(("selector", "endpoints"), selector=SELECTOR, endpoints=of(closed(
         ("port",), port=TEXT, path=TEXT, interval=DURATION, scrapeTimeout=DURATION))),
@@ -38,7 +38,7 @@ OPERATOR_SPECS = {
                    **{"for": DURATION}),
             closed(("record", "expr"), record=TEXT, expr=TEXT, labels=TEXTS)]})))),
 }
-# The parts that we use of KEDA's kinds.
+# The parts of KEDA's kinds that we use.
 COUNT = {"type": "integer", "minimum": 0}
 KEDA_SPECS = {
     "ScaledObject": closed(("scaleTargetRef", "triggers"), minReplicaCount=COUNT, maxReplicaCount=COUNT,
@@ -48,7 +48,7 @@ KEDA_SPECS = {
                                               metadata=closed(("serverAddress", "query", "threshold"), serverAddress=TEXT, query=TEXT,
                                                               threshold={"type": "string", "pattern": r"^[0-9.]+$"})))),
 }
-# The parts that we use of the Gateway API's routes.
+# The parts of the Gateway API's routes that we use.
 PARENTS = of(closed(("name",), name=TEXT, namespace=TEXT))
 BACKENDS = of(closed(("name", "port"), name=TEXT, port={"type": "integer", "minimum": 1, "maximum": 65535}))
 
@@ -92,7 +92,7 @@ def schema_faults_of_manifest(manifest, version):
 
 
 def model_faults(value, type_name, path):
-    """value against a class of KServe's or Kubernetes' Python client: its fields and their types, nothing else."""
+    """Checks value against a class of KServe's or Kubernetes' Python client: only its fields, with their types."""
     type_name = re.sub(r"^dict\((.*)\)$", r"Dict[\1]", re.sub("^list", "List", type_name))
     if type_name.startswith("List["):
         if not isinstance(value, list):
@@ -137,7 +137,7 @@ def containers(item):
 
 
 def tie_faults(items):
-    """Names and labels by which objects of one set refer to each other."""
+    """Checks names and labels by which the objects of a set refer to each other."""
     pods = [item["spec"]["template"]["metadata"]["labels"] for item in workloads(items)]
     served = [item for item in workloads(items) if item["kind"] != "Job"]
     ports = {port["name"] for item in served for it in containers(item) for port in it.get("ports", [])}
@@ -179,7 +179,7 @@ def tie_faults(items):
 
 
 def pod_faults(item, flags, outside=()):
-    """Inside of a pod's template; flags: command → the flags that it knows; outside: claims that are not in the set."""
+    """Checks a pod's template; flags: command → its known flags; outside: claims that are not in the set."""
     spec, faults = item["spec"]["template"]["spec"], []
     volumes = {it["name"] for it in spec.get("volumes", [])}
     volumes |= {it["metadata"]["name"] for it in item["spec"].get("volumeClaimTemplates", [])}

@@ -17,7 +17,7 @@ plugins.register_default_plugins()
 
 
 def misfits(value, wanted, path="dashboard"):
-    """Where `value` is not what Grafana's types say."""
+    """Where `value` does not match Grafana's types."""
     origin, arguments = typing.get_origin(wanted), typing.get_args(wanted)
     if wanted in (typing.Any, object):
         return misfits_of_object(value, path) if hasattr(value, "to_json") else []
@@ -39,7 +39,7 @@ def misfits(value, wanted, path="dashboard"):
         return [] if value in list(wanted) else [f"{path}: {value!r} is none of {[str(choice) for choice in wanted]}"]
     if wanted is float:
         wanted = (int, float)
-    if isinstance(value, dict) and hasattr(wanted, "from_json"):  # the types leave some objects as they read them
+    if isinstance(value, dict) and hasattr(wanted, "from_json"):  # the types keep some objects as parsed JSON
         value = wanted.from_json(value)
     if not isinstance(value, wanted) or isinstance(value, bool) and wanted is not bool:
         return [f"{path}: {value!r} is not {wanted}"]
@@ -52,7 +52,7 @@ def misfits_of_object(value, path):
 
 
 def unknown_keys(before, after, path="dashboard"):
-    """What Grafana's types do not keep of a JSON document that they have read."""
+    """Keys of a JSON document that Grafana's types drop."""
     if isinstance(before, dict):
         return [message for key, value in before.items() for message in (
             unknown_keys(value, after[key], f"{path}.{key}") if key in after else [f"{path}.{key}: unknown"])]
@@ -78,7 +78,7 @@ class DashboardTest(unittest.TestCase):
         self.assertEqual(faults(self.document), [])
 
     def test_faults_are_found(self):
-        """The check itself: each of these is one."""
+        """Planted errors are found."""
         lines = next(i for i, panel in enumerate(self.document["panels"]) if panel["type"] == "timeseries")
         for path, value in ((("refresh",), 30), (("panels", lines, "titel"), "x"),
                             (("panels", lines, "options", "legend", "placement"), "left"),

@@ -1,5 +1,5 @@
-"""The manifests and the chart of deploy/: schemas of Kubernetes 1.27, which has gRPC probes, to 1.37, ties between
-objects, flags that the daemon knows, KServe's kinds; planted faults are found."""
+"""The manifests and the chart of deploy/: schemas of Kubernetes 1.27, the first with gRPC probes, to 1.37, references
+between objects, flags that the daemon knows, KServe's kinds. Planted errors are found."""
 
 import copy
 import os
@@ -71,13 +71,13 @@ class Manifests(unittest.TestCase):
                             rendered.plain_files()[os.path.join(rendered.KUBERNETES, "kserve", f"{name}.yaml")])
         container, = runtime["spec"]["containers"]
         predictor = service["spec"]["predictor"]["model"]
-        # KServe puts the InferenceService's ports into the container.
+        # KServe adds the InferenceService's ports to the container.
         pod = {**runtime["spec"], "containers": [{**container, "ports": predictor["ports"]}]}
         template = {"kind": "ServingRuntime", "metadata": runtime["metadata"], "spec": {"template": {"spec": pod}}}
         self.assertEqual(checks.pod_faults(template, FLAGS), [])
         self.assertEqual(runtime["spec"]["protocolVersions"], ["v2", "grpc-v2"])
         seconds = {name: int(value) for name, value in (argument.split("=") for argument in container["args"][1:]) if name.endswith("-secs")}
-        # What Kubernetes gives a pod whose template does not say.
+        # Kubernetes' default if the template does not set it.
         self.assertLess(seconds["--exit-delay-secs"] + seconds["--exit-timeout-secs"], 30)
         model = predictor
         self.assertEqual(model["runtime"], runtime["metadata"]["name"])
@@ -128,7 +128,7 @@ class Chart(unittest.TestCase):
         self.assertIn(80, [port["port"] for port in service["spec"]["ports"]])
         policy = next(item for (kind, _), item in items.items() if kind == "NetworkPolicy")
         self.assertIn({"port": "http", "protocol": "TCP"}, policy["spec"]["ingress"][0]["ports"])
-        # In the clear beside TLS only when it is asked for.
+        # Plaintext beside TLS only on request.
         for values, is_there in (("http.enabled=true,tls.secretName=t", False), ("http.enabled=true,tls.secretName=t,http.besideTls=true", True)):
             manifests = str(rendered.chart(values))
             self.assertEqual("--allow-http=true" in manifests, is_there, values)
@@ -142,7 +142,7 @@ class Chart(unittest.TestCase):
         policies = {item["metadata"]["name"].rsplit("-", 1)[1]: item["spec"] for item in items if item["kind"] == "NetworkPolicy"}
         labels = workers["spec"]["template"]["metadata"]["labels"]
         for name in ("trainer", "worker"):
-            # At any port, both ways.
+            # At any port, in both directions.
             for rules, side in ((policies[name]["ingress"], "from"), (policies[name]["egress"], "to")):
                 self.assertTrue(any("ports" not in rule and any(checks.matches(peer["podSelector"], labels) for peer in rule[side])
                                     for rule in rules if side in rule), (name, side))
@@ -170,7 +170,7 @@ class Chart(unittest.TestCase):
 
 
 class Faults(unittest.TestCase):
-    """The checks find what they are for."""
+    """The checks find planted errors."""
 
     def deployment(self):
         return copy.deepcopy(next(item for item in rendered.chart() if item["kind"] == "Deployment"))

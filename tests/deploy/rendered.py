@@ -1,4 +1,4 @@
-"""Kubernetes objects as kubectl and helm make them from deploy/."""
+"""Kubernetes objects as kubectl and helm render them from deploy/."""
 
 import functools
 import json
@@ -33,7 +33,7 @@ def run(*command):
 
 @functools.lru_cache(maxsize=None)
 def has_kustomize():
-    """Whether kubectl knows components; those before 1.21 do not."""
+    """Whether kubectl supports components; versions before 1.21 do not."""
     if not shutil.which("kubectl"):
         return False
     version = subprocess.run(["kubectl", "version", "--client", "-o", "json"], capture_output=True, text=True)
@@ -55,13 +55,13 @@ def chart(*values, name="release"):
 
 
 def chart_values():
-    """The files of values that the chart is tried with."""
+    """The values files that the chart is tested with."""
     folder = os.path.join(CHART, "ci")
     return sorted(os.path.join(folder, name) for name in os.listdir(folder))
 
 
 def plain_files():
-    """The files under deploy/kubernetes that are whole objects: path, objects."""
+    """The files under deploy/kubernetes that are complete objects: path, objects."""
     patches, others = set(), []
     for folder, _, names in os.walk(KUBERNETES):
         for name in names:

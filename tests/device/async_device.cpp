@@ -26,16 +26,16 @@
 namespace tensord::late {
 namespace {
 
-// Address space; pages come when the device writes them.
+// Reserved address space; pages are allocated when the device writes them.
 constexpr size_t kMemoryBytes = size_t{8} << 30;
 
-// One lock for all that the device has: work of one stream may run that of another, on any thread.
+// One lock for the whole device: work of one stream may run that of another, on any thread.
 std::recursive_mutex& device_mutex() {
   static std::recursive_mutex mutex;
   return mutex;
 }
 
-// The memory of all devices of the kind, in two mappings of one file. By device_mutex(), but for `seen`.
+// The memory of all devices of this kind, in two mappings of one file. Guarded by device_mutex(), except `seen`.
 class Memory {
  public:
   Memory() {
@@ -97,8 +97,8 @@ class Memory {
     return static_cast<char*>(data);
   }
 
-  char* outside_ = nullptr;        // where tensors say it lies
-  char* inside_ = nullptr;         // where work finds it
+  char* outside_ = nullptr;        // the mapping that tensors point to
+  char* inside_ = nullptr;         // the mapping that device work uses
   std::map<size_t, size_t> free_;  // offset → size
 };
 
@@ -107,8 +107,8 @@ Memory& memory() {
   return *all;
 }
 
-// Returns when `done` says so; it is asked with device_mutex(), again and again while work of others has to come first.
-// Not to be called with that mutex.
+// Returns when `done` returns true. It is called with device_mutex() held, repeatedly while other work must run first.
+// Do not call it with that mutex held.
 template <class Fn>
 void wait_until(const Fn& done) {
   for (;;) {
@@ -120,7 +120,7 @@ void wait_until(const Fn& done) {
   }
 }
 
-// Everything of it is guarded by device_mutex().
+// device_mutex() guards all members.
 class AsyncStream final : public DeviceStream {
  public:
   explicit AsyncStream(Device device) : DeviceStream(device) {
@@ -154,7 +154,7 @@ class AsyncStream final : public DeviceStream {
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   }
 
-  // Runs until so many pieces of all that were ever given are done; gives false where one cannot start yet.
+  // Runs work until this many items in total are done; returns false if one cannot start yet.
   bool run_to(uint64_t count) {
     while (done() < count && !queue_.empty()) {
       if (queue_.front().is_ready && !queue_.front().is_ready()) return false;
@@ -181,12 +181,12 @@ class AsyncStream final : public DeviceStream {
  private:
   struct Piece {
     std::function<void()> work;
-    std::function<bool()> is_ready;  // null: always
+    std::function<bool()> is_ready;  // null: always ready
     ExecutionContext context;
   };
   std::deque<Piece> queue_;
   uint64_t given_ = 0;
-  std::exception_ptr error_;  // of the first piece that failed since the last wait
+  std::exception_ptr error_;  // of the first item that failed since the last wait
 };
 
 AsyncStream& async_stream(DeviceStream& stream) { return static_cast<AsyncStream&>(stream); }
@@ -202,7 +202,7 @@ class AsyncEvent final : public DeviceEvent {
     if (stream_ == &stream) return;
     async_stream(stream).give([] {}, [event = *this] { return event.advance(); });
   }
-  // Who asks again and again gets on: a question that is answered by no runs one piece of the work.
+  // Polling makes progress: each query that returns false runs one item of work.
   bool is_done() const override {
     const std::lock_guard lock(device_mutex());
     if (!is_pending()) return true;
@@ -214,10 +214,10 @@ class AsyncEvent final : public DeviceEvent {
   }
 
  private:
-  // Runs what comes before the point, and gives whether that is done.
+  // Runs the work before the event, and returns whether it is done.
   bool advance() const { return !is_pending() || stream_->run_to(point_); }
 
-  // A stream that is gone has run everything.
+  // A destroyed stream has run everything.
   bool is_pending() const {
     const auto& all = AsyncStream::all();
     return std::find(all.begin(), all.end(), stream_) != all.end() && stream_->done() < point_;
@@ -234,7 +234,7 @@ class AsyncAllocator final : public Allocator {
     const std::lock_guard lock(device_mutex());
     return memory().allocate(size_bytes);
   }
-  // As cudaFree, after all work that may use it.
+  // Like cudaFree, waits for all work that may use the memory.
   void free(void* data, size_t size_bytes) override {
     wait_until([] {
       const auto streams = AsyncStream::all();
@@ -303,10 +303,10 @@ class AsyncRuntime final : public DeviceRuntime {
 std::atomic<size_t> touches{0};
 struct sigaction action_before;
 
-// Calls nothing but the system: it stands in the middle of anything.
+// Only makes system calls, because it may interrupt anything.
 void let_host_in(int number, siginfo_t* info, void*) {
   if (!memory().has(info->si_addr)) {
-    sigaction(number, &action_before, nullptr);  // and the fault comes again
+    sigaction(number, &action_before, nullptr);  // the fault occurs again
     return;
   }
   constexpr uintptr_t kPage = 4096;

@@ -6,44 +6,45 @@
 #include "core/base/device.h"
 #include "core/tensor/device_runtime.h"
 
-// A device for tests, of kind kPrivateUse: what is wrong with code that takes memory for the host's, or forgets to
-// wait, shows on any machine.
-//  - Its memory is mapped twice, without access where tensors say it lies, so that a host that reads or writes it ends
-//    with signal 11 there and then; the device's own work goes by the other mapping.
-//  - What it is given runs as late as the interface allows: when somebody waits for it. A missing wait is a wrong
-//    result, each time.
-//  - Its kernels are the processor's (async_kernels.h), its errors come when it is waited for.
+// A test device of kind kPrivateUse. It exposes, on any machine, code that treats device memory as host memory or
+// forgets to wait:
+//   - Its memory is mapped twice. The mapping that tensors point to has no access rights, so a host read or write ends
+//  with
+//       signal 11 on the spot; the device's own work uses the other mapping.
+//   - Its work runs as late as the interface allows: when a thread waits for it. A missing wait gives a wrong result
+//       every time.
+//   - Its kernels are the CPU's (async_kernels.h), and its errors are reported when it is waited for.
 namespace tensord::late {
 
 inline constexpr int kDevices = 2;
 inline constexpr Device kFirst{kPrivateUse, 0}, kSecond{kPrivateUse, 1};
 
-// Registers the device; before the first look-up of an operator. Again does nothing.
+// Registers the device. Call it before the first look-up of an operator; further calls do nothing.
 void install();
 
-// Work of all streams of all devices that nobody has waited for yet.
+// The number of work items in all streams of all devices that no thread has waited for yet.
 size_t waiting();
 
-// Queues `work` in a stream of the device. It runs with the calling thread's ExecutionContext, without what lives on
+// Enqueues `work` in a stream of the device. It runs with the calling thread's ExecutionContext, except for pointers to
 // its stack.
 void queue(DeviceStream& stream, std::function<void()> work);
-// Work that waits for something outside of the device: it runs when it is its turn and `is_ready` says so, which is
-// asked again and again, by those who wait, and must wait for nobody.
+// Enqueues work that depends on something outside the device: it runs when it is first in its stream and `is_ready`
+// returns true. Waiting threads poll `is_ready`, which must not block.
 void queue(DeviceStream& stream, std::function<bool()> is_ready, std::function<void()> work);
 
-// While one lives, a host that touches the device's memory is counted and goes on, with whatever lies there. For tests
-// that find out who does; else it ends the process.
+// While one exists, a host access to device memory is counted and continues with whatever is there. For tests that find
+// such code; otherwise the access ends the process.
 class HostTouches {
  public:
   HostTouches();
   ~HostTouches();
   HostTouches(const HostTouches&) = delete;
   HostTouches& operator=(const HostTouches&) = delete;
-  // Pages touched since the last call. Then none of them is the host's any more.
+  // The number of pages touched since the last call. They are protected again afterwards.
   size_t take();
 };
 
-// The same memory as the device sees it: for queued work alone.
+// The address of the same memory in the device's mapping: only for enqueued work.
 void* as_seen_by_device(void* data);
 
 }  // namespace tensord::late

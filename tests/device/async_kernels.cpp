@@ -44,7 +44,7 @@ ops::FillFn make_late(const ops::Op& op, const ops::FillFn& kernel) {
       }
     };
     if (!op.is_random) return queue(*context.stream, run);
-    // Numbers are drawn when the call is made, in the order of the calls of all devices.
+    // Random numbers are drawn at the time of the call, in the order of calls on all devices.
     context.stream->synchronize();
     run();
   };
@@ -52,7 +52,7 @@ ops::FillFn make_late(const ops::Op& op, const ops::FillFn& kernel) {
 
 bool is_on_device(const Tensor& tensor) { return tensor.defined() && tensor.device().kind == kPrivateUse; }
 
-// The first one on the device, of a tensor or of a list of them; undefined where there is none.
+// The first device tensor among tensors and lists of them; undefined if there is none.
 Tensor device_tensor(std::span<const Value> values) {
   for (const Value& value : values) {
     Tensor found;
@@ -63,7 +63,7 @@ Tensor device_tensor(std::span<const Value> values) {
   return {};
 }
 
-// What lies in an argument's memory stays there; all else is moved to the device.
+// A result in an argument's memory stays there; all others are moved to the device.
 Value moved_back(const Value& value, Device device, const SeenTensors& seen) {
   if (value.is_tensor() && value.to_tensor().defined() && !value.to_tensor().is_meta()) {
     const Tensor& tensor = value.to_tensor();

@@ -2,8 +2,8 @@
 
 namespace tensord::late {
 
-// Gives the device of the tests every kernel that the processor has; before the first look-up. Operands on the host
-// (numbers as tensors without dimensions) are copied at the call, as a launch takes them along.
+// Registers every CPU kernel for the test device. Call it before the first look-up. Operands on the host (numbers as
+// 0-dimensional tensors) are copied at the call, like kernel launch arguments.
 void install_kernels();
 
 }  // namespace tensord::late

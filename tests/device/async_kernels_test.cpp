@@ -1,4 +1,4 @@
-// Operators on the device of the tests: a kernel of the processor's, run late in memory that is not the host's.
+// Operators on the test device: a CPU kernel that runs late, in memory that the host cannot access.
 #include "tests/device/async_kernels.h"
 
 #include "core/ops/generator.h"
@@ -65,7 +65,7 @@ TEST(AsyncKernels, RunWhenTheirResultIsWaitedFor) {
   EXPECT_EQ(numbers(y), (Numbers{2, 4, 6}));
 }
 
-// A number on the host goes along with the call.
+// A host scalar is copied at the call.
 TEST(AsyncKernels, TakeNumbersOfTheHostAtTheCall) {
   const Tensor x = constant({1, 2}).to(kFirst), factor = number(3);
   const Tensor y = ops::call("test::times", x, factor);

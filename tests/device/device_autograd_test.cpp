@@ -1,4 +1,4 @@
-// What autograd refuses because it lies on another device.
+// Operations that autograd refuses because a tensor is on another device.
 #include "core/autograd/function.h"
 #include "core/autograd/hooks/saved_hooks.h"
 #include "core/autograd/storage_changes.h"

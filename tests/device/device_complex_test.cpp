@@ -1,4 +1,5 @@
-// Complex numbers on a device: forms derived from the processor's, those made of real parts, and what has none.
+// Complex numbers on a device: kernels derived from the CPU's, operators composed of real ones, and unsupported
+// operators.
 #include "core/ops/complex.h"
 #include "core/tensor/complex.h"
 #include "tests/autograd/support.h"
@@ -18,7 +19,7 @@ using ops::call;
 
 constexpr Device kCudaDevice{kCUDA, 0};
 
-// A vector of pairs of numbers, on the device.
+// A complex vector on the device, from pairs of numbers.
 Tensor complex_there(const Numbers& pairs) {
   const Tensor flat = constant(pairs);
   return as_complex(flat.as_view(Dims{flat.numel() / 2, 2}, Dims{2, 1}, 0)).to(kFirst);
@@ -36,7 +37,7 @@ TEST(DeviceComplex, FormsAreDerived) {
   EXPECT_EQ(touches.take(), 0u);
 }
 
-// A number on the host goes along with the call.
+// A host scalar is copied at the call.
 TEST(DeviceComplex, TakeNumbersOfTheHost) {
   const Tensor x = complex_there({1, 2}), i = ops::tensor_of(ops::Scalar(Complex128(0, 1)));
   EXPECT_EQ(pairs_of(call("aten::add.Tensor", x, i, 2)), (Numbers{1, 4}));
@@ -78,7 +79,7 @@ TEST(DeviceComplex, ShapesAreInferred) {
   }
 }
 
-// Nobody has given CUDA loops over complex numbers; what is made of real parts needs none.
+// CUDA has no registered complex loops; operators composed of real ones need none.
 TEST(DeviceComplex, AreRefusedByNameWhereThereAreNone) {
   const Tensor x = Tensor::meta(Dims{3}, DType::kComplex64, kCudaDevice);
   const std::vector<ops::Value> arguments{x, x};

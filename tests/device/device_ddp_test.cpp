@@ -1,5 +1,4 @@
-// Data-parallel training over NCCL's engine on a device, with a table of functions that is made for tests, beside the
-// same on the host.
+// Data-parallel training with the NCCL backend on the test device, with a fake function table, compared with the host.
 #include "core/autograd/engine.h"
 #include "core/autograd/variable.h"
 #include "core/nn/data_parallel.h"
@@ -28,7 +27,7 @@ Tensor numbers(Dims sizes, double first) {
 
 // The parameters after some steps.
 std::vector<double> trained(ProcessGroup& group, const nn::DistributedOptions& options) {
-  ops::Generator generator(3 + static_cast<uint64_t>(group.rank()));  // rank 0's count
+  ops::Generator generator(3 + static_cast<uint64_t>(group.rank()));  // rank 0's are used
   const ops::GeneratorGuard guard(generator);
   const Device device = device_of_tensors();
   const auto net = nn::sequential(std::make_shared<nn::Linear>(4, 8), std::make_shared<nn::GELU>(),
@@ -72,7 +71,7 @@ TEST(DeviceDataParallel, TrainsAsOnTheHost) {
   }
 }
 
-// --- several devices of one process
+// --- several devices in one process
 
 std::shared_ptr<nn::Module> network() {
   return nn::sequential(std::make_shared<nn::Linear>(4, 8), std::make_shared<nn::BatchNorm1d>(8),
@@ -104,13 +103,13 @@ TEST(DataParallel, GradientsAreThoseOfOneDevice) {
   const Device first = late::kFirst;
   std::vector<std::shared_ptr<nn::Module>> made;
   nn::DataParallel parallel([&] { return made.emplace_back(network()); }, {late::kFirst, late::kSecond});
-  // Batch norms see their own part of the rows, as PyTorch's do.
+  // Batch norms see only their own part of the batch, as in PyTorch.
   parallel.eval();
   const auto alone = network();
   alone->load_state_dict(parallel.module().state_dict());
   alone->to(first);
   alone->eval();
-  for (int step = 0; step < 2; ++step) {  // the second adds to the first
+  for (int step = 0; step < 2; ++step) {  // the second accumulates into the first
     const Tensor x = numbers({5, 4}, step).to(first), y = numbers({5, 2}, -1).to(first);
     const Tensor got = parallel(x), expected = (*alone)(x);
     EXPECT_EQ(got.device(), first);

@@ -1,5 +1,5 @@
-// Models on a device whose memory the host may not touch and whose work runs late: modules and optimizers that train,
-// scripts as they were read, optimized and planned, and segments of several devices.
+// Models on a device whose memory the host cannot access and whose work runs late: training of modules with optimizers,
+// scripts as read, optimized and planned, and segments on several devices.
 #include <gtest/gtest.h>
 
 #include "core/autograd/engine.h"
@@ -154,7 +154,7 @@ TEST(DeviceModels, RefuseTensorsOfAnotherDevice) {
 
 // --- plans
 
-// The graph after planning, its plans and what each run gave.
+// The graph after planning, its plans and the result of each run.
 struct Planned {
   std::unique_ptr<jit::Graph> graph;
   int plans = 0;
@@ -216,7 +216,7 @@ const char* const kCrossing = R"(graph(%a : Tensor, %h : Tensor):
   %i : Tensor = aten::relu(%g)
   return (%i))";
 
-// What lies on another device ends a segment; a plan never holds both.
+// A tensor on another device ends a segment; a plan never covers both devices.
 TEST(DevicePlans, AreOfOneDeviceEach) {
   const Tensor a = sequence({4, 4}), h = sequence({4, 4}, 0.21), there = a.to(kFirst);
   const Planned plan = planned(kCrossing, {there, h});

@@ -1,5 +1,5 @@
-// The operators' cases (tests/ops) with every tensor on a device whose memory the host may not touch and whose work
-// runs late: results, written arguments, in-place and out= forms, and gradients.
+// The operators' cases (tests/ops) with every tensor on a device whose memory the host cannot access and whose work
+// runs late: results, mutated arguments, in-place and out= variants, and gradients.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -23,7 +23,7 @@ using late::kFirst;
 
 [[maybe_unused]] const bool is_installed = (late::install(), late::install_kernels(), true);
 
-// The same value with its tensors on `device`, copies even of those that are there.
+// Copies the value with its tensors to `device`, even those already there.
 Value moved(const Value& value, Device device) {
   if (value.is_tensor()) {
     const Tensor& tensor = value.to_tensor();
@@ -57,7 +57,7 @@ bool has_tensor(const std::vector<Value>& values, bool (*is)(DType)) {
   return std::any_of(values.begin(), values.end(), [&](const Value& value) { return has_tensor(value, is); });
 }
 
-// Back to the host, after all work. Numbers of scripts may be tensors of the host.
+// Copies back to the host after all work. Scalars of scripts may be host tensors.
 Value brought_back(const Value& value, bool may_lie_on_host) {
   if (value.is_tensor() && value.to_tensor().defined()) {
     if (!may_lie_on_host && value.to_tensor().device().is_host())
@@ -96,7 +96,7 @@ std::string compare_shapes(const std::vector<Value>& got, const std::vector<Valu
   return "";
 }
 
-// What must differ with the device.
+// Operators whose result depends on the device.
 bool is_about_devices(const ops::Op& op) {
   static const std::set<std::string> names{"aten::cpu",        "aten::to.device", "aten::to.prim_Device",
                                            "aten::get_device", "prim::device",    "prim::is_cpu"};
@@ -151,7 +151,7 @@ const std::vector<const ops::Op*>& forms_of(const ops::Op& op) {
   return found == forms->end() ? none : found->second;
 }
 
-// The in-place and out= forms, against the functional form on the host.
+// The in-place and out= variants, compared with the functional one on the host.
 std::string run_derived(const Value& record, const ops::Op& op) {
   const std::vector<Value>& arguments = items(field(record, "args"));
   if (!field(record, "error").to_string().empty() || op.is_random || op.base) return "";
@@ -179,7 +179,7 @@ std::string run_derived(const Value& record, const ops::Op& op) {
 
 bool is_continuous(DType dtype) { return is_floating(dtype) || is_complex(dtype); }
 
-// On the host; other ones for real parts than for imaginary ones.
+// On the host; different for real and imaginary parts.
 Tensor weights_like(const Tensor& root) {
   const Tensor weights = Tensor::empty(root.sizes(), is_complex(root.dtype()) ? DType::kComplex128 : DType::kFloat64);
   const Tensor numbers = is_complex(root.dtype()) ? as_real_pairs(weights) : weights;
@@ -219,12 +219,12 @@ std::string check_gradients(const Value& record, const ops::Op& op) {
   try {
     expected = gradients_on(op, arguments, {});
   } catch (const Error&) {
-    return "";  // it has none; op_gradients_test says where it must
+    return "";  // it has none; op_gradients_test requires those that must exist
   }
   return compare_items(gradients_on(op, arguments, kFirst), expected, tolerance_of(record));
 }
 
-// What was met, and what the first case of each that failed said.
+// The covered operators, and the first failure of each.
 class Findings {
  public:
   void note(const std::string& key, const std::string& label, const std::string& problem) {
@@ -269,7 +269,7 @@ void run_all(Findings& findings, std::initializer_list<CheckCase> checks) {
       try {
         synchronize(kFirst);
       } catch (const Error&) {
-        // Of a case that has failed already.
+        // The message of an already failed case.
       }
       const std::string key = op->schema.full_name() + (has_tensor(arguments, is_complex) ? " complex" : "");
       findings.note(key, field(record, "label").to_string(), problem);

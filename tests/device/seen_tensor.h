@@ -9,9 +9,8 @@
 
 namespace tensord::late {
 
-// Tensors of the device as tensors of the host over the memory that the device's work sees. Those that share a storage
-// share one here. What queued work takes of them keeps nothing alive: the memory is the device's own business, in the
-// order of its streams.
+// Device tensors as host tensors over the device's mapping. Tensors that share a storage share one here. Enqueued work
+// does not keep the memory alive: the device frees it in stream order.
 class SeenTensors {
  public:
   Tensor of(const Tensor& tensor) {
@@ -27,7 +26,7 @@ class SeenTensors {
     return out;
   }
 
-  // The device's tensor of one that of() gave, or that shares a storage with one; else undefined.
+  // The device tensor of a tensor that of() returned, or that shares its storage; otherwise undefined.
   Tensor original(const Tensor& seen_tensor) const {
     for (const auto& [seen, tensor] : tensors_) {
       if (seen.is_same(seen_tensor)) return tensor;
@@ -41,8 +40,9 @@ class SeenTensors {
   }
 
  private:
-  std::map<const StorageImpl*, std::pair<StorageImpl*, Storage>> storages_;  // the device's, and as it is seen
-  std::vector<std::pair<Tensor, Tensor>> tensors_;                           // as it is seen, and the device's
+  std::map<const StorageImpl*, std::pair<StorageImpl*, Storage>>
+      storages_;                                    // the device's storage, and its view in the device mapping
+  std::vector<std::pair<Tensor, Tensor>> tensors_;  // the view, and the device's tensor
 };
 
 }  // namespace tensord::late

@@ -1,4 +1,4 @@
-// Every collective with every backend, dtype, op and layout, against what it should give written out.
+// Every collective with every backend, dtype, op and layout, compared with expected values written out.
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -17,7 +17,7 @@ using Values = std::vector<Complex>;
 
 constexpr ReduceOp kAllOps[] = {kSum, kAvg, kProduct, kMin, kMax, kBand, kBor, kBxor, premul_sum(0.5)};
 
-// Small whole numbers, so that every order of a sum gives the same: element i of rank r.
+// Element i of rank r: small integers, so that every summation order gives the same result.
 Complex element(DType dtype, int rank, int64_t i) {
   const double real = static_cast<double>((i * 7 + rank * 3) % 4 + (i % 3 == 0 ? 0 : 1));
   if (dtype == DType::kBool) return (i + rank) % 3 == 0 ? 1 : 0;
@@ -74,7 +74,7 @@ void expect_values(const Tensor& tensor, const std::function<Complex(int64_t)>& 
   const Values values = values_of(tensor);
   for (size_t i = 0; i < values.size(); ++i) {
     Complex want = expected(static_cast<int64_t>(i));
-    // What the dtype makes of a mean of three.
+    // The dtype's rounding of a mean of three.
     const double tolerance = tensor.dtype() == DType::kFloat16 || tensor.dtype() == DType::kBFloat16 ? 1e-2 : 1e-6;
     ASSERT_LE(std::abs(values[i] - want), tolerance * std::max(1.0, std::abs(want))) << what << ", element " << i;
   }
@@ -91,7 +91,7 @@ class Collectives : public ::testing::TestWithParam<std::tuple<std::string, int>
   int size() const { return std::get<1>(GetParam()); }
   std::optional<OnDevice> device_;
 
-  // fn with each dtype, and each layout that this rank's tensors have; neighbors have another one.
+  // Calls fn with each dtype and each layout of this rank's tensors; neighboring ranks have other layouts.
   void for_types_and_layouts(const std::function<void(ProcessGroup&, DType, Layout, const std::string&)>& fn) {
     run([&](ProcessGroup& group) {
       for (const DType dtype : kAllDTypes) {
@@ -237,7 +237,7 @@ TEST_P(Collectives, ReduceScatter) {
           output.tensor, [&](int64_t i) { return reduced(op, dtype, group.size(), first[own] + i); },
           what + ", " + to_string(op));
       output.expect_gaps_untouched();
-      // What went in is as it was.
+      // The inputs are unchanged.
       expect_values(inputs[own], elements(dtype, group.rank(), first[own]), what + ", input");
     }
   });
@@ -258,7 +258,7 @@ TEST_P(Collectives, ReduceScatterTensor) {
 
 TEST_P(Collectives, AllToAll) {
   for_types_and_layouts([](ProcessGroup& group, DType dtype, Layout layout, const std::string& what) {
-    // Rank r sends 1 + (r + s) % 3 rows to rank s; the elements say from whom to whom.
+    // Rank r sends 1 + (r + s) % 3 rows to rank s; the elements encode sender and receiver.
     const auto rows = [](int from, int to) { return int64_t{1} + (from + to) % 3; };
     const auto message = [dtype](int from, int to) { return elements(dtype, from, 10 * to); };
     std::vector<Laid> in, out;
@@ -311,10 +311,10 @@ TEST_P(Collectives, AllToAllSingle) {
 
 TEST_P(Collectives, SendAndRecv) {
   for_types_and_layouts([](ProcessGroup& group, DType dtype, Layout layout, const std::string& what) {
-    // On a device tags do not choose among messages: nccl_test has those.
+    // On a device, tags do not select messages: nccl_test covers those.
     if (group.size() == 1 || is_on_device()) return;
     const int next = (group.rank() + 1) % group.size(), before = (group.rank() + group.size() - 1) % group.size();
-    // Everybody sends before anybody receives, two messages of one tag and one of another.
+    // All ranks send before any receives: two messages of one tag and one of another.
     std::vector<WorkPtr> sent;
     for (const int message : {0, 1, 2}) {
       const Laid laid = laid_out({4, 3}, dtype, layout, elements(dtype, group.rank(), message));
@@ -375,7 +375,7 @@ TEST_P(Collectives, TensorsWithoutElements) {
 
 TEST_P(Collectives, ManyElementsInAllSegments) {
   run([](ProcessGroup& group) {
-    // Several of the backend's segments, a number that divides by nothing.
+    // Several of the backend's segments; the count is prime to all sizes.
     constexpr int64_t kCount = 1'300'003;
     const Tensor given = Tensor::empty(Dims{kCount}, DType::kInt32);
     for (int64_t i = 0; i < kCount; ++i) given.data<int32_t>()[i] = static_cast<int32_t>(i * (group.rank() + 1));
@@ -454,7 +454,7 @@ TEST_P(Collectives, GroupsOfSomeRanks) {
     ASSERT_TRUE(all);
     EXPECT_EQ(all->rank(), group.size() - 1 - group.rank());
     const Tensor one = Tensor::scalar<int64_t>(1).to(device_of_tensors());
-    // In a small group while others go on in the large one.
+    // In a small group while others continue in the large one.
     if (evens) {
       evens->all_reduce(one)->wait();
       EXPECT_EQ(one.item_int(), static_cast<int64_t>(even.size()));
@@ -483,7 +483,7 @@ TEST_P(Collectives, WorksTellTheirEnd) {
         ++ended;
       });
     }
-    works.back()->wait(20s);  // on a device too for its end
+    works.back()->wait(20s);  // waits for its end on a device too
     EXPECT_TRUE(works.front()->is_done());
     EXPECT_EQ(ended, 50);
     EXPECT_EQ(works.front()->number() + 49, works.back()->number());

@@ -1,4 +1,4 @@
-// What launchers say by variables; children that die with their starter, and what they write.
+// The environment variables of launchers; children that die with their parent, and their output.
 #include "core/distributed/launch/environment.h"
 
 #include <gmock/gmock.h>
@@ -116,7 +116,7 @@ TEST(WorkerEnvironment, RanksOfSlurmMeetOnTheFirstNode) {
                                                        {"LOCAL_WORLD_SIZE", "2"},
                                                        {"MASTER_ADDR", "n08"},
                                                        {"MASTER_PORT", "18457"}}));
-  // What is given counts, and a step's nodes before the job's.
+  // Explicit values take precedence, and a step's nodes over the job's.
   Variables given = with(slurm);
   given["SLURM_STEP_NODELIST"] = "m1";
   EXPECT_EQ(read(given).master_port, 29500);
@@ -164,7 +164,7 @@ TEST(LineCutter, JoinsPiecesAndBoundsLines) {
   for (const std::string& line : lines) EXPECT_LE(line.size(), LineCutter::kMaxLine * 3 / 2);
 }
 
-// Until it has ended.
+// Reads until it has ended.
 std::string output_of(ChildProcess& child) {
   std::string out;
   for (;;) {
@@ -216,7 +216,7 @@ TEST(ChildProcess, SignalsReachWhatItStarted) {
   std::string out;
   while (out.empty()) ChildProcess::read_some(child.output(), out);
   child.send_signal(SIGKILL);
-  EXPECT_EQ(output_of(child), "");  // the pipe ends when all of them have
+  EXPECT_EQ(output_of(child), "");  // the pipe ends when all of them have exited
   EXPECT_EQ(describe_status(status_of(child)), "signal 9 (Killed)");
 }
 

@@ -1,4 +1,4 @@
-// What goes wrong is one clear error on every rank, in time.
+// Every failure is one clear error on every rank, in time.
 #include <atomic>
 #include <thread>
 
@@ -35,7 +35,7 @@ Caught caught(const Fn& fn) {
 
 class Failures : public ::testing::TestWithParam<std::string> {
  protected:
-  // What each of the ranks met; all of them end within the time.
+  // The error of each rank; all of them end within the time.
   std::vector<std::string> errors(int size, const GroupOptions& options, const std::function<void(ProcessGroup&)>& fn,
                                   Milliseconds max) {
     const auto start = Clock::now();
@@ -46,7 +46,7 @@ class Failures : public ::testing::TestWithParam<std::string> {
 };
 
 struct Difference {
-  std::string name, first, second;  // the operations' own texts
+  std::string name, first, second;  // the operations' own descriptions
   std::function<WorkPtr(ProcessGroup&, bool is_odd)> start;
 };
 
@@ -86,7 +86,7 @@ TEST_P(Failures, RanksThatDifferAreToldSo) {
             const WorkPtr work = difference.start(group, group.rank() == 1);
             const WorkPtr next = group.all_reduce(untouched);
             const Caught own = caught([&] { work->wait(); });
-            // A rank that had nothing to wait for, such as a root, meets it in its next operation.
+            // A rank that had nothing to wait for, such as a root, gets the error in its next operation.
             const Caught error = caught([&] { next->wait(); });
             EXPECT_EQ(error.code, ErrorCode::kInvalidArgument) << error.text;
             EXPECT_TRUE(own.text == error.text || (!is_checked && own.text == "no error")) << own.text;
@@ -241,7 +241,7 @@ TEST_P(Failures, WrongArgumentsEndNothing) {
     const Tensor fixed =
         Tensor::from_storage(wrap_storage(bytes, sizeof(bytes), {}, {}, false), Dims{4}, Dims{1}, 0, DType::kFloat32);
     EXPECT_TRUE(has(text([&] { group.all_reduce(fixed); }), "cannot be written"));
-    // What is only read may be any of these.
+    // Inputs that are only read may have any of these layouts.
     const Tensor gathered = zeros({24});
     group.all_gather_into_tensor(gathered, spread)->wait();
     const uint32_t version = four.version();
@@ -254,7 +254,7 @@ TEST_P(Failures, MonitoredBarrier) {
   std::atomic<int> gave_up{0}, gave_up_again{0};
   on_ranks(3, backends_of(GetParam()), [&](ProcessGroup& group) {
     group.monitored_barrier();
-    // The last one comes when the others are done with waiting for it.
+    // The last rank arrives after the others have stopped waiting for it.
     while (group.rank() == 2 && gave_up < 2) std::this_thread::sleep_for(5ms);
     const Caught error = caught([&] { group.monitored_barrier(2s); });
     ++gave_up;

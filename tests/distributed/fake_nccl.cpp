@@ -19,7 +19,7 @@ struct Hub;
 struct Comm {
   std::shared_ptr<Hub> hub;
   int rank = 0, size = 0;
-  int questions = 0;  // that are answered by kInProgress
+  int questions = 0;  // this many polls return kInProgress
   uint64_t collectives = 0;
   std::map<int, uint64_t> sent, received;  // by peer
   std::map<int, double> factors;           // by op
@@ -42,10 +42,10 @@ struct Call {
 };
 using CallPtr = std::shared_ptr<Call>;
 
-// What the ranks of one id share.
+// State shared by the ranks of one id.
 struct Hub {
   int joined = 0;
-  std::map<uint64_t, std::vector<CallPtr>> collectives;                            // by number: those that have come
+  std::map<uint64_t, std::vector<CallPtr>> collectives;  // by number: the calls that have arrived
   std::map<std::tuple<int, int, uint64_t>, std::pair<CallPtr, CallPtr>> messages;  // from, to, number: send and recv
 };
 
@@ -56,7 +56,7 @@ struct Failure {
 };
 
 struct World {
-  std::mutex mutex;  // of all that is here; inside of the late device's
+  std::mutex mutex;  // guards everything here; locked inside the late device's mutex
   std::map<NcclComm, std::shared_ptr<Comm>> comms;
   std::map<std::string, std::shared_ptr<Hub>> hubs;
   std::map<std::string, Failure> failures;
@@ -91,7 +91,7 @@ ReduceOp op_of(const Call& call) {
 
 std::byte* seen(const void* data) { return static_cast<std::byte*>(late::as_seen_by_device(const_cast<void*>(data))); }
 
-// Elements `first` to `first + count` of all ranks as one.
+// Elements `first` to `first + count`, reduced over all ranks.
 std::vector<std::byte> reduced(const std::vector<CallPtr>& calls, size_t first, size_t count) {
   const NcclType type = calls.front()->type;
   const DType dtype = dtype_of_type(type);
@@ -112,7 +112,7 @@ std::vector<std::byte> reduced(const std::vector<CallPtr>& calls, size_t first, 
 
 void write(void* out, const std::vector<std::byte>& bytes) { std::memcpy(seen(out), bytes.data(), bytes.size()); }
 
-// --- operations whose ranks have all come; calls are by rank
+// --- operations that all ranks have joined; calls are by rank
 
 void run_collective(const std::vector<CallPtr>& calls) {
   const Call& first = *calls.front();
@@ -150,7 +150,7 @@ void check_same(const Call& a, const Call& b) {
   world().misuses.push_back(concat("ranks ", a.comm->rank, " and ", b.comm->rank, " run different operations"));
 }
 
-// By world().mutex, as what follows.
+// Guarded by world().mutex, like the following functions.
 void arrive(const CallPtr& call) {
   Hub& hub = *call->comm->hub;
   const int rank = call->comm->rank;
@@ -178,7 +178,7 @@ void arrive(const CallPtr& call) {
   hub.collectives.erase(call->number);
 }
 
-// One launch: all of its calls are on their way together.
+// One launch: all of its calls are in progress together.
 void launch(NcclStream stream, std::vector<CallPtr> calls) {
   auto has_come = std::make_shared<bool>(false);
   late::queue(
@@ -204,7 +204,7 @@ NcclResult failure_of(const std::string& function, int rank) {
   return ++found->second.calls[rank] >= found->second.from_call ? found->second.result : NcclResult::kSuccess;
 }
 
-// While one lives no other call may be in the communicator.
+// While one exists, no other call may be inside the communicator.
 class Entered {
  public:
   Entered(const char* function, NcclComm handle) {
@@ -315,7 +315,7 @@ NcclResult comm_abort(NcclComm handle) {
   if (!entered.comm()) return entered.result();
   const std::lock_guard lock(world().mutex);
   entered.comm()->is_aborted = true;
-  // What never came together holds its communicators, and they the hub.
+  // Incomplete operations keep their communicators, and these the hub, alive.
   entered.comm()->hub->collectives.clear();
   entered.comm()->hub->messages.clear();
   world().comms.erase(handle);

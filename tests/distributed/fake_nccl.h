@@ -5,25 +5,25 @@
 
 #include "core/distributed/nccl/nccl_api.h"
 
-// A table of NCCL's functions for tests: ranks are threads of this process, memory is that of the tests' second device
-// (tests/device/async_device.h), and an operation runs when it is its turn in the streams of all its ranks, as on a
-// GPU. What NCCL would not notice or not survive (ranks that call different things, two threads in one communicator, a
-// communicator that is gone, a group that is not ended) is a misuse, which the test asks for.
+// A fake of NCCL's function table: ranks are threads of this process, memory is that of the tests' second device
+// (tests/device/async_device.h), and an operation runs when the streams of all its ranks have reached it, as on a GPU.
+// Errors that NCCL would not detect or not survive (ranks that call different functions, two threads in one
+// communicator, a destroyed communicator, a group that is not ended) are recorded as misuse, which the test checks.
 namespace tensord::distributed::fake_nccl {
 
 const NcclApi& api();
 
-// Forgets everything of the test before.
+// Forgets everything from the previous test.
 void reset();
 
-// The function of this name ("ncclAllReduce") gives this result on one rank (of the n-th call on), or on all: -1. What
-// has no communicator is of rank -1 alone.
+// Makes the function of this name ("ncclAllReduce") return this result on one rank (from the n-th call on), or on all:
+// -1. Functions without a communicator have rank -1.
 void fail(const std::string& function, NcclResult result, int rank = -1, int from_call = 1);
-// Communicators say so often that they are still being made.
+// Communicators report this many times that they are still being created.
 void make_slow(int questions);
-// Each call after that is said to be in progress so often.
+// Each call afterwards reports this many times that it is in progress.
 void make_calls_slow(int questions);
-// What ncclCommGetAsyncError tells the rank from now on.
+// The result of ncclCommGetAsyncError on the rank from now on.
 void set_async_error(NcclResult result, int rank);
 
 struct Counts {

@@ -1,4 +1,4 @@
-// The backend over MPI: this program again under mpirun, each process a rank.
+// The MPI backend: runs this program again under mpirun, each process a rank.
 #include "core/distributed/mpi/mpi_backend.h"
 
 #include <gmock/gmock.h>
@@ -52,7 +52,7 @@ class UnderMpirun : public ::testing::TestWithParam<Implementation> {
       GTEST_SKIP() << GetParam().launcher << " is not installed (scripts/setup test)";
     }
   }
-  // The test of this name on so many ranks.
+  // Runs the test of this name on this many ranks.
   Ran run_ranks(int size, const std::string& test) const {
     return run_command(concat(GetParam().launcher, " ", GetParam().flags, " -n ", size, " ", self_.string(),
                               " --gtest_color=no --gtest_also_run_disabled_tests --gtest_filter=MpiRanks.DISABLED_",
@@ -95,7 +95,7 @@ struct World {
   std::unique_ptr<ProcessGroup> group;
 };
 
-// Sum over ranks of what element i of rank r is, r + 1 times i % 5.
+// The sum over ranks, where element i of rank r is (r + 1) * (i % 5).
 double expected_sum(int size, int64_t i) { return static_cast<double>(i % 5) * size * (size + 1) / 2; }
 std::function<std::complex<double>(int64_t)> own(int rank) {
   return [rank](int64_t i) { return static_cast<double>((i % 5) * (rank + 1)); };
@@ -180,7 +180,7 @@ void check_gathers(ProcessGroup& group) {
       "reduce_scatter");
 }
 
-// Tensors of other strides on each rank, for what moves parts.
+// Tensors with different strides on each rank, for operations that move parts.
 class LaidParts {
  public:
   LaidParts(ProcessGroup& group, size_t shift)
@@ -209,7 +209,7 @@ class LaidParts {
     for (const Laid& laid : outputs) laid.expect_gaps_untouched();
   }
 
-  // All parts in one tensor, behind each other.
+  // All parts in one tensor, one after the other.
   void check_whole() {
     const int rank = group_.rank(), size = group_.size();
     const Laid mine = part(own(rank)), got = part(nothing(0));
@@ -280,7 +280,7 @@ void check_messages(ProcessGroup& group) {
   works.push_back(group.send(first, next, 1));
   works.push_back(group.send(second, next, 2));
   works.push_back(group.send(none, next, 3));
-  // In another order than they were sent in.
+  // In another order than they were sent.
   works.push_back(group.recv(none, before, 3));
   works.push_back(group.recv(from_second, before, 2));
   works.push_back(group.recv(from_first, ProcessGroup::kAnyRank, 1));

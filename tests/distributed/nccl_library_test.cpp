@@ -1,4 +1,4 @@
-// How NCCL's library is found and opened, and what is said where it is not.
+// How NCCL's library is found and opened, and the errors if it is missing.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -61,7 +61,7 @@ TEST(NcclLibrary, WithoutADeviceThereAreNoBackends) {
   }
 }
 
-// The real one, where it is: pip install nvidia-nccl-cu12.
+// The real library, if it is installed: pip install nvidia-nccl-cu12.
 TEST(NcclLibrary, TheRealLibraryHasAllFunctions) {
   NcclApi api{};
   try {
@@ -78,7 +78,7 @@ TEST(NcclLibrary, TheRealLibraryHasAllFunctions) {
   }
   EXPECT_EQ(api.group_start(), NcclResult::kSuccess);
   EXPECT_EQ(api.group_end(), NcclResult::kSuccess);
-  // It says of what is no communicator that it is none, and does not end the process.
+  // It returns an error for an invalid communicator, and does not crash.
   NcclResult state = NcclResult::kSuccess;
   EXPECT_EQ(api.comm_async_error(nullptr, &state), NcclResult::kInvalidArgument);
   EXPECT_EQ(api.all_reduce(nullptr, nullptr, 1, NcclType::kFloat32, NcclOp::kSum, nullptr, nullptr),

@@ -1,5 +1,4 @@
-// The backend over NCCL with a table of functions that is made for tests: its states, its streams, and each way to
-// fail.
+// The NCCL backend with a fake function table: its states, its streams, and each failure.
 #include <gmock/gmock.h>
 
 #include <latch>
@@ -22,7 +21,7 @@ constexpr NcclResult kErrors[] = {NcclResult::kUnhandledCudaError, NcclResult::k
 
 SteadyTime in(Milliseconds time) { return std::chrono::steady_clock::now() + time; }
 
-// Without the comparisons of the first operations, for which the host waits.
+// Without comparing the first operations, for which the host waits.
 GroupOptions unchecked(Milliseconds timeout = 20s) {
   return {.timeout = timeout, .checked_first = 0, .checked_every = 0};
 }
@@ -91,7 +90,7 @@ TEST_F(Nccl, OneThatIsBeingMadeCanBeAborted) {
   MemoryStore store(20s);
   NcclCommunicator communicator(fake_nccl::api());
   std::string error;
-  // Its other rank never comes.
+  // Its other rank never arrives.
   Thread maker("maker", [&] { error = message_of([&] { communicator.init(store, "id", 0, 2, in(60s)); }); });
   while (fake_nccl::counts().made == 0) std::this_thread::yield();
   EXPECT_EQ(communicator.state(), State::kInitializing);
@@ -158,7 +157,7 @@ TEST_F(Nccl, MemoryIsNotGivenOutWhileTheGroupUsesIt) {
         const void* const memory = tensor.raw_data();
         const WorkPtr work = group.all_reduce(tensor);
         work->wait();
-        while (tensor.impl()->use_count() > 1) std::this_thread::yield();  // the group has let go of it
+        while (tensor.impl()->use_count() > 1) std::this_thread::yield();  // the group has released it
         tensor = {};
         if (group.rank() == 0) {
           const Tensor other = empty({1000});
@@ -188,7 +187,7 @@ TEST_F(Nccl, MessagesComeInOrder) {
   on_ranks(3, fake_nccl_backends(), [](ProcessGroup& group) {
     const int next = (group.rank() + 1) % 3, before = (group.rank() + 2) % 3;
     const Tensor sent = full(group.rank()), got = full(-1, {2, 2}).as_view({4}, {1}, 0);
-    // Round in a circle, which one after the other would wait for itself.
+    // Messages in a cycle, which would deadlock one after the other.
     for (const WorkPtr& work :
          group.start_messages({{Message::Way::kSend, sent, next, 7}, {Message::Way::kRecv, got, before, 7}})) {
       work->wait();
@@ -238,7 +237,7 @@ TEST_F(Nccl, WhatNcclHasNotIsRefusedByName) {
                   return group.all_reduce_coalesced({tensor, other});
                 }),
                 HasSubstr("a tensor is on privateuseone:1, expected privateuseone:0"));
-    // None of that has ended the group.
+    // None of these has ended the group.
     group.all_reduce(tensor)->wait();
     EXPECT_EQ(first_of(tensor), 2);
   });
@@ -329,7 +328,7 @@ TEST_F(Nccl, AnErrorThatTheDeviceMeetsLaterEndsAllRanks) {
     group.barrier()->wait();
     const WorkPtr work = group.rank() == 0 ? group.all_reduce(full(1)) : nullptr;
     if (group.rank() == 0) {
-      work->wait();  // it is queued
+      work->wait();  // it is enqueued
       fake_nccl::set_async_error(NcclResult::kRemoteError, 0);
       return work->wait(20s);
     }

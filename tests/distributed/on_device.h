@@ -9,7 +9,7 @@ namespace tensord::distributed::fixtures {
 
 inline constexpr const char* kNccl = "nccl";
 
-// NCCL, by a table of functions that is made for tests, on a device that is.
+// The NCCL backend with the fake function table, on the fake device.
 inline BackendFactory fake_nccl_backends() { return nccl_backends_over(fake_nccl::api(), kPrivateUse, 0); }
 
 inline BackendFactory factory_of(const std::string& backend) {
@@ -28,7 +28,8 @@ inline bool nccl_has(ReduceOp op, DType dtype) {
   return dtype != DType::kInt16 && !is_bits && !(op == kProduct && is_complex(dtype));
 }
 
-// While one lives tensors are made on the device; at its end nothing of the fake may be left, or have been misused.
+// While one exists, tensors are created on the device. Its destructor checks that nothing of the fake is left over or
+// was misused.
 class OnDevice {
  public:
   OnDevice() {

@@ -18,7 +18,7 @@ namespace {
 using namespace fixtures;
 using Clock = std::chrono::steady_clock;
 
-// Children that each are a rank, and say through a pipe what they met.
+// Child processes, one for each rank, that report their errors through pipes.
 class Processes {
  public:
   Processes(int size, GroupOptions options, const std::function<void(ProcessGroup&)>& fn) {
@@ -31,7 +31,7 @@ class Processes {
     EXPECT_EQ(listen(listener, 64), 0);
     EXPECT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length), 0);
     const uint16_t port = ntohs(address.sin_port);
-    // Before this process has threads of its own.
+    // Before this process starts threads.
     for (int rank = 0; rank < size; ++rank) {
       int ends[2];
       EXPECT_EQ(pipe(ends), 0);
@@ -60,7 +60,7 @@ class Processes {
   pid_t child(int rank) const { return children_[static_cast<size_t>(rank)]; }
   Store& store() { return *store_; }
   void end_store() { store_.reset(); }
-  // What the rank threw; returns when its process has ended.
+  // The error of a rank; returns when its process has ended.
   std::string text(int rank) {
     std::string text;
     char buffer[4096];
@@ -107,7 +107,7 @@ void wait_until_ready(Processes& processes, int size) {
 class Ranks : public ::testing::Test {
  protected:
   void SetUp() override {
-    // Asked for in a child: the tests' processes fork, and must have no threads.
+    // Checked in a child: the test's process forks later, and must have no threads.
     const pid_t child = fork();
     if (child == 0) _exit(has_gloo() ? 0 : 1);
     int status = 0;
@@ -142,7 +142,7 @@ TEST_F(Ranks, AKilledOneEndsAllAtOnce) {
       if (first.empty()) first = text;
       EXPECT_EQ(text, first);
     }
-    // All of them, whether they talk with the dead one or not.
+    // All of them, whether they communicate with the dead one or not.
     EXPECT_LT(Clock::now() - start, 300s);
   }
 }

@@ -22,7 +22,7 @@ namespace tensord::distributed::fixtures {
 
 using namespace std::chrono_literals;
 
-// Those that this build has.
+// The backends in this build.
 inline std::vector<std::string> backend_names() {
   std::vector<std::string> names{"local"};
   if (has_gloo()) names.push_back("gloo");
@@ -32,7 +32,7 @@ inline BackendFactory backends_of(const std::string& name) {
   return name == "gloo" ? gloo_backends() : local_backends();
 }
 
-// Where they lie.
+// The device of the tests' tensors.
 inline Device& device_of_tensors() {
   static Device device;
   return device;
@@ -41,7 +41,7 @@ inline Tensor empty(Dims sizes, DType dtype = DType::kFloat32) {
   return Tensor::empty(std::move(sizes), dtype, device_of_tensors());
 }
 
-// What a process has of its own: ranks that are threads would wait for each other in the device's default stream.
+// A process would have its own stream: ranks that are threads would wait for each other in the device's default stream.
 class OwnStream {
  public:
   OwnStream() {
@@ -55,7 +55,7 @@ class OwnStream {
   std::optional<ContextPart<&ExecutionContext::stream>> scope_;
 };
 
-// Runs fn on `size` threads, each a rank of one group, and gives what each threw, "" for nothing.
+// Runs fn on `size` threads, each a rank of one group, and returns their errors, "" for none.
 inline std::vector<std::string> errors_of_ranks(int size, const BackendFactory& backends, const GroupOptions& options,
                                                 const std::function<void(ProcessGroup&)>& fn) {
   const auto store = std::make_shared<MemoryStore>(20s);
@@ -90,8 +90,8 @@ inline constexpr DType kAllDTypes[] = {DType::kUInt8,   DType::kInt8,      DType
                                        DType::kInt64,   DType::kFloat16,   DType::kBFloat16,   DType::kFloat32,
                                        DType::kFloat64, DType::kComplex64, DType::kComplex128, DType::kBool};
 
-// How a tensor lies: row-major, transposed, every second element of larger memory, or backwards through dimensions that
-// have gaps.
+// The layout of a tensor: row-major, transposed, every second element of larger memory, or reversed dimensions with
+// gaps.
 enum class Layout { kDense, kTransposed, kEverySecond, kGaps };
 inline constexpr Layout kAllLayouts[] = {Layout::kDense, Layout::kTransposed, Layout::kEverySecond, Layout::kGaps};
 
@@ -130,11 +130,11 @@ inline void fill(const Tensor& tensor, const std::function<std::complex<double>(
   tensor.copy_from(dense);
 }
 
-// A tensor of this layout whose surroundings can be looked at.
+// A tensor of this layout, with the memory around it.
 struct Laid {
   Tensor tensor, memory;
 
-  // Elements of the memory that are not the tensor's have the value that they had.
+  // Elements of the memory outside the tensor must be unchanged.
   void expect_gaps_untouched() const {
     const Tensor copy = memory.clone();
     fill(tensor, [](int64_t) { return 1.0; });

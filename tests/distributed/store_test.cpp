@@ -44,7 +44,7 @@ Error error_of(const Fn& fn) {
 
 std::vector<std::string> names(std::initializer_list<std::string> list) { return list; }
 
-// Every kind of store, and each behind a prefix.
+// Every kind of store, each also behind a prefix.
 class Stores : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -88,7 +88,7 @@ TEST_P(Stores, AddsToDecimalText) {
   const Error error = error_of([&] { store_->add("text", 1); });
   EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
   EXPECT_NE(std::string(error.what()).find("text, which holds no number"), std::string::npos) << error.what();
-  // The store goes on (c10d's TCP server drops the client here).
+  // The store remains usable (c10d's TCP server drops the client here).
   EXPECT_EQ(store_->get("text"), "a1");
   store_->set("n", "9223372036854775807");
   EXPECT_EQ(error_of([&] { store_->add("n", 1); }).code(), ErrorCode::kInvalidArgument);
@@ -125,7 +125,7 @@ TEST_P(Stores, ChecksRemovesAndCounts) {
 
 TEST_P(Stores, WaitsUntilTheTimeIsOver) {
   for (const bool gets : {false, true}) {
-    // The shortest of several, so that a busy machine does not count.
+    // The shortest of several attempts, so that a busy machine does not matter.
     Clock::duration shortest = Clock::duration::max();
     for (int i = 0; i < 20 && shortest >= 590ms; ++i) {
       const auto start = Clock::now();
@@ -139,7 +139,7 @@ TEST_P(Stores, WaitsUntilTheTimeIsOver) {
       EXPECT_NE(std::string(error.what()).find("x"), std::string::npos) << error.what();
       EXPECT_GE(shortest, 290ms);
     }
-    // Not twice the time, which c10d's file store takes.
+    // Not twice the timeout, as c10d's file store takes.
     EXPECT_LT(shortest, 590ms);
   }
 }
@@ -150,7 +150,7 @@ TEST_P(Stores, WaitsForWhatComesLater) {
     std::this_thread::sleep_for(50ms);
     other->set("a", "1");
     std::this_thread::sleep_for(50ms);
-    // The same handle, while another thread of it waits: no deadlock.
+    // The same handle, while another thread waits with it: no deadlock.
     store_->set("b", "2");
   });
   store_->wait(names({"a", "b"}), 10s);
@@ -311,7 +311,7 @@ TEST(TcpStore, AServerThatEndsEndsTheWaits) {
   EXPECT_EQ(error_of([&] { client->wait("never", 600s); }).code(), ErrorCode::kUnavailable);
   EXPECT_LT(Clock::now() - start, 300s);
   ender.join();
-  // Not in silence, as c10d's first set.
+  // Not silently, as c10d's first set.
   EXPECT_EQ(error_of([&] { client->set("a", "1"); }).code(), ErrorCode::kUnavailable);
 }
 
@@ -343,11 +343,11 @@ TEST(TcpStore, RubbishEndsItsOwnConnectionOnly) {
     char greeting[32];
     ASSERT_EQ(recv(fd.get(), greeting, sizeof(greeting), MSG_WAITALL), 32);
     std::string bytes;
-    if (i % 2) {  // past the door, then rubbish
+    if (i % 2) {  // after a valid handshake, garbage
       bytes = tcp::Writer(tcp::Command::kHello).text(hmac_sha256("", std::string_view(greeting + 16, 16))).finish();
     }
     for (int j = 0; j < 40; ++j) {
-      if (i % 4 == 3 && j % 10 == 0) bytes += std::string("\x05\0\0\0", 4);  // a size that can be
+      if (i % 4 == 3 && j % 10 == 0) bytes += std::string("\x05\0\0\0", 4);  // a plausible size
       bytes.push_back(static_cast<char>(rand_r(&seed)));
     }
     EXPECT_GT(send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), 0);
@@ -356,7 +356,7 @@ TEST(TcpStore, RubbishEndsItsOwnConnectionOnly) {
   EXPECT_EQ(static_cast<Store&>(*server).get("a"), "1");
 }
 
-// Nobody waits for those that connect and say nothing, and they are not kept for ever.
+// Connections that send nothing do not block others, and are not kept forever.
 TEST(TcpStore, StrangersAreFewAndSendLittle) {
   const auto server = std::make_shared<TcpStore>(TcpStoreOptions{.port = 0, .is_server = true, .token = "secret"});
   std::vector<std::unique_ptr<FileDescriptor>> silent;
@@ -369,7 +369,7 @@ TEST(TcpStore, StrangersAreFewAndSendLittle) {
   char byte;
   for (size_t i = 0; i < 20; ++i) EXPECT_EQ(recv(silent[i]->get(), &byte, 1, 0), 0) << i;
   EXPECT_EQ(recv(silent.back()->get(), &byte, 1, MSG_DONTWAIT), -1);
-  // A hello of another token, and then no end of bytes: the answer comes, and the connection ends.
+  // A hello with a wrong token, followed by endless bytes: the server replies and closes the connection.
   const FileDescriptor loud(connect_to(server->port()));
   char greeting[32];
   ASSERT_EQ(recv(loud.get(), greeting, sizeof(greeting), MSG_WAITALL), 32);
@@ -422,7 +422,7 @@ TEST(TcpStore, OneCallWaitsForSoManyKeys) {
   EXPECT_THAT(error_of([&] { store->check(keys); }).what(), ::testing::HasSubstr("keys in one call, at most 65536"));
 }
 
-// A server keeps so much of each key, of each value and of all of them together; the rest of it goes on.
+// A server limits the size of each key, of each value and of all of them together; within the limits it keeps working.
 TEST(TcpStore, WhatAServerKeepsIsBounded) {
   const std::shared_ptr<Store> store = std::make_shared<TcpStore>(TcpStoreOptions{.port = 0, .is_server = true});
   const auto refused = [&](const std::function<void()>& call) {
@@ -433,7 +433,7 @@ TEST(TcpStore, WhatAServerKeepsIsBounded) {
   EXPECT_THAT(refused([&] { store->set(std::string(tcp::kMaxKey + 1, 'k'), ""); }), ::testing::HasSubstr("a key of"));
   const std::string large(tcp::kMaxValue, 'x');
   EXPECT_THAT(refused([&] { store->set("a", large + "x"); }), ::testing::HasSubstr("a value of"));
-  for (int i = 0; i < 100; ++i) store->set("a", large);  // in the place of what was there
+  for (int i = 0; i < 100; ++i) store->set("a", large);  // replaces the old value
   EXPECT_THAT(refused([&] { store->append("a", "x"); }), ::testing::HasSubstr("a value of"));
   for (int i = 0; i < 6; ++i) store->queue_push("q", large);
   EXPECT_THAT(refused([&] { store->queue_push("q", large); }), ::testing::HasSubstr("keys and values of"));

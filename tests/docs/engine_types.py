@@ -28,7 +28,7 @@ def main():
                 programs.append(pathlib.Path(work) / f"engine_line_{block.line}.py")
                 programs[-1].write_text(block.code)
         assert programs, "docs/engine.md has no programs"
-        # As of an installed package: only the programs are looked at.
+        # Like an installed package: only the programs are checked.
         (pathlib.Path(work) / "mypy.ini").write_text("[mypy]\nignore_missing_imports = True\n[mypy-tensord.*]\nignore_errors = True\n")
         checks = [[tools / "mypy", "--cache-dir", os.path.join(work, "cache"), *programs]]
         if (tools / "pyright").exists():

@@ -21,13 +21,13 @@ def pages() -> list[pathlib.Path]:
 
 
 def documents() -> list[pathlib.Path]:
-    """Every page of the repository, those of docs/ among them."""
+    """Every page of the repository, including those of docs/."""
     folders = [path for path in ROOT.iterdir() if path.is_dir() and path.name != "build" and not path.name.startswith(".")]
     return sorted([*ROOT.glob("*.md"), *(page for folder in folders for page in folder.rglob("*.md"))])
 
 
 def blocks(path: pathlib.Path) -> list[Block]:
-    """The fenced blocks of a page. A comment in the line above a fence says who runs it, if not the pages' test."""
+    """The fenced blocks of a page. A comment in the line above a fence says what runs it, if not the page test."""
     found, lines = [], path.read_text().splitlines()
     start, previous = None, ""
     for number, line in enumerate(lines, 1):
@@ -59,6 +59,6 @@ def links(path: pathlib.Path) -> list[str]:
 
 
 def anchors(path: pathlib.Path) -> set[str]:
-    """What `#…` in a link may name: headings as GitHub and mkdocs write them."""
+    """Valid `#…` targets in links: headings as GitHub and mkdocs convert them."""
     headings = re.findall(r"^#+ (.+)$", prose(path), flags=re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}

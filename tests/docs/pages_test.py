@@ -1,6 +1,6 @@
-"""The pages of docs/ are whole: links lead somewhere (those of all other pages too), blocks say what they are, the site's
-menu has every page, every page with commands has a test, what `run_page` does not run is run by whom the page says, and
-diagrams are those of their sources."""
+"""Checks the pages of docs/: links lead somewhere (in all other pages too), blocks have a language, the site's menu has
+every page, every page with commands has a test, blocks that `run_page` skips are run by the named file, and diagrams
+match their sources."""
 
 import hashlib
 import re
@@ -71,7 +71,7 @@ class PagesTest(unittest.TestCase):
                 self.assertIn(f"from {source.name} {digest} ", source.with_suffix(".svg").read_text(), "run scripts/diagrams")
 
     def test_code_is_that_of_the_examples(self):
-        # Which tests build and run.
+        # The files that tests build and run.
         files = sorted((ROOT / "examples/cpp").iterdir())
         lines = {line.strip() for file in files for line in file.read_text().splitlines()}
         for page in pages():

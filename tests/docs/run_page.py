@@ -1,5 +1,5 @@
-"""Runs the commands of a page of docs/ as a reader would: in order, in one shell, in a folder that has nothing but the
-repository's files. A page that fails prints what it printed, and the line of the block.
+"""Runs the commands of a page of docs/ as a reader would: in order, in one shell, in a folder with only the
+repository's files. On failure it prints the page's output, and the line of the block.
 
 Usage: python3 -m tests.docs.run_page PAGE…
 TENSORD_BINARY is `tensord` of the pages, PYTHONPATH has the Python client. The ports of the pages must be free.
@@ -22,7 +22,7 @@ PORTS = (8001, 8002)
 
 
 def script(page, work):
-    """The page as one program of bash. Its Python is in files, since TorchScript wants to read the source."""
+    """The page as one bash script. Its Python is in files, because TorchScript reads the source."""
     parts = ["set -euo pipefail"]
     for block in filter(runs_here, blocks(page)):
         parts.append(f"echo '--- {page.name}:{block.line}'")
@@ -48,7 +48,7 @@ def taken_ports():
 
 
 def wait_for_ports():
-    """A server that was killed may hold its ports for a moment."""
+    """A killed server may hold its ports for a moment."""
     end = time.monotonic() + 10
     while taken_ports():
         if time.monotonic() > end:

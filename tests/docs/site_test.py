@@ -37,7 +37,7 @@ def browser():
 
 
 def asked_urls(driver):
-    """What the page asked for since the last call; URLs with the data in them ask nobody."""
+    """The URLs that the page requested since the last call, without data URLs."""
     events = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
     urls = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
     return [url for url in urls if urlsplit(url).scheme in ("http", "https", "ws", "wss")]

@@ -1,5 +1,4 @@
-"""Every call of every service against every kind of token and header: a call that is in the protocol and has no row
-here fails."""
+"""Every call of every service with every kind of token and header: a call in the protocol without a row here fails."""
 
 import os
 import tempfile
@@ -18,7 +17,7 @@ import reflection_v1alpha_pb2 as reflection_alpha  # noqa: E402
 CODE = grpc.StatusCode
 OK, INVALID, UNIMPLEMENTED, NOT_FOUND = CODE.OK, CODE.INVALID_ARGUMENT, CODE.UNIMPLEMENTED, CODE.NOT_FOUND
 
-# By service and call: the group that opens it, and what an empty request is answered with the right token.
+# By service and call: the group that permits it, and the status of an empty request with the right token.
 ROWS = {
     "inference.GRPCInferenceService": {
         "ServerLive": ("health", OK),
@@ -119,7 +118,8 @@ class AccessTest(unittest.TestCase):
 
     @staticmethod
     def code_of(channel, path, *metadata):
-        """Of one empty request. Every kind of call looks the same on the wire; the first answer is enough."""
+        """The status of one empty request. Every kind of call looks the same on the wire; the first response is
+        enough."""
         call = channel.stream_stream(path)(iter([b""]), metadata=metadata, timeout=300)
         try:
             for _ in call:
@@ -130,7 +130,7 @@ class AccessTest(unittest.TestCase):
             return error.code()
 
     def check(self, channel, *columns):
-        """A column: its name, the metadata for a group, and the code that all but the right ones get, or None."""
+        """A column: its name, the metadata for a group, and the status for all but the right ones, or None."""
         wrong = []
         for path, group, answer in rows():
             for name, metadata_of, refusal in columns:
@@ -174,7 +174,7 @@ class AccessTest(unittest.TestCase):
                        ("its header", lambda group: (header(group),), lambda group: None))
 
     def test_restricted_groups_and_tokens(self):
-        """One of both opens nothing."""
+        """Only one of the two permits nothing."""
         with self.daemon("--access-tokens", self.tokens, *self.restricted) as daemon:
             self.check(daemon.channel,
                        ("neither", lambda group: (), lambda group: CODE.PERMISSION_DENIED),

@@ -37,7 +37,7 @@ class Shout(nn.Module):
 
 
 class Masked(nn.Module):
-    """Running sums of what is not padding, and how much that is."""
+    """Running sums without the padding, and their length."""
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.where(x < 0, torch.zeros_like(x), x).cumsum(1)
@@ -84,7 +84,7 @@ def result_of(answer):
 
 
 def poll(items):
-    """The items again and again, for some seconds."""
+    """The items repeatedly, for some seconds."""
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         yield from items
@@ -186,7 +186,7 @@ class BatchingTest(unittest.TestCase):
             calls.append(call)
             wait_for(1 + len(calls))
         expired = self.slow(1, priority=1, timeout=1000)
-        self.assertEqual(expired.exception().code(), grpc.StatusCode.DEADLINE_EXCEEDED)  # though the worker is busy
+        self.assertEqual(expired.exception().code(), grpc.StatusCode.DEADLINE_EXCEEDED)  # although the worker is busy
         more = [self.slow(1, priority=2) for _ in range(2)]  # there is room for one
         refused = next(call for call in poll(more) if call.done())
         self.assertEqual(refused.exception().code(), grpc.StatusCode.RESOURCE_EXHAUSTED)
@@ -214,14 +214,14 @@ class BatchingTest(unittest.TestCase):
 
 
 class Flat(nn.Module):
-    """Whose view() of no rows is ambiguous: PyTorch, too, fails there."""
+    """view() is ambiguous without rows: PyTorch fails there too."""
 
     def forward(self, x: Tensor) -> Tuple[Tensor, List[str]]:
         return x.view(x.size(0), -1) * 2, ["a"] * x.size(0)
 
 
 class Boxes(nn.Module):
-    """What it has found in each row, and in all."""
+    """Detections of each row, and of all."""
 
     def forward(self, x: Tensor) -> Dict[str, Tensor]:
         return {"boxes": x[:, :, None] + torch.zeros(4), "labels": x.argmax(1)}
@@ -264,7 +264,7 @@ MORE_MODELS = {
 
 
 class ShapesOfRequestsTest(unittest.TestCase):
-    """Requests without rows; arguments that several inputs make."""
+    """Requests without rows; arguments composed of several inputs."""
 
     @classmethod
     def setUpClass(cls):
@@ -309,7 +309,7 @@ class ShapesOfRequestsTest(unittest.TestCase):
         status, answer = self.post("boxes", {"x": empty})
         self.assertEqual((status, [(one["name"], one["shape"], one["data"]) for one in answer["outputs"]]),
                          (200, [("boxes", [0, 3, 4], []), ("labels", [0], [])]))
-        # Beside others, which get what is theirs.
+        # Beside others, which get their own results.
         full = floats([[1, 5, 2]])
         calls = [self.stub.ModelInfer.future(request("boxes", [("x", "FP32", array.shape, array.tobytes())]), timeout=300)
                  for array in (full, floats(empty), full, floats(empty))]

@@ -1,4 +1,4 @@
-"""Chains of models that share memory, drawn at random: the fixed set of tests/chains."""
+"""Random chains of models that share memory: the fixed set of tests/chains."""
 
 import pathlib
 import tempfile

@@ -1,4 +1,4 @@
-"""The client commands of the binary against a live daemon: infer, bench of a server, tables, JSON, exit codes, TLS."""
+"""The client commands of the binary with a live daemon: infer, bench of a server, tables, JSON, exit codes, TLS."""
 
 import contextlib
 import json
@@ -126,7 +126,7 @@ class ClientCommands(unittest.TestCase):
     def command(self, *arguments):
         done = run(*arguments, *self.address)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(done.stderr, "")  # nothing of progress: it is no terminal
+        self.assertEqual(done.stderr, "")  # no progress: it is not a terminal
         return done.stdout
 
     def objects(self, *arguments):
@@ -143,7 +143,7 @@ class ClientCommands(unittest.TestCase):
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.assertIn(message, done.stderr)
 
-    # -- infer: what goes in --
+    # -- infer: inputs --
 
     def test_values_by_name_and_by_position(self):
         self.assertEqual(self.outputs("add_sub", "--input", "a=random:1,2:f32", "--input", "b=random:1,2:f32")["OUTPUT__1"],
@@ -195,7 +195,7 @@ class ClientCommands(unittest.TestCase):
         self.assertEqual(self.outputs("words", "--input", f"@{self.path('word')}", "--parameter", "priority=1",
                                       "--parameter", "note=x")["OUTPUT__0"], ["abcabc"])
 
-    # -- infer: what comes out --
+    # -- infer: outputs --
 
     def test_text_for_people(self):
         self.assertEqual(self.command("infer", "identity", "--input", "x=[[1, 2.5], [-3e10, 0.1]]"),
@@ -251,7 +251,7 @@ class ClientCommands(unittest.TestCase):
                 changed[at] = rng.integers(0, 256)
             with open(self.path("changed.npy"), "wb") as out:
                 out.write(changed)
-            # By the signal of a crash it would be below 0.
+            # A crash would give a negative code (the signal).
             self.assertIn(run(*infer, f"a={self.path('changed.npy')}", "--input", "b=[[1]]").returncode, (0, 1, 2))
         self.assert_fails(2, "--save", "infer", "add_sub", *self.address, "--input", "random:1", "--input", "random:1",
                           "--save", self.path("two.npy"))
@@ -356,7 +356,7 @@ class Loading(unittest.TestCase):
                 code, out, shown = on_terminal("load", "slow", "--address", daemon.ready["grpc"])
                 self.assertEqual((code, out), (0, "slow: loaded\n"))
                 self.assertIn("slow: loading  0:0", shown)
-                self.assertTrue(shown.endswith("\r\x1b[K"), shown)  # and is gone
+                self.assertTrue(shown.endswith("\r\x1b[K"), shown)  # and is erased
 
 
 class Secured(unittest.TestCase):
@@ -399,7 +399,7 @@ class Secured(unittest.TestCase):
 
 
 class HostileServer(unittest.TestCase):
-    """A server that says what a terminal would obey, and one that never comes to an end."""
+    """A server that sends terminal escape sequences, and one that never ends."""
 
     HOSTILE = "\x1b]0;mine\x07\x1b[2J\x9b2J \u202eevil\u2028 end"
     SHOWN = r"\u001b]0;mine\u0007\u001b[2J\u009b2J \u202eevil\u2028 end"

@@ -39,7 +39,7 @@ class Health(unittest.TestCase):
 
 
 class Files(unittest.TestCase):
-    """deploy/docker names only flags and files that there are."""
+    """deploy/docker names only existing flags and files."""
 
     def check_command(self, command):
         help_output = help_of(command[0])

@@ -1,4 +1,4 @@
-"""The C++ client library against real daemons: starts them, and runs tests/client with their addresses."""
+"""The C++ client library with real daemons: starts them, and runs tests/client with their addresses."""
 
 import os
 import subprocess
@@ -45,7 +45,7 @@ class CppClientTest(unittest.TestCase):
         with DaemonProcess(MODELS + [self.path("models")], "--model-control-mode", "explicit", "--load-model", "*",
                            "--allow-client-shm", "true", *training) as daemon, \
                 DaemonProcess(MODELS[0], *secured) as tls:
-            # What was freed must not go on working by luck.
+            # Freed memory must not keep working by luck.
             checks = subprocess.run([CHECKS, "--gtest_brief=1"], text=True, capture_output=True, timeout=240, env={
                 **os.environ, "TENSORD_ADDRESS": daemon.ready["grpc"], "TENSORD_TLS_ADDRESS": tls.ready["grpc"],
                 "TENSORD_ROOT": authority.cert, "MALLOC_PERTURB_": "170", "TENSORD_ARCHIVE": self.path("models/mlp/1/model.pt")})

@@ -12,11 +12,11 @@ from tests.e2e.daemon_process import BINARY, ROOT, DaemonProcess  # noqa: F401
 PROTOS = ("inference", "model_config", "training", "hosts", "health", "reflection_v1alpha", "reflection_v1")
 
 
-STUBS = "TENSORD_TEST_STUBS"  # where a process has them from the one that started it
+STUBS = "TENSORD_TEST_STUBS"  # inherited from the parent process, if set
 
 
 def make_stubs():
-    """Generates the Python stubs into a folder that goes with this process, and puts it on sys.path."""
+    """Generates the Python stubs in a folder that is deleted with this process, and adds it to sys.path."""
     if os.path.isdir(os.environ.get(STUBS, "")):
         sys.path.insert(0, os.environ[STUBS])
         return os.environ[STUBS]

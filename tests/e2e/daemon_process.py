@@ -1,4 +1,4 @@
-"""Starts the real daemon on free ports; needs nothing but Python."""
+"""Starts the real daemon on free ports; needs only Python."""
 
 import json
 import os
@@ -12,7 +12,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BINARY = os.environ.get("TENSORD_BINARY", os.path.join(ROOT, "build", "tensord"))
 START_TIMEOUT_S = 300
 STOP_TIMEOUT_S = 120
-STOPPED = (" stopped\n", '"stopped"}\n')  # the last thing that it logs, as text and as JSON
+STOPPED = (" stopped\n", '"stopped"}\n')  # the last line of the log, as text and as JSON
 
 
 class DaemonProcess:
@@ -57,7 +57,7 @@ class DaemonProcess:
         return total
 
     def stop(self, timeout=300):
-        """Sends SIGTERM; gives back the exit code."""
+        """Sends SIGTERM; returns the exit code."""
         self.was_stopped = True
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
@@ -66,7 +66,7 @@ class DaemonProcess:
         return code
 
     def kill(self):
-        """Ends it at once, as a machine that fails."""
+        """Kills it, like a machine failure."""
         self.process.kill()
         self.process.wait()
 
@@ -74,8 +74,8 @@ class DaemonProcess:
         return self
 
     def __exit__(self, failure=None, *_):
-        """Stops it in good order, with whatever it still has to do, and looks whether it did; leaves one that is no
-        more alone. One that the test itself killed is well, one that died is not."""
+        """Stops it in order, and checks that it did; kills it if it does not stop. A daemon that the test itself has
+        killed is fine, one that crashed is not."""
         wrong = self._end()
         self.log.close()
         if wrong and failure is None:

@@ -62,7 +62,7 @@ def groups_of(file):
 
 
 class Prometheus:
-    """One that asks every second, and whose alerts do not wait before they fire."""
+    """Scrapes every second, and its alerts fire without delay."""
 
     def __init__(self, folder, targets, *flags):
         os.makedirs(folder)
@@ -86,7 +86,7 @@ class Prometheus:
                  "--web.listen-address", f"127.0.0.1:{self.port}", *flags], stdout=subprocess.DEVNULL, stderr=log)
 
     def has_begun(self):
-        """Whether it has asked the daemon often enough for rates."""
+        """Whether it has scraped the daemon often enough for rates."""
         if self.process.poll() is not None:
             with open(os.path.join(self.folder, "log")) as log:
                 raise AssertionError(f"Prometheus ended: {log.read()}")
@@ -119,8 +119,8 @@ class Prometheus:
 
 
 class Load:
-    """Clients that ask for everything that a panel shows, good and bad, until it is closed. `small` has room for one
-    of its models."""
+    """Clients that cause everything that a panel shows, successes and failures, until it is closed. `small` has room
+    for one of its models."""
 
     def __init__(self, daemon, small):
         x = np.arange(8, dtype=np.float32).reshape(2, 4)
@@ -199,7 +199,7 @@ class DashboardTest(unittest.TestCase):
             file.write("not an archive")
 
     def all_answer(self, queries):
-        """Every query has data in every Prometheus, if not now then soon."""
+        """Every query returns data in every Prometheus, at once or soon."""
         for server in self.prometheus:
             left = list(queries)
 
@@ -234,7 +234,7 @@ class DashboardTest(unittest.TestCase):
     def test_b_rules(self):
         records = [rule["record"] for group in groups_of(RULES[0]) for rule in group["rules"]]
         alerts = [rule for group in groups_of(RULES[1]) for rule in group["rules"]]
-        # The metrics that alerts ask for; up is not the daemon's.
+        # The metrics in alerts; `up` is not the daemon's.
         asked = {name for rule in alerts for name in METRIC.findall(re.sub(r'"[^"]*"', "", rule["expr"]))}
         self.all_answer([f'{{__name__="{name}"}}' for name in sorted(asked | set(records))])
         for server in self.prometheus:
@@ -243,7 +243,7 @@ class DashboardTest(unittest.TestCase):
                     self.assertEqual((rule["health"], rule.get("lastError")), ("ok", None), rule["name"])
 
     def test_c_runbooks(self):
-        """Each alert has its page, and the queries there can be asked."""
+        """Each alert has its runbook page, whose queries are valid."""
         alerts = {rule["alert"]: rule for group in groups_of(RULES[1]) for rule in group["rules"]}
         pages = {name.removesuffix(".md") for name in os.listdir(RUNBOOKS)} - {"README"}
         self.assertEqual(pages, set(alerts))

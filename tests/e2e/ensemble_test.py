@@ -1,4 +1,4 @@
-"""Ensembles, the response cache and ModelConfig, through the real daemon."""
+"""Ensembles, the response cache and ModelConfig, in the real daemon."""
 
 import os
 import struct
@@ -33,7 +33,7 @@ class Classify(nn.Module):
 
 
 class Transposed(nn.Module):
-    """Returns what does not lie row-major in memory."""
+    """Returns a tensor that is not row-major."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x.transpose(1, 2)
@@ -189,7 +189,7 @@ class EnsembleTest(unittest.TestCase):
         self.assertEqual(struct.unpack("<24f", response.raw_output_contents[0]), tuple(values))
 
     def test_what_reads_memory_as_it_lies_gets_it_row_major(self):
-        """An input that is reshaped, and the cache, which compares bytes."""
+        """A reshaped input, and the cache, which compares bytes."""
         values = torch.arange(24, dtype=torch.float32).reshape(2, 3, 4)
         swapped = values.transpose(1, 2).contiguous()
         sent = values.numpy().tobytes()

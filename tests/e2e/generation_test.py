@@ -108,7 +108,7 @@ class GenerationTest(unittest.TestCase):
         with self.assertRaises(grpc.RpcError) as caught:
             self.daemon.stub.ModelInfer(message("growing", [1], 1), timeout=300)
         self.assertEqual(caught.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
-        # A token that the model does not know is that request's fault alone.
+        # An unknown token fails only its own request.
         tokens, errors = self.stream([message("growing", [1, 2], 8, "a"), message("growing", [99, 2], 8, "b"),
                                       message("growing", [3, 4], 8, "c")])
         self.assertEqual(len(errors), 1)

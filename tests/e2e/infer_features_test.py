@@ -1,4 +1,4 @@
-"""Streams, classes, shared memory and every call of the service, through gRPC's Python client."""
+"""Streams, classification, shared memory and every call of the service, with gRPC's Python client."""
 
 import mmap
 import os
@@ -20,7 +20,7 @@ CODE = grpc.StatusCode
 
 
 class CountDown(nn.Module):
-    """Gives one response for each number below its input."""
+    """Sends one response for each number below its input."""
 
     def forward(self, x: Tensor) -> List[Tensor]:
         out: List[Tensor] = []
@@ -148,7 +148,7 @@ class InferFeaturesTest(RpcAssertions, unittest.TestCase):
         values = [struct.unpack("<q", raw)[0] for a in answers for raw in a.infer_response.raw_output_contents]
         self.assertEqual(values, [3, 2, 1, 2, 1])
         finals = [a.infer_response.parameters["triton_final_response"].bool_param for a in answers]
-        # The empty one ends what asked for it: a client takes the one that says so to have no data.
+        # The empty response ends the request that asked for it: clients expect the final one to have no data.
         self.assertEqual(finals, [False, False, True, False, False, True, True])
         self.assertEqual(len(answers[5].infer_response.outputs), 0)
         self.assertEqual(len(answers[-1].infer_response.outputs), 0)
@@ -206,7 +206,7 @@ class InferFeaturesTest(RpcAssertions, unittest.TestCase):
             place(message.outputs[0].parameters, 0, 4 * count)
             response = self.stub.ModelInfer(message)
             self.assertEqual(list(response.raw_output_contents), [b""])
-            # What is where it has to go is not copied, elsewhere once.
+            # A result already in place is not copied, others once.
             self.assertEqual(self.daemon.metric("tensord_copied_bytes_total", model="identity"), copied)
             place(message.outputs[0].parameters, 4 * count, 4 * count)
             self.stub.ModelInfer(message)

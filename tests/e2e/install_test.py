@@ -85,7 +85,7 @@ class InstallTest(unittest.TestCase):
     def test_pkg_config_finds_the_engine(self):
         run(CMAKE, "--install", BUILD, "--prefix", self.path("prefix"), "--component", "development")
         found, = glob.glob(self.path("prefix", "**", "tensord-engine.pc"), recursive=True)
-        # What is installed may be moved.
+        # The installation is relocatable.
         os.rename(self.path("prefix"), self.path("moved"))
         environment = {**os.environ, "PKG_CONFIG_PATH": os.path.dirname(found).replace(self.path("prefix"), self.path("moved"))}
         flags = run("pkg-config", "--cflags", "--libs", "tensord-engine", env=environment).split()
@@ -111,7 +111,7 @@ class InstallTest(unittest.TestCase):
                 self.assertRegex(shown, rf"EXAMPLES\n +tensord {command[0]} ")
 
     def complete(self, *words):
-        """What bash offers for the last word."""
+        """bash's completions for the last word."""
         script = (f"source {self.path('bash', 'tensord')}; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); "
                   "compopt() { :; }; _tensord; echo ${COMPREPLY[*]}")
         return run("bash", "-c", script, "bash", *words).split()

@@ -16,7 +16,7 @@ from tests.e2e.rest import RestTest
 
 
 class Weighted(nn.Module):
-    """With something to train, that leaves the first input as it is."""
+    """Has a trainable parameter that leaves the first input unchanged."""
 
     def __init__(self):
         super().__init__()
@@ -36,7 +36,7 @@ class Two(Weighted):
 
 
 class Swapped(Weighted):
-    """Own names that others answer to by their place."""
+    """Own names that are positional names of other inputs."""
 
     def forward(self, INPUT__1: Tensor, INPUT__0: Tensor) -> Tuple[Tensor, Tensor]:
         INPUT__1 = INPUT__1 * self.weight
@@ -67,7 +67,7 @@ class Nested(Weighted):
 
 
 class Shadow(Weighted):
-    """A key that the first output would be called, too."""
+    """A key that is also the first output's default name."""
 
     def forward(self, x: Tensor) -> Tuple[Tensor, Dict[str, Tensor]]:
         x = x * self.weight
@@ -108,7 +108,7 @@ class Keyed(Weighted):
 
 
 class Branched(Weighted):
-    """Keys that a run decides."""
+    """Keys that depend on the run."""
 
     def forward(self, x: Tensor) -> Tuple[Tensor, Dict[str, Tensor]]:
         x = x * self.weight
@@ -126,7 +126,7 @@ class Nones(Weighted):
         return x, None, x + 1
 
 
-# Inputs, outputs, and what each output is for x = 1 and y = 5.
+# Inputs, outputs, and the value of each output for x = 1 and y = 5.
 PYTHON = {
     "one": (One, ["x"], {"OUTPUT__0": 2}),
     "two": (Two, ["x", "y"], {"OUTPUT__0": 2, "OUTPUT__1": -4}),
@@ -143,7 +143,7 @@ PYTHON = {
     "nones": (Nones, ["x"], {"OUTPUT__0": 1, "OUTPUT__2": 2}),
 }
 PROGRAMS = {name: row for name, row in PYTHON.items() if name != "branched"}
-# Names of the ONNX file, which are any texts.
+# Names in the ONNX file may be any strings.
 ONNX = {
     "one": (One, ["x"], {"logits": 2}),
     "one_shadowed": (One, ["INPUT__1"], {"OUTPUT__1": 2}),
@@ -168,7 +168,7 @@ def quoted(string):
 
 
 def make_ensemble(root, model, inputs, outputs):
-    """An ensemble over one model, that gives each of its outputs by another name."""
+    """An ensemble over one model that renames each of its outputs."""
     name = "ensemble_" + model
     maps = [f'input_map {{ key: {quoted(own)} value: "I{i}" }}' for i, own in enumerate(inputs)]
     maps += [f'output_map {{ key: {quoted(own)} value: "O{i}" }}' for i, own in enumerate(outputs)]
@@ -182,7 +182,7 @@ def make_ensemble(root, model, inputs, outputs):
 
 
 def make_models(root):
-    """Writes every model and an ensemble over each; the inputs and outputs of each model."""
+    """Writes every model and an ensemble over each; returns the inputs and outputs of each model."""
     interfaces = {}
     for name, (kind, inputs, outputs) in PYTHON.items():
         serve_models.save(kind(), root, "script_" + name)
@@ -203,7 +203,7 @@ def make_models(root):
 
 
 class InterfacesTest(RestTest):
-    """The models as they are; tests/e2e/training/train_names_test.py has them after training."""
+    """The untrained models; tests/e2e/training/train_names_test.py covers them after training."""
 
     @classmethod
     def setUpClass(cls):
@@ -213,14 +213,14 @@ class InterfacesTest(RestTest):
         cls.host, cls.port = cls.daemon.ready["http"].rsplit(":", 1)
 
     def check_interface(self, model, inputs, outputs, names):
-        """`names`: what the outputs are called by whoever asks for them."""
+        """`names`: the names by which outputs are requested."""
         metadata = self.daemon.stub.ModelMetadata(pb.ModelMetadataRequest(name=model))
         over_http = self.get(f"/v2/models/{model}")
         self.assertEqual([tensor.name for tensor in metadata.inputs], inputs)
         self.assertEqual([tensor["name"] for tensor in over_http["inputs"]], inputs)
         listed = [tensor.name for tensor in metadata.outputs]
         self.assertEqual([tensor["name"] for tensor in over_http["outputs"]], listed)
-        # What a run tells only, metadata does not.
+        # Metadata omits outputs that only a run determines.
         self.assertEqual(listed, names[:len(listed)])
         feeds = [(name, "FP32", [3], torch.full([3], 1.0 + 4 * i).numpy().tobytes()) for i, name in enumerate(inputs)]
         wanted = {name: torch.full([3], float(value)).numpy().tobytes() for name, value in zip(names, outputs)}
@@ -259,7 +259,7 @@ class InterfacesTest(RestTest):
                                      [f"O{i}" for i in range(len(values))])
 
     def test_places_that_no_name_has_taken(self):
-        """Inputs answer to INPUT__ and their number, and an ONNX file's one output to OUTPUT__0."""
+        """Inputs accept INPUT__ and their number, and the only output of an ONNX file accepts OUTPUT__0."""
         one = torch.ones(3).numpy().tobytes()
         for model in ("script_one", "program_one", "onnx_one", "onnx_one_shadowed"):
             answer = self.daemon.stub.ModelInfer(request(model, [("INPUT__0", "FP32", [3], one)], outputs=["OUTPUT__0"]))
@@ -276,21 +276,21 @@ class Mlp(nn.Module):
 
 
 class Cast(Mlp):
-    """Takes any type."""
+    """Accepts any dtype."""
 
     def forward(self, x: Tensor) -> Tensor:
         return self.a(x.float())
 
 
 class Scaled(Mlp):
-    """Takes bytes and integers as well: they become float32."""
+    """Also accepts bytes and integers, which become float32."""
 
     def forward(self, x: Tensor) -> Tensor:
         return self.a(x / 255.0)
 
 
 class EitherWay(Mlp):
-    """Either a linear layer or a copy: any type goes one of the ways."""
+    """Either a linear layer or a copy: any dtype works in one of the branches."""
 
     def forward(self, x: Tensor, flag: bool) -> Tensor:
         if flag:
@@ -373,7 +373,7 @@ class StatedInputsTest(RestTest):
         cls.host, cls.port = cls.daemon.ready["http"].rsplit(":", 1)
 
     def stated(self, model):
-        """(datatype, shape) of inputs and of outputs; the configuration says the same."""
+        """(datatype, shape) of inputs and of outputs; the configuration must agree."""
         metadata = self.get(f"/v2/models/{model}")
         config = self.daemon.stub.ModelConfig(pb.ModelConfigRequest(name=model)).config
         for tensors, listed in ((metadata["inputs"], config.input), (metadata["outputs"], config.output)):
@@ -392,7 +392,7 @@ class StatedInputsTest(RestTest):
             (name, datatype, shape, bytes(int(torch.tensor(shape).prod()) * sizes[datatype])) for name, datatype, shape in inputs]))
 
     def test_before_any_request(self):
-        """What the graph makes certain. First of the tests: those below have the models learn."""
+        """Only what the graph determines. This test runs first: later ones let the models learn from requests."""
         unknown = ("", [-1])
         for model, wanted in {
                 "mlp": [("FP32", [-1])], "cast": [unknown], "scaled": [unknown], "either": [unknown, ("BOOL", [1])],
@@ -414,7 +414,7 @@ class StatedInputsTest(RestTest):
             with self.subTest(model=model):
                 self.infer_zeros(model, *ask)
                 self.assertEqual(self.stated(model), [inputs, outputs])
-        # It stays, and takes nothing away from what is accepted.
+        # The learned shape stays, and does not restrict what is accepted.
         self.infer_zeros("cast", ("x", "UINT8", [4]))
         self.assertEqual(self.stated("cast")[0], [("INT32", [-1, -1, 4])])
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from tests.e2e import serve_models
 from tests.e2e.daemon import BINARY, Daemon, pb, request
 
-# An operator of an extension: a server without the extension does not have it, and never will.
+# An operator of an extension, which a server without the extension does not have.
 LIBRARY = torch.library.Library("extension", "DEF")
 LIBRARY.define("twice(Tensor x) -> Tensor")
 MISSING = "extension::twice"
@@ -25,7 +25,7 @@ X = 'input [ { name: "x" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
 
 
 class Later(nn.Module):
-    """Comes to the missing operator with rows of 4 only."""
+    """Reaches the missing operator only with rows of 4."""
 
     def forward(self, x: Tensor) -> Tensor:
         if x.size(-1) == 4:
@@ -202,7 +202,7 @@ class MistakesTest(unittest.TestCase):
         cls.folder.cleanup()
 
     def infer(self, model, *inputs):
-        """Of each output name, shape and values; inputs are tensors by name or lists of texts."""
+        """Shape and values of each output name; inputs are tensors by name or lists of strings."""
         message = pb.ModelInferRequest(model_name=model)
         for name, value in inputs:
             if isinstance(value, Tensor):
@@ -366,7 +366,8 @@ class MistakesTest(unittest.TestCase):
 
 
 class LayoutMistakesTest(unittest.TestCase):
-    """Mistakes with the folders, as their user sees them; tests/server/repository/repository_hints_test.cpp has the rest."""
+    """Mistakes with folders, as their user sees them; tests/server/repository/repository_hints_test.cpp has the
+    others."""
 
     def serve(self, repository):
         with Daemon(repository) as daemon:

@@ -18,7 +18,7 @@ DISK_BYTES = 64 << 20
 
 
 def missing():
-    """Why there can be no hosts here; empty where they can."""
+    """Why hosts cannot be created here; empty if they can."""
     lacking = [program for program in NEEDED if not shutil.which(program)]
     if lacking:
         return f"missing: {', '.join(lacking)}"
@@ -35,7 +35,7 @@ class Network:
 
     def __init__(self, count):
         self.names = [f"tn{i + 1}" for i in range(count)]
-        self.wires = {}  # by host: the process that delays
+        self.wires = {}  # by host: the delaying process
 
     def __enter__(self):
         self.down()
@@ -68,7 +68,7 @@ class Network:
 
     @staticmethod
     def let_through(action):
-        """A Docker daemon has the kernel drop what bridges pass on."""
+        """With a Docker daemon, the kernel drops bridged packets."""
         if shutil.which("iptables"):
             run("iptables", action, "FORWARD", "-i", BRIDGE, "-o", BRIDGE, "-j", "ACCEPT", check=False)
 
@@ -83,7 +83,7 @@ class Network:
         run("ip", "netns", "exec", name, "tc", "qdisc", "del", "dev", "eth0", "root")
 
     def lose(self, name, probability, action="-A"):
-        """What comes in gets lost, so often."""
+        """Drops incoming packets with this probability."""
         run("ip", "netns", "exec", name, "iptables", action, "INPUT", "-i", "eth0", "-m", "statistic", "--mode", "random", "--probability",
             str(probability), "-j", "DROP")
 
@@ -156,7 +156,7 @@ class Host:
         self.process.wait()
 
     def fill_disk(self):
-        """Nothing can be written where the daemon keeps its jobs and files, until empty_disk()."""
+        """Fills the disk with the daemon's jobs and files, until empty_disk()."""
         disks.fill(self.jobs)
 
     def empty_disk(self):

@@ -1,4 +1,4 @@
-"""How clients reach the real daemon: Unix socket, TLS and its certificates, access, limits, HTTP."""
+"""Connections to the real daemon: Unix socket, TLS and its certificates, access, limits, HTTP."""
 
 import concurrent.futures
 import os
@@ -25,7 +25,7 @@ IDENTITY = request("identity", [("x", "FP32", [2], fp32(1, 2))])
 
 
 class Authority:
-    """A certificate authority of the test's own, by openssl."""
+    """The test's own certificate authority, using openssl."""
 
     def __init__(self, folder, name):
         self.folder, self.name = folder, name
@@ -41,7 +41,7 @@ class Authority:
         subprocess.run(["openssl", *arguments], check=True, capture_output=True)
 
     def sign(self, subject):
-        """Gives back the texts of a certificate and its key."""
+        """Returns the PEM texts of a certificate and its key."""
         key, wanted, cert, extension = (os.path.join(self.folder, f"{subject}.{end}")
                                         for end in ("key", "csr", "pem", "ext"))
         with open(extension, "w") as out:
@@ -65,7 +65,7 @@ def replace(path, content):
 
 
 def ask(target, credentials=None, metadata=(), timeout=300):
-    """One request on a connection of its own; gives back None or the error's code."""
+    """One request on a new connection; returns None or the error's status code."""
     options = [("grpc.use_local_subchannel_pool", 1)]
     channel = (grpc.secure_channel(target, credentials, options) if credentials
                else grpc.insecure_channel(target, options))
@@ -79,7 +79,7 @@ def ask(target, credentials=None, metadata=(), timeout=300):
 
 
 def soon(holds, timeout=300):
-    """Whether it comes to hold, on a busy machine too."""
+    """Whether the condition becomes true, on a busy machine too."""
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         if holds():
@@ -94,7 +94,7 @@ def peak_memory(pid):
 
 
 def unknown_field(message, data):
-    """The message with a field that nobody knows, number 100."""
+    """The message with the unknown field number 100."""
     size, length = len(data), b""
     while True:
         length += bytes([size & 127 | (128 if size > 127 else 0)])
@@ -126,7 +126,7 @@ class NetworkTest(unittest.TestCase):
         return self.path(name)
 
     def refused(self, *flags):
-        """What the daemon says when it does not start."""
+        """The daemon's error message at startup."""
         ended = subprocess.run([BINARY, "serve", "--model-repository", self.models, "--grpc-port", "0",
                                 "--metrics-port", "0", *flags], capture_output=True, text=True, timeout=300)
         self.assertNotEqual(ended.returncode, 0)
@@ -142,14 +142,14 @@ class NetworkTest(unittest.TestCase):
             self.assertIn("another server does", self.refused("--grpc-unix-socket", path))
             daemon.process.kill()
             daemon.process.wait()
-        # What a killed server left is taken over; both ways in work.
+        # The socket of a killed server is taken over; both addresses work.
         with Daemon(self.models, *flags) as daemon:
             self.assertIsNone(ask("unix:" + path))
             self.assertIsNone(ask(daemon.ready["grpc"]))
             self.assertEqual(daemon.stop(), 0)
         self.assertFalse(os.path.exists(path))
         self.assertIn("is no socket", self.refused("--grpc-unix-socket", self.write("file", b"x")))
-        # The kernel's structure has 108 bytes, with the zero at the end.
+        # The kernel's structure has 108 bytes, including the terminating zero.
         self.assertIn("has more than 107 characters", self.refused("--grpc-unix-socket", "/tmp/".ljust(108, "x")))
 
     def test_tls_and_new_certificates(self):
@@ -177,7 +177,7 @@ class NetworkTest(unittest.TestCase):
                     self.assertIsNone(ask(target, trusts_first))
                 replace(paths[1], new_key)
                 self.assertTrue(soon(lambda: ask(target, trusts_second, timeout=5) is None))
-                stub.ModelInfer(IDENTITY)  # a connection that is open stays
+                stub.ModelInfer(IDENTITY)  # an open connection stays
             self.assertEqual(ask(target, trusts_first), CODE.UNAVAILABLE)
         self.assertIn("no PEM file", self.refused(*flags[:2], "--grpc-server-cert", self.write("bad.pem", b"bad"),
                                                   "--grpc-server-key", paths[1]))
@@ -237,7 +237,7 @@ class NetworkTest(unittest.TestCase):
                 list(stub.ModelStreamInfer(iter([IDENTITY])))
             self.assertEqual(raised.exception.code(), CODE.UNAUTHENTICATED)
             self.assertEqual(len(list(stub.ModelStreamInfer(iter([IDENTITY]), metadata=bearer("user-1")))), 1)
-            # A new file counts soon; one that is wrong changes nothing.
+            # A new file takes effect soon; an invalid one changes nothing.
             replace(tokens, b"inference user-2\n")
             self.assertTrue(soon(lambda: ask(target, metadata=bearer("user-2")) is None))
             self.assertEqual(ask(target, metadata=bearer("user-1")), CODE.UNAUTHENTICATED)
@@ -286,7 +286,8 @@ class NetworkTest(unittest.TestCase):
         return None
 
     def check_connections(self, target):
-        """Three may be there: for a new one the one goes that is idle for longest; where none is idle, the new one."""
+        """Three connections are allowed: for a new one, the connection that is idle for longest is closed; if none is
+        idle, the new one."""
         host, port = target.rsplit(":", 1)
         idle = [self.connection(host, port) for _ in range(3)]
         with self.connection(host, port):
@@ -313,7 +314,7 @@ class NetworkTest(unittest.TestCase):
 
     @staticmethod
     def connects(host, port):
-        """A connection that waits to be taken when its listener closes is reset, and not refused."""
+        """A connection that is not accepted before its listener closes is reset, not refused."""
         try:
             socket.create_connection((host, port)).close()
         except (ConnectionRefusedError, ConnectionResetError):
@@ -331,7 +332,7 @@ class NetworkTest(unittest.TestCase):
         with Daemon(self.models, "--grpc-max-connections", "16") as daemon:
             with concurrent.futures.ThreadPoolExecutor(8) as pool:
                 codes = list(pool.map(lambda _: ask(daemon.ready["grpc"]), range(100)))
-            # Those that have just gone may still count.
+            # Those that have just closed may still count.
             self.assertGreater(codes.count(None), 90)
 
     def test_a_server_that_ends_takes_no_connections(self):
@@ -364,8 +365,8 @@ class NetworkTest(unittest.TestCase):
         with Daemon(self.models, *flags) as daemon:
             self.assertIsNone(self.code_of(daemon))
             before = peak_memory(daemon.process.pid)
-            # Each is some 64 KB on its way in, and would be 64 MB. They are unpacked by five threads, each of which
-            # keeps what it once had.
+            # Each is some 64 KB on the wire and would be 64 MB. Five threads decompress them, and each keeps its
+            # buffer.
             bomb = request("identity", [("x", "FP32", [16 << 20], bytes(64 << 20))])
             calls = [(daemon.stub.ModelInfer, bomb),
                      (lambda message, **options: list(daemon.stub.ModelStreamInfer(iter([message]), **options)), bomb),
@@ -376,12 +377,12 @@ class NetworkTest(unittest.TestCase):
                 for algorithm in (grpc.Compression.Gzip, grpc.Compression.Deflate):
                     self.assertIn("8388608", self.refusal_of(call, message, algorithm))
             self.assertLess(peak_memory(daemon.process.pid) - before, 56 << 20)
-            # gRPC reads all of a message before it looks at its size, but no more than the quota.
+            # gRPC reads all of a message before it checks its size, but no more than the quota.
             with self.assertRaises(grpc.RpcError) as raised:
                 daemon.stub.ModelInfer(request("identity", [("x", "FP32", [64 << 20], bytes(256 << 20))]), timeout=300)
             self.assertEqual(raised.exception.code(), CODE.RESOURCE_EXHAUSTED)
             self.assertLess(peak_memory(daemon.process.pid) - before, 160 << 20)
-            # Of the size that may be, each goes in.
+            # Messages of the maximum size are accepted.
             most = bytes((8 << 20) - 4096)
             message = request("identity", [("x", "FP32", [len(most) // 4], most)])
             response = daemon.stub.ModelInfer(message, compression=grpc.Compression.Gzip)
@@ -393,7 +394,7 @@ class NetworkTest(unittest.TestCase):
             self.assertEqual(daemon.stop(), 0)
 
     def refusal_of(self, call, message, algorithm):
-        """Streams say in a message what unary calls say in a status."""
+        """Streams report errors in a message, unary calls in the status."""
         try:
             answer = call(message, compression=algorithm, timeout=300)
         except grpc.RpcError as error:
@@ -407,7 +408,7 @@ class NetworkTest(unittest.TestCase):
         with Daemon(self.models, *flags) as daemon:
             host, port = daemon.ready["grpc"].rsplit(":", 1)
             with socket.create_connection((host, int(port))) as silent:
-                # A client that says hello and then answers no ping is gone after the timeout.
+                # A client that connects and does not answer pings is disconnected after the timeout.
                 silent.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
                 silent.settimeout(60)
                 try:
@@ -455,7 +456,7 @@ class NetworkTest(unittest.TestCase):
         with Daemon(self.models, "--allow-http", "true", "--http-port", "0", "--access-tokens", tokens) as daemon:
             for path in ("/metrics", "/status.json", "/"):
                 self.assertEqual(self.get(daemon.ready["http"], path)[0], 401, path)
-                # The metrics port is for those who operate it.
+                # The metrics port is for operators.
                 self.assertEqual(self.get(daemon.ready["metrics"], path)[0], 200, path)
                 for token, code in (("watcher", 200), ("user", 403)):
                     asked = urllib.request.Request(f"http://{daemon.ready['http']}{path}",
@@ -478,7 +479,7 @@ class NetworkTest(unittest.TestCase):
             bearer = urllib.request.Request(url + "/metrics", headers={"Authorization": "Bearer watcher"})
             with urllib.request.urlopen(bearer, timeout=300) as answer:
                 self.assertIn(b"tensord_model_ready", answer.read())
-            # As a browser does, which asks its user for a password.
+            # Like a browser, which asks its user for a password.
             passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
             passwords.add_password(None, url, "anybody", "watcher")
             browser = urllib.request.build_opener(urllib.request.HTTPBasicAuthHandler(passwords))

@@ -341,7 +341,7 @@ class TraceTest(Models):
 
 class CaptureTest(Models):
     def read(self, path):
-        """The file by its description in server/executor/requests/recorded_requests.h."""
+        """Parses the file as described in server/executor/requests/recorded_requests.h."""
         with open(path, "rb") as file:
             data = file.read()
         self.assertEqual(data[:8], b"TNSDREQ1")
@@ -378,7 +378,7 @@ class CaptureTest(Models):
         self.warm_up_with(files[0])
 
     def warm_up_with(self, file):
-        """The same model with the file as its warm-up, and another that does not take such requests."""
+        """The same model with the file as its warm-up, and another model that does not accept such requests."""
         models = self.path("models")
         serve_models.save(serve_models.Linear(), models, "linear")
         serve_models.save(serve_models.Words(), models, "words")

@@ -4,7 +4,7 @@ import time
 
 
 def is_running(pid):
-    """One that has ended may wait for its parent to ask for it."""
+    """A process that has ended may be a zombie until its parent waits for it."""
     try:
         with open(f"/proc/{pid}/stat") as stat:
             return stat.read().rsplit(")", 1)[1].split()[0] != "Z"

@@ -1,4 +1,5 @@
-"""Models that come and go in the real daemon: calls of clients, polled folders, demand, and the commands."""
+"""Models added and removed in the real daemon: calls of clients, polled folders, loading on demand, and the
+commands."""
 
 import concurrent.futures
 import io
@@ -24,7 +25,7 @@ LOAD_TIMEOUT_S = 60
 
 
 class Scale(nn.Module):
-    """Answers its input times a number; `size` makes the archive larger."""
+    """Returns its input times a number; `size` makes the archive larger."""
 
     def __init__(self, factor, size=1):
         super().__init__()
@@ -42,7 +43,7 @@ def archive(factor, size=1):
 
 
 def save(root, name, version, factor, size=1):
-    """Appears in one step, as careful people do it."""
+    """Creates the version atomically."""
     folder = os.path.join(root, name, str(version))
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, ".new"), "wb") as file:
@@ -165,7 +166,7 @@ class RepositoryTest(RpcAssertions, unittest.TestCase):
                          {"8/model.pt": bytes(2 << 20)}, "{}")
         self.assert_code(CODE.INVALID_ARGUMENT, "load failed", self.load_files, "m", {"8/model.pt": b"rubbish"}, "{}")
         self.assertEqual(self.ask("m"), 7)
-        self.load("m")  # what was brought stays until it is unloaded
+        self.load("m")  # the uploaded model stays until it is unloaded
         self.assertEqual(self.states(ready=True), [("m", "7", "READY", "")])
         self.unload("m")
         self.load("m")
@@ -212,7 +213,7 @@ class RepositoryTest(RpcAssertions, unittest.TestCase):
         self.load("a")
         self.assertEqual(self.ask("both"), 6)
         self.unload("both", dependents=True)
-        # What was loaded by itself stays.
+        # A model that was loaded explicitly stays.
         self.assertEqual([state[2] for state in self.states()], ["READY", "UNAVAILABLE", "UNAVAILABLE"])
         self.load("both")
         self.unload("b", dependents=True)
@@ -256,7 +257,7 @@ class RepositoryTest(RpcAssertions, unittest.TestCase):
         save(self.root, "n", 1, 4)
         wait_until(lambda: ("m", "2", "READY", "") in self.states() and ("n", "1", "READY", "") in self.states(),
                       "new versions and models are loaded")
-        # In place, and cut off: what is served must not see it.
+        # Truncates the file in place: the served model must not be affected.
         path = os.path.join(self.root, "m", "2", "model.pt")
         with open(path, "r+b") as file:
             file.truncate(100)
@@ -279,12 +280,12 @@ class RepositoryTest(RpcAssertions, unittest.TestCase):
         for name in "abcab":
             self.assertEqual(self.ask(name), 2)
             self.assertLessEqual(len(self.states(ready=True)), 2)
-        # Whether a model is ready may be asked without a token: that loads nothing and throws nothing out.
+        # Readiness can be queried without a token, so it must not load or unload models.
         stub = self.daemon.stub
         before = self.states(ready=True)
         self.assertEqual([stub.ModelReady(pb.ModelReadyRequest(name=name)).ready for name in "abc"], [True, True, False])
         self.assertEqual(self.states(ready=True), before)
-        # What clients ask before they send a request loads the model too.
+        # Calls that clients make before a request load the model too.
         for name in "abcab":
             self.assertEqual(stub.ModelMetadata(pb.ModelMetadataRequest(name=name)).name, name)
         for name in "abcab":

@@ -60,7 +60,7 @@ class RestTest(unittest.TestCase):
         cls.folder.cleanup()
 
     def ask(self, method, path, body=None, headers=None):
-        """Status, headers and bytes of an answer."""
+        """Status, headers and body of a response."""
         connection = http.client.HTTPConnection(self.host, int(self.port), timeout=300)
         try:
             connection.request(method, path, body, headers or {})

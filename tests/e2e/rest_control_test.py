@@ -1,4 +1,5 @@
-"""REST beside inference with the real daemon: metadata, repository, settings, curl, a page in Chromium, tokens."""
+"""REST calls other than inference with the real daemon: metadata, repository, settings, curl, a page in Chromium,
+tokens."""
 
 import base64
 import gzip
@@ -26,7 +27,7 @@ class ControlTest(RestTest):
             "outputs": [{"name": "y", "datatype": "FP32", "shape": [-1]}]})
         config = self.get("/v2/models/batched/config")
         self.assertEqual((config["max_batch_size"], config["input"][0]["dims"]), (4, [2]))
-        self.assertEqual(config["default_model_filename"], "model.pt")  # also where a copy of it serves
+        self.assertEqual(config["default_model_filename"], "model.pt")  # also if a copy of it is served
         self.assertEqual(self.get("/v2/models/identity/ready"), {"name": "identity", "ready": True})
         self.assertEqual(self.get("/v2/models/none/ready", 503), {"name": "none", "ready": False})
         self.assertIn("not found", self.get("/v2/models/none", 404)["error"])
@@ -96,7 +97,7 @@ class ControlTest(RestTest):
     def test_openapi(self):
         document = self.get("/v2/openapi.json")
         self.assertEqual(document["openapi"], "3.0.3")
-        # It names no path that is not there.
+        # It lists only existing paths.
         for path, methods in document["paths"].items():
             path = path.replace("{model}", "none").replace("{version}", "1").replace("{region}", "none")
             for method in methods:
@@ -111,12 +112,12 @@ class ControlTest(RestTest):
 
         url = f"http://{self.host}:{self.port}/v2"
         self.assertEqual(json.loads(curl(f"{url}/health/live")), {"live": True})
-        # -d calls it a form; nothing is refused by its type.
+        # curl -d sends a form content type, which must not be refused.
         answer = curl("-d", json.dumps({"inputs": [X]}), f"{url}/models/identity/infer")
         self.assertEqual(json.loads(answer)["outputs"][0]["data"], [1.0, 2.5])
         answer = curl("--compressed", "-d", json.dumps({"inputs": [X]}), f"{url}/models/identity/infer")
         self.assertEqual(json.loads(answer)["outputs"][0]["data"], [1.0, 2.5])
-        # Above 1 MB curl expects a 100.
+        # Above 1 MB curl expects a 100 response.
         large = os.path.join(self.folder.name, "large.json")
         with open(large, "w") as out:
             json.dump({"inputs": [tensor("x", "FP32", [300_000], [0.5] * 300_000)]}, out)
@@ -180,7 +181,7 @@ class AccessTest(RestTest):
                          (403, "This API is restricted, expecting header 'x-key'"))
         self.assertEqual(self.ask("GET", "/v2/logging", None, {**admin, "X-Key": "secret"})[0], 200)
         self.assertEqual(self.ask("GET", "/v2/logging", None, {"X-Key": "secret"})[0], 401)
-        # What gRPC restricts, HTTP does too.
+        # HTTP is restricted like gRPC.
         self.assertEqual(self.ask("GET", "/v2/trace/setting", None, admin)[0], 403)
         self.assertEqual(self.ask("GET", "/v2/trace/setting", None, {**admin, "triton-grpc-protocol-admin": "hidden"})[0],
                          200)

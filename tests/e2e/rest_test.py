@@ -1,4 +1,4 @@
-"""Inference over REST with the real daemon: JSON, binary tensors, generation, broken bodies. NVIDIA's client is in
+"""Inference over REST with the real daemon: JSON, binary tensors, generation, malformed bodies. NVIDIA's client is in
 clients/tritonclient_http_test.py."""
 
 import gzip
@@ -53,7 +53,7 @@ class InferTest(RestTest):
         answer, tensors = self.binary(head, data)
         self.assertEqual(answer["outputs"], [tensor("y", "FP32", [3], binary_data_size=12)])
         self.assertEqual(tensors, data)
-        head["outputs"] = [{"name": "y"}]  # those that are listed say so themselves
+        head["outputs"] = [{"name": "y"}]  # listed outputs have parameters of their own
         self.assertEqual(self.binary(head, data)[0]["outputs"][0]["data"], [1.0, 2.0, 3.0])
         large = os.urandom(3 << 20)
         head = {"inputs": [tensor("x", "FP32", [len(large) // 4], binary_data_size=len(large))],
@@ -72,7 +72,7 @@ class InferTest(RestTest):
         copied = lambda: self.daemon.metric("tensord_copied_bytes_total", model="identity")
         before, size = copied(), 4 << 20
         head = {"inputs": [tensor("x", "FP32", [size // 4], binary_data_size=size)], "parameters": {"binary_data_output": True}}
-        for padding in range(0, 7, 3):  # wherever the JSON ends
+        for padding in range(0, 7, 3):  # at any offset after the JSON
             head["id"] = "1" * padding
             self.binary(head, bytes(size))
         self.assertEqual(self.ask("POST", "/v2/models/identity/infer", bytes(size), {"Inference-Header-Content-Length": "0"})[0], 200)
@@ -84,7 +84,7 @@ class InferTest(RestTest):
                                        {"Inference-Header-Content-Length": "0"})
         self.assertEqual(code, 200, body)
         self.assertEqual(body[int(headers["Inference-Header-Content-Length"]):], data)
-        # Of texts it is one, and the model has to take one.
+        # For strings it is a single one, and the model must accept one.
         self.assertIn("the model must have input shape [1]", self.error("POST", "/v2/models/words/infer", b"text", 400,
                                                                         {"Inference-Header-Content-Length": "0"}))
         code, headers, body = self.ask("POST", "/v2/models/word/infer", b"text", {"Inference-Header-Content-Length": "0"})

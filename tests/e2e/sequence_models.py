@@ -1,4 +1,4 @@
-"""Models of sequences, decoupled models and decoders, with their configurations."""
+"""Sequence models, decoupled models and decoders, with their configurations."""
 
 import math
 import os
@@ -17,7 +17,7 @@ class Sums(NamedTuple):
 
 
 class Accumulate(nn.Module):
-    """The sum of what a sequence sent; its state goes in and out."""
+    """The sum of a sequence's inputs; its state is an input and an output."""
 
     def forward(self, x: Tensor, START: Tensor, old_total: Tensor) -> Sums:
         if float(x.min()) < 0:
@@ -27,14 +27,14 @@ class Accumulate(nn.Module):
 
 
 class Continue(nn.Module):
-    """The same from whatever state it begins with."""
+    """The same with any initial state."""
 
     def forward(self, x: Tensor, old_total: Tensor) -> Sums:
         return Sums(x + old_total, x + old_total)
 
 
 class Rows(nn.Module):
-    """The same with the state in the module, by the row of the sequence."""
+    """The same with the state in the module, by the sequence's row."""
 
     def __init__(self):
         super().__init__()
@@ -52,7 +52,7 @@ class History(NamedTuple):
 
 
 class Remember(nn.Module):
-    """All that a sequence sent, in a state that grows."""
+    """All inputs of a sequence, in a growing state."""
 
     def forward(self, x: Tensor, history: Tensor) -> History:
         joined = torch.cat([history, x], 1)
@@ -60,7 +60,7 @@ class Remember(nn.Module):
 
 
 class Names(nn.Module):
-    """Who asks: the sequence's id and its flags."""
+    """Returns the sequence's id and its flags."""
 
     def forward(self, x: Tensor, START: Tensor, END: Tensor, CORRID: List[List[str]]) -> Tuple[List[List[str]], Tensor]:
         return CORRID, START + 2 * END
@@ -88,7 +88,7 @@ LAYERS, HEADS, DIM, VOCABULARY, CONTEXT = 2, 4, 8, 61, 48
 
 
 class Block(nn.Module):
-    """A layer of a transformer of the usual kind."""
+    """A standard transformer layer."""
 
     head_count: Final[int] = HEADS
     dim: Final[int] = DIM
@@ -114,7 +114,7 @@ class Block(nn.Module):
 
 
 class Decoder(nn.Module):
-    """What the two decoders have in common: all but the cache."""
+    """Shared by the two decoders: everything but the cache."""
 
     context: Final[int] = CONTEXT
 
@@ -132,13 +132,13 @@ class Decoder(nn.Module):
 
 
 class GrowingDecoder(Decoder):
-    """Its cache is as long as what it has seen. Shorter rows of a batch lie at its end."""
+    """Its cache grows with the tokens. Shorter rows of a batch are right-aligned."""
 
     def forward(self, tokens: Tensor, length: Tensor, keys: Tensor, values: Tensor) -> Step:
         before = keys.size(3)
         total = before + tokens.size(1)
         places = torch.arange(total)
-        empty = total - length  # what is only there to fill up
+        empty = total - length  # padding
         mask = ((places >= empty).unsqueeze(1) & (places <= places[before:].unsqueeze(1))).unsqueeze(1)
         x = self.embedding[tokens] + self.places[(places[before:] - empty).clamp(min=0)]
         new_keys: List[Tensor] = []
@@ -160,7 +160,7 @@ class FixedStep(NamedTuple):
 
 
 class FixedDecoder(Decoder):
-    """Its cache has one size, and is written in place."""
+    """Its cache has a fixed size, and is written in place."""
 
     def forward(self, tokens: Tensor, START: Tensor, cache: Tensor, position: Tensor) -> FixedStep:
         now = position + torch.arange(tokens.size(1))
@@ -178,7 +178,7 @@ class FixedDecoder(Decoder):
 
 
 def growing_tokens(model, prompt, count):
-    """What the model says after the prompt, alone and in PyTorch."""
+    """The model's tokens after the prompt, computed alone by PyTorch."""
     tokens = torch.tensor([prompt])
     keys = values = torch.zeros(1, LAYERS, HEADS, 0, DIM)
     length, out = 0, []

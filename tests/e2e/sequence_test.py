@@ -1,4 +1,4 @@
-"""Sequences and decoupled models through the real daemon: state, controls, places, errors."""
+"""Sequences and decoupled models in the real daemon: state, controls, slots, errors."""
 
 import os
 import struct
@@ -60,7 +60,7 @@ class SequenceTest(WithDaemon):
             sums.append((self.ask(model, sequence, value, i == 0, i == len(values) - 1), [total]))
 
     def test_many_sequences_at_a_time(self):
-        for model in ("direct", "oldest", "rows"):  # more of them than the first and the last have rows
+        for model in ("direct", "oldest", "rows"):  # more sequences than the first and the last model have rows
             with self.subTest(model):
                 sums = [[] for _ in range(6)]
                 threads = [threading.Thread(target=self.run_sequence, args=(model, i + 1, range(i, i + 12), sums[i]))
@@ -120,7 +120,7 @@ class SequenceTest(WithDaemon):
                          "inference request to model 'oldest' must specify batch-size 1 due to requirements of sequence "
                          "batcher")
         self.assertEqual(self.ask("oldest", 52, 4, start=True), [4])
-        code, _ = self.code_of("oldest", 52, -1)  # the script refuses it; the sequence goes on
+        code, _ = self.code_of("oldest", 52, -1)  # the script refuses it; the sequence continues
         self.assertEqual(code, grpc.StatusCode.INVALID_ARGUMENT)
         self.assertEqual(self.ask("oldest", 52, 4, end=True), [8])
         self.assertEqual(self.code_of("oldest", 52, 4)[0], grpc.StatusCode.INVALID_ARGUMENT)

@@ -68,7 +68,7 @@ class Counter(nn.Module):
 
 
 class Sleepy(nn.Module):
-    """Works for long, instruction by instruction."""
+    """Runs for a long time, instruction by instruction."""
 
     def forward(self, x: Tensor, rounds: int) -> Tensor:
         y = x
@@ -127,7 +127,7 @@ def make_repository(root):
 
 
 def make_broken(root):
-    """Models that cannot be loaded, each for a reason of its own."""
+    """Models that cannot be loaded, each for another reason."""
     save(Identity(), root, "truncated")
     path = os.path.join(root, "truncated", "1", "model.pt")
     with open(path, "rb") as archive:

@@ -1,4 +1,4 @@
-"""The real daemon, driven by gRPC's Python client with generated stubs."""
+"""The real daemon, called by gRPC's Python client with generated stubs."""
 
 import concurrent.futures
 import contextlib
@@ -200,7 +200,7 @@ class ServeTest(RpcAssertions, unittest.TestCase):
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
             self.assertTrue(all(pool.map(one, range(1000))))
 
-    # Errors, by the table of the protocol.
+    # Errors, in the order of the protocol's table.
 
     def test_unknown_models_and_versions(self):
         x = [("x", "FP32", [1], fp32(1))]
@@ -375,7 +375,7 @@ class LifecycleTest(unittest.TestCase):
             daemon.stub.ModelInfer(request("good", x))
             self.assertFalse(daemon.stub.ServerReady(pb.ServerReadyRequest()).ready)
             for name, status in (("", NOT_SERVING), ("inference.GRPCInferenceService", NOT_SERVING),
-                                 ("grpc.health.v1.Health", SERVING)):  # what probes of readiness and of liveness ask
+                                 ("grpc.health.v1.Health", SERVING)):  # the services that readiness and liveness probes query
                 self.assertEqual(daemon.health.Check(health_pb2.HealthCheckRequest(service=name)).status, status)
             for name, reason in (("truncated", "zip"), ("bad_config", "config.pbtxt:1:"),
                                  ("no_file", "is not there; the folder is empty"), ("escape", "leads out of the model repository")):

@@ -20,7 +20,8 @@ TIMEOUT_S = 60
 
 
 class Service:
-    """`tensord serve`, started as systemd starts it: with a socket that it tells, and `listeners` as files 3, 4 …"""
+    """`tensord serve`, started like systemd does: with a notification socket, and `listeners` as file descriptors 3, 4
+    …"""
 
     def __init__(self, models, *flags, listeners=(), names=None, abstract=False):
         self.folder = tempfile.TemporaryDirectory()
@@ -34,7 +35,7 @@ class Service:
             if names:
                 environment["LISTEN_FDNAMES"] = names
         redirect = " ".join(f"{3 + i}<&{listener.fileno()}" for i, listener in enumerate(listeners))
-        # The number of the process that the sockets are for is known once it is there.
+        # LISTEN_PID is only known inside the new process.
         script = f'export LISTEN_PID=$$; exec "$0" "$@" {redirect}'
         self.process = subprocess.Popen(
             ["bash", "-c", script, BINARY, "serve", "--model-repository", models, "--metrics-port", "0", *flags],
@@ -76,7 +77,7 @@ class ServiceTest(unittest.TestCase):
         self.folder = folder.name
 
     def listening(self, address, kind=socket.AF_INET):
-        """A socket that listens, with a number beyond those that the daemon gets it under."""
+        """A listening socket, with a descriptor beyond those that the daemon inherits."""
         with socket.socket(kind) as listener:
             listener.bind(address)
             listener.listen()
@@ -94,7 +95,7 @@ class ServiceTest(unittest.TestCase):
             self.assertEqual(service.next_state(), "READY=1")
             self.assertEqual(ready_models(target), ["shapes"])
             shutil.copytree(os.path.join(MODELS, "language"), os.path.join(models, "language"))
-            # Files that have just changed may still be written to.
+            # Recently changed files may still be written to.
             old = time.time() - 7200
             for path, _, files in os.walk(models):
                 for name in ("", *files):
@@ -113,7 +114,7 @@ class ServiceTest(unittest.TestCase):
         path = os.path.join(self.folder, "grpc.sock")
         unix = self.listening(path, socket.AF_UNIX)
         target = "127.0.0.1:%d" % tcp.getsockname()[1]
-        # Connected before there is a daemon.
+        # Connected before the daemon starts.
         early = socket.create_connection(tcp.getsockname())
         self.addCleanup(early.close)
         with Service(MODELS, listeners=[tcp, unix], abstract=True) as service:
@@ -125,7 +126,7 @@ class ServiceTest(unittest.TestCase):
             self.assertEqual(early.recv(9)[3], 4)  # its SETTINGS
             early.close()
             self.assertEqual(service.stop()[0], 0)
-        self.assertTrue(os.path.exists(path))  # left to whose socket it is
+        self.assertTrue(os.path.exists(path))  # the socket's owner removes it
 
     def test_wrong_sockets_are_refused(self):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams, Service(MODELS, listeners=[datagrams]) as service:

@@ -110,7 +110,7 @@ class SharedMemoryTest(unittest.TestCase):
             in_shared_memory("identity", "x", "FP32", [3], "r", 12, 64, output=("r", 12, 4096)))
         self.assertEqual(self.region.memory[4096:4108], fp32(1, 2, 3))
         self.assertEqual(list(response.raw_output_contents), [b""])
-        # The input was used where it lay; the output had to go elsewhere.
+        # The input was used in place; the output had to be copied.
         self.assertEqual(self.daemon.metric("tensord_copied_bytes_total", model="identity"), copied + 12)
         words = b"".join(struct.pack("<I", len(word)) + word for word in (b"one", b"", b"three"))
         self.region.memory[8192:8192 + len(words)] = words
@@ -143,16 +143,16 @@ class SharedMemoryTest(unittest.TestCase):
             self.assertEqual(ask(("r", "r"), first, second), 0)
             self.assertEqual(self.region.memory[first:first + 8], fp32(6, 9))
             self.assertEqual(self.region.memory[second:second + 8], fp32(4, 5))
-        # An address that kernels do not write to.
+        # An address that kernels do not write to directly.
         self.assertEqual(ask(("r", "r"), 4100, 8192), 8)
         self.assertEqual(self.region.memory[4100:4108], fp32(6, 9))
-        # A result over an input, by either name of the memory: written when the model has read all.
+        # A result over an input, under either name of the memory: it is written after the model has read everything.
         for names in (("r", "r"), ("r", "same")):
             self.region.memory[:8] = fp32(5, 7)
             self.assertEqual(ask(names, 0, 8192), 8)
             self.assertEqual(self.region.memory[:8], fp32(6, 9))
             self.assertEqual(self.region.memory[8192:8200], fp32(4, 5))
-        # The same place: the identity model's result is there.
+        # In place: the identity model's result is already there.
         copied = self.daemon.metric("tensord_copied_bytes_total", model="identity")
         self.stub.ModelInfer(in_shared_memory("identity", "x", "FP32", [2], "r", 8, 64, output=("r", 8, 64)))
         self.assertEqual(self.daemon.metric("tensord_copied_bytes_total", model="identity"), copied)
@@ -206,7 +206,7 @@ class SharedMemoryTest(unittest.TestCase):
         self.region.memory[:4] = fp32(1)
         running = self.stub.ModelInfer.future(message)
         self.unregister("r")
-        # Found before the region went, or not; nothing in between.
+        # Either found before the region was removed, or not found.
         try:
             self.assertEqual(running.result().raw_output_contents[0], fp32(20001))
         except grpc.RpcError as error:

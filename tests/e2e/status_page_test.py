@@ -21,7 +21,7 @@ from tests.e2e.training.training_daemon import COMPLETED, TrainingDaemon
 from tests.e2e.training.training_models import Mlp, clusters, save
 
 WAIT_S = 60
-# Names are shown as they are, whatever is in them.
+# Names are shown unchanged, whatever they contain.
 ODD_NAME = "<i>odd"
 
 
@@ -79,7 +79,7 @@ class StatusPageTest(unittest.TestCase):
         return WebDriverWait(self.page, WAIT_S, poll_frequency=0.1).until(condition)
 
     def model(self, key):
-        """The card of a model version, as text, when it has its numbers."""
+        """The card of a model version, as text, once it has its numbers."""
         return self.wait(lambda page: page.execute_script(
             "const card = document.querySelector('[data-model=' + JSON.stringify(arguments[0]) + ']');"
             "return card && card.innerText", key))
@@ -130,7 +130,7 @@ class StatusPageTest(unittest.TestCase):
         before = self.wait(requests)
         self.call_models(5)
         self.wait(lambda page: requests(page) >= before + 5)
-        # The line of the throughput has points once two answers were there.
+        # The throughput line has points after two samples.
         self.wait(lambda page: page.find_elements(By.CSS_SELECTOR, '[data-model="identity/1"] polyline'))
 
     def test_memory_and_jobs(self):

@@ -1,4 +1,4 @@
-"""The binary with a terminal."""
+"""Runs the binary with a terminal."""
 
 import os
 import pty
@@ -8,7 +8,7 @@ from tests.e2e.daemon_process import BINARY
 
 
 def on_terminal(*arguments):
-    """Runs the binary; gives back the exit code, stdout, and what a terminal at stderr was given."""
+    """Runs the binary; returns the exit code, stdout, and the output of a terminal at stderr."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen([BINARY, *arguments], stdout=subprocess.PIPE, stderr=theirs)
     os.close(theirs)

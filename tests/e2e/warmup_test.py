@@ -153,7 +153,7 @@ class WarmupTest(unittest.TestCase):
             return int(fields[11]) + int(fields[12])
 
         self.infer("three", torch.rand(4, 3, 16, 16))
-        # What it has begun may take its time on a busy machine; then it rests.
+        # On a busy machine, started work may take a while; then the daemon is idle.
         used = None
         for _ in range(15):
             before = ticks()

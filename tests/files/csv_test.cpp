@@ -1,4 +1,4 @@
-// The reader of CSV that gives some rows at a time.
+// The CSV reader that returns some rows at a time.
 #include "core/files/csv.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ class Csv : public ::testing::Test {
     std::ofstream(path_, std::ios::binary) << text;
     return path_;
   }
-  // Without the path in front, which must be there.
+  // Without the path prefix, which must be there.
   template <class Fn>
   std::string message_of(Fn&& fn) {
     try {
@@ -67,7 +67,7 @@ TEST_F(Csv, RowsInPieces) {
   EXPECT_THAT(a, ElementsAre(1, 3, 5, 7, 9));
   EXPECT_THAT(b, ElementsAre(2, 4.5, 6, 8, 10));
   EXPECT_FALSE(reader.next(2));
-  // Memory by what is there, not by what is asked for.
+  // Memory depends on the available rows, not on the requested number.
   EXPECT_EQ(CsvReader(path_).next(int64_t{1} << 60)->at(0).size(0), 5);
 }
 
@@ -78,7 +78,7 @@ TEST_F(Csv, QuotedFieldsHoldSeparatorsAndLines) {
   const auto columns = *reader.next(10);
   EXPECT_THAT(values<int64_t>(columns[0]), ElementsAre(1, 0));
   EXPECT_THAT(values<double>(columns[1]), ElementsAre(2, 3));
-  // The whole file by the other reader has the same rows; lines are counted through quoted ones.
+  // The other reader returns the same rows for the whole file; quoted newlines count as lines.
   const CsvOptions options{.classes = {{"a", {"1", "\n3\n"}}}};
   EXPECT_EQ(error_of("a,b\n\"1\",\"2\"\n\"\n3\n\",4\n1,x\n", options), "line 6: column 'b': 'x' is no number");
 }

@@ -10,8 +10,8 @@
 
 namespace tensord::jit {
 
-// Seeds to damage files with: `count` of them; with TENSORD_FUZZ_SECONDS=N others for as long as that; with
-// TENSORD_FUZZ_SEED=N this one alone.
+// Seeds for damaging files: `count` of them; with TENSORD_FUZZ_SECONDS=N new ones for that time; with
+// TENSORD_FUZZ_SEED=N only this one.
 class Seeds {
  public:
   explicit Seeds(unsigned count) : end_(count) {
@@ -43,8 +43,7 @@ class Damage {
     return all[pick(N)];
   }
 
-  // Takes a value of a document out, puts another one or a number that breaks bounds in its place, or changes it a
-  // little.
+  // Removes a value of a document, replaces it with another value or an out-of-range number, or changes it slightly.
   void apply(nlohmann::json& document) {
     std::vector<nlohmann::json::json_pointer> places;
     collect(document, nlohmann::json::json_pointer(), places);
@@ -68,7 +67,7 @@ class Damage {
     }
   }
 
-  // Changes, cuts off, repeats or takes out bytes.
+  // Changes, truncates, repeats or removes bytes.
   void apply(std::string& bytes) {
     if (bytes.empty()) return;
     const size_t at = pick(bytes.size()), count = 1 + pick(std::min<size_t>(bytes.size() - at, 64));
@@ -86,7 +85,7 @@ class Damage {
  private:
   static constexpr int64_t kNumbers[] = {0, -1, 3, 13, int64_t{1} << 62, INT64_MIN, INT64_MAX};
 
-  // Every value of a document, by the way to it.
+  // Collects the JSON pointers of all values in a document.
   static void collect(const nlohmann::json& value, const nlohmann::json::json_pointer& at,
                       std::vector<nlohmann::json::json_pointer>& places) {
     places.push_back(at);

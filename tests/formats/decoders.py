@@ -14,7 +14,7 @@ from torch.export import Dim
 
 STEPS = 8
 TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
-# Of the largest logit: halves are summed in another order by each library.
+# Relative to the largest logit: each library sums 16-bit values in another order.
 TOLERANCE = {"f32": 2e-5, "bf16": 3e-2, "f16": 4e-3}
 
 
@@ -62,7 +62,7 @@ class Growing(torch.nn.Module):
 
 
 class Flat(torch.nn.Module):
-    """The same with a tensor for each argument and result, as a trace has them."""
+    """The same with one tensor for each argument and result, as a trace has them."""
 
     def __init__(self, module):
         super().__init__()
@@ -107,7 +107,7 @@ def decode(module, past):
 
 
 def check(file, kind, steps, folder, tensord, tolerance):
-    """What is wrong, or nothing. Every step gets PyTorch's cache, so that one last digit does not change the next token."""
+    """The error, or nothing. Every step gets PyTorch's cache, so that a last digit does not change the next token."""
     command = [tensord, "run", str(file)]
     for number, (arguments, _) in enumerate(steps):
         given = (arguments[0], list(arguments[1:])) if kind == "pt2" else arguments

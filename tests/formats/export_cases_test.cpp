@@ -1,4 +1,4 @@
-// Calls written as ONNX and as exported programs, read again and run: the same numbers, for fixed and open sizes.
+// Calls exported to ONNX and to exported programs, read back and run: results must be equal, for fixed and open sizes.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ using tracing::ExportArgument;
 
 struct ExportCase {
   const char* body;               // of forward(x), where x has sizes [4, 4]
-  bool is_open = false;           // the first dimension: [7, 4] as well
+  bool is_open = false;           // the first dimension: also run with [7, 4]
   const char* onnx_refuses = "";  // with this message
 };
 

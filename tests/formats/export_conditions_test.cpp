@@ -1,5 +1,5 @@
-// Branches on comparisons of open sizes: whichever way a size that no example had goes, a file that is written gives
-// what the module gives. Which ones are written is said for each comparison.
+// Branches on comparisons of open sizes: for any size, also one that takes a branch which no example took, an exported
+// file gives the module's results. For each comparison the test lists whether it can be exported.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ class ExportConditions : public ::testing::Test {
     return concat("if ", condition, ":\n            y = x + 1\n        else:\n            y = x * 2\n        return y");
   }
 
-  // 'w': the file is written, and right for all sizes; '-': it is refused for a reason like this.
+  // 'w': the file is written, and correct for all sizes; '-': it is refused for a reason that contains `reason`.
   template <class Write>
   char outcome(const std::string& body, const char* reason, const char* file, const Write& write) const {
     const auto module = Module::compile(
@@ -69,7 +69,7 @@ class ExportConditions : public ::testing::Test {
   const fs::path folder_;
 };
 
-// By the number that is compared with: 0, 1, 2, 3, and 4, of the operators in their order.
+// By the constant operand: 0, 1, 2, 3 and 4, with the operators in order.
 TEST_F(ExportConditions, AreRightForEverySizeOrRefused) {
   const std::map<std::string, std::vector<std::string>> kExpected = {
 #include "tests/formats/export_conditions.inc"
@@ -91,7 +91,7 @@ TEST_F(ExportConditions, AreRightForEverySizeOrRefused) {
   }
 }
 
-// Numbers of an open size n, added to a tensor: by pt2, and by ONNX.
+// Numbers computed from an open size n and added to a tensor: in pt2, and in ONNX.
 TEST_F(ExportConditions, NumbersOfSizesAreRightOrRefused) {
   struct Number {
     const char* text;

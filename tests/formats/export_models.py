@@ -27,7 +27,7 @@ PATIENCE = 20  # as many times more that may pass meanwhile, for exporters that 
 
 
 def shake(module):
-    """Weights that start as zeros or ones hide what is wrong with them, and so do statistics."""
+    """Randomizes weights and statistics: zeros or ones would hide errors."""
     generator = torch.Generator().manual_seed(2)
     with torch.no_grad():
         for parameter in module.parameters():
@@ -59,13 +59,13 @@ def export_program(module, args, kwargs, dynamic):
     if dynamic:
         try:
             return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic), True
-        except Exception:  # a model that fixes sizes; a class of errors for each reason
+        except Exception:  # a model that fixes sizes; the exception type varies
             pass
     return torch.export.export(module, args, kwargs), False
 
 
 class Positional(torch.nn.Module):
-    """Takes the leaves of the arguments and gives those of the result, as tracing wants it."""
+    """Takes the leaves of the arguments and returns those of the result, as tracing needs it."""
 
     def __init__(self, module, args, kwargs):
         super().__init__()
@@ -102,7 +102,7 @@ class Exports:
             self.calls.append(other)
 
     def fed(self, call):
-        """What a program is given: tensors and dynamic numbers. Constants are part of it."""
+        """The inputs of a program: tensors and dynamic numbers. Constants are part of it."""
         specs = [spec for spec in self.program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
         return tuple(value for spec, value in zip(specs, pytree.tree_leaves(call)) if not isinstance(spec.arg, ConstantArgument))
 
@@ -137,7 +137,7 @@ class Exports:
         try:
             torch.onnx.export(model, tensors, path, dynamo=False, opset_version=20, input_names=names, dynamic_axes=axes)
             return self.onnx_calls(path, calls)
-        except Exception:  # tracing fixed a size: what other sizes give is nonsense
+        except Exception:  # tracing fixed a size: results for other sizes are meaningless
             if axes is None:
                 raise
             torch.onnx.export(model, tensors, path, dynamo=False, opset_version=20, input_names=names)
@@ -189,7 +189,7 @@ class Exports:
         options.intra_op_num_threads = torch.get_num_threads()
         options.log_severity_level = 4
         if path.name in QUANTIZED:
-            # Its rewrites of quantized graphs round in other places than the file says.
+            # Its optimizations of quantized graphs round in other places than the file says.
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
@@ -204,7 +204,7 @@ class Exports:
         return made
 
     def given(self, names, call):
-        """The tensors of a call that a file with inputs of these names takes: one that nothing reads is left out."""
+        """The tensors of a call that a file with these input names takes: unread ones are omitted."""
         all_of_them = [leaf for leaf in leaves(call) if isinstance(leaf, torch.Tensor)]
         return all_of_them if len(names) == len(all_of_them) else self.named(names, call)
 
@@ -229,14 +229,14 @@ def export_all(folder, make, kinds):
             exports = exports or Exports(folder, make)
             calls = getattr(exports, kind.replace(".", "_"))(folder / kind)
             torch.save({"calls": calls}, note)
-        except BaseException as error:  # what PyTorch cannot export is no failure of ours
+        except BaseException as error:  # an export that PyTorch cannot do is not our failure
             reason = " ".join(str(error).split())[:300] or type(error).__name__
             torch.save({"error": reason}, note)
             (folder / kind).unlink(missing_ok=True)
 
 
 def export_apart(folder, make, kinds=KINDS):
-    """In a process of its own: exporters hang, crash and leak."""
+    """In a separate process: exporters hang, crash and leak."""
     process = multiprocessing.get_context("fork").Process(target=export_all, args=(folder, make, kinds))
     process.start()
     process.join(PATIENCE * SECONDS)

@@ -1,5 +1,5 @@
-// Programs that a format has no words for: each is refused by what it does, in one format or in both, and where it is
-// taken it gives the same numbers; and all of them as TorchScript.
+// Programs that a format cannot express: each is refused with its reason, in one format or in both. Where it is
+// exported, the results must be equal. All of them are also written as TorchScript.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -23,8 +23,8 @@ using ::testing::StrEq;
 using tracing::ExportArgument;
 
 struct Refusal {
-  const char* program;  // the lines of forward(self, x), where x has sizes [4, 4]; attributes are below
-  bool is_open;         // the first dimension: [7, 4] as well
+  const char* program;  // the body of forward(self, x), where x has sizes [4, 4]; attributes are below
+  bool is_open;         // the first dimension: also run with [7, 4]
   const char* pt2;      // what is said; nothing: it is written, "*": and gives other numbers each time
   const char* onnx;
   const char* torchscript = "";

@@ -1,4 +1,4 @@
-"""More of transformers, as rows: name, configuration, model, what it takes, options of the configuration."""
+"""More architectures of transformers, as rows: name, configuration, model, inputs, options of the configuration."""
 
 import torch
 from torch.export import Dim
@@ -69,7 +69,7 @@ SEQ2SEQ = [
     ("fsmt", "FSMTConfig", "FSMTForConditionalGeneration", dict({k: v for k, v in D_MODEL.items() if k != "vocab_size"}, langs=["en", "de"], src_vocab_size=99, tgt_vocab_size=99)),
 ]
 
-# (…, size of the image)
+# (…, image size)
 VISION = [
     ("swinv2", "Swinv2Config", "Swinv2Model", dict(image_size=32, patch_size=4, embed_dim=16, depths=[1, 1], num_heads=[2, 2], window_size=4), 32),
     ("swin2sr", "Swin2SRConfig", "Swin2SRForImageSuperResolution", dict(image_size=32, embed_dim=16, depths=[1], num_heads=[2], window_size=4), 32),
@@ -165,7 +165,7 @@ def add(library):
 
 
 def add_composite(library, transformers):
-    """Several towers, or inputs of their own."""
+    """With several towers, or special inputs."""
     images = lambda size=32: torch.randn(2, 3, size, size)
 
     def row(name):

@@ -1,4 +1,4 @@
-"""docs/real_models.md: a table of architectures and formats, row by row as they were run."""
+"""docs/real_models.md: a table of architectures and formats, updated row by row as they are run."""
 
 import collections
 import importlib.metadata
@@ -42,7 +42,7 @@ class Page:
                 self.reasons[reason[1], reason[2]] = reason[3]
 
     def set(self, name, rows):
-        """`rows`: (kind, verdict, words) of one architecture. What was not run now stays."""
+        """`rows`: (kind, verdict, words) of one architecture. Results that were not rerun stay."""
         mine = self.rows.setdefault(name, {})
         for kind, verdict, words in rows:
             mine[kind] = cell_of(verdict, words)

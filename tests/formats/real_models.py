@@ -23,20 +23,20 @@ import torch
 from tests.formats.export_models import KINDS, QUANTIZED, export_apart, leaves
 from tests.formats.page import Page
 
-# Of the largest element: floats of networks with some hundred layers.
+# Relative to the largest element: for floats in networks with some hundred layers.
 TOLERANCE = 1e-4
-# Quantized networks round at places that the last bit of a float decides.
+# In quantized networks, rounding depends on the last bit of a float.
 INT8_TOLERANCE = 3e-2
 
 
-# Where tensord and ONNX Runtime differ, and tensord does what the standard and PyTorch say.
+# Cases where tensord and ONNX Runtime differ, and tensord follows the standard and PyTorch.
 KNOWN = {
     ("funnel", "qlinear.onnx"): "ONNX Runtime's QLinearAveragePool counts what ceil_mode adds at the end; its AveragePool does not",
 }
 
 
 def distance(got, expected):
-    """How far results are apart, as a share of the largest element; a text where they cannot be compared."""
+    """The difference of results, relative to the largest element; a string if they cannot be compared."""
     got = [leaf for leaf in leaves(got) if isinstance(leaf, torch.Tensor)]
     expected = [leaf for leaf in expected if isinstance(leaf, torch.Tensor)]
     if len(got) != len(expected):
@@ -56,7 +56,7 @@ def distance(got, expected):
 
 
 def run(tensord, file, calls):
-    """The results, or what tensord said."""
+    """The results, or tensord's error."""
     with tempfile.TemporaryDirectory() as folder:
         command = [tensord, "run", str(file)]
         for number, (arguments, *_) in enumerate(calls):
@@ -76,13 +76,13 @@ def is_detector(name):
 
 
 def only_scores(results):
-    """Untrained detectors give hundreds of boxes whose scores differ in the last bit, so their order says nothing."""
+    """Untrained detectors return hundreds of boxes whose scores differ in the last bit, so their order is arbitrary."""
     return [leaf.sort()[0] for leaf in leaves(results) if leaf.ndim == 1 and leaf.is_floating_point()]
 
 
 def movement(file, arguments, results):
-    """How far ONNX Runtime's results of a quantized network move when the input moves in its fifth digit. Where one value is rounded the
-    other way, all that follows is another realisation of the network's noise."""
+    """The change of ONNX Runtime's results for a quantized network when the input changes in its fifth digit. If one
+    value rounds the other way, everything after it is another realization of the network's noise."""
     import onnxruntime
     options = onnxruntime.SessionOptions()
     options.log_severity_level, options.graph_optimization_level = 4, onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -99,7 +99,7 @@ def movement(file, arguments, results):
 
 
 def judge(name, kind, got, calls, file):
-    """('right' or 'WRONG', how far from what)."""
+    """('right' or 'WRONG', the difference and from what)."""
     tolerance = INT8_TOLERANCE if kind in QUANTIZED else TOLERANCE
     verdict, words = "right", []
     for result, (arguments, pytorch, peer) in zip(got, calls):
@@ -110,7 +110,8 @@ def judge(name, kind, got, calls, file):
         if isinstance(far, float) and far <= tolerance:
             words.append(f"{far:.0e}")
             continue
-        # Where the two peers are apart, being as near to one of them as they are to each other is all that can be said.
+        # If the two peers differ, the best possible check is that the result is as near to one of them as they are to
+        # each other.
         other, peers = distance(result, pytorch), distance(peer, pytorch) if peer is not None else 0.0
         if kind not in QUANTIZED and isinstance(other, float) and other <= tolerance:
             words.append(f"{other:.0e} from PyTorch, as ONNX Runtime is not")

@@ -37,7 +37,8 @@ def run(tensord, file, calls):
 
 
 def run_onnx(tensord, file, pieces):
-    """What tensord and ONNX Runtime say of each piece; each goes on from its own state. A piece comes with the end of the one before."""
+    """The results of tensord and ONNX Runtime for each chunk; each continues from its own state. A chunk includes the
+    end of the previous one."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(str(file), options)

@@ -1,11 +1,10 @@
-// Weights that were damaged, wherever a model's file keeps them: .safetensors, the tensors of .pt2, the external data
-// of ONNX. Each damage is one Error that names the file, or a model that runs within its memory. For hours, and one
-// again by its seed:
+// Damaged weights in each file format: .safetensors, the tensors of .pt2, the external data of ONNX. Each damage gives
+// one Error that names the file, or a model that stays within its memory. To run for hours, or to repeat one seed:
 //
-//   TENSORD_GUARD=1 TENSORD_FUZZ_SECONDS=3600 build/dev/tests/weights_hostile_test
-//   TENSORD_FUZZ_SEED=17 build/dev/tests/weights_hostile_test --gtest_filter=*Safetensors*
+//     TENSORD_GUARD=1 TENSORD_FUZZ_SECONDS=3600 build/dev/tests/weights_hostile_test
+//     TENSORD_FUZZ_SEED=17 build/dev/tests/weights_hostile_test --gtest_filter=*Safetensors*
 //
-// The file that ends the process stays in the folder for temporary files.
+// The file that crashes the process stays in the folder for temporary files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -64,7 +63,7 @@ class HostileWeights : public ::testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  // What is loaded is an Error of the file's, or runs. `call`: clones of its tensors are the arguments.
+  // Loading fails with an Error of the file, or the model runs. `call`: clones of its tensors are the arguments.
   template <class F>
   void attempt(unsigned seed, const F& load_and_run) {
     try {
@@ -88,7 +87,7 @@ class HostileWeights : public ::testing::Test {
   size_t refused_ = 0, run_ = 0;
 };
 
-// Every byte that a tensor says it has is there to be read, and bools are bools.
+// Every byte of a tensor must be readable, and bools must be 0 or 1.
 void read_all(const Tensor& tensor) {
   const Tensor whole = tensor.contiguous();
   const auto* bytes = static_cast<const unsigned char*>(whole.raw_data());
@@ -139,7 +138,7 @@ TEST_F(HostileWeights, Safetensors) {
   }
 }
 
-// Beside a model, whose parameters they shall become.
+// Beside a model, as its new parameters.
 TEST_F(HostileWeights, SafetensorsOfAModel) {
   const Message weight = float_tensor("layer.weight", {3}, {10, 20, 30});
   write("model.onnx", model(graph({node("Add", {"x", "layer.weight"}, {"y"})}, {"x"}, {"y"}, {weight})).str());
@@ -159,7 +158,7 @@ TEST_F(HostileWeights, SafetensorsOfAModel) {
   }
 }
 
-// A message of external data with some of it damaged.
+// A message of external data with random damage.
 Message external_tensor(Damage& damage, const std::string& name, const std::vector<int64_t>& dims, size_t offset,
                         size_t length) {
   static const std::string kNumbers[] = {"0",  "-1",   "1",  "18446744073709551615", "9223372036854775807", "4096", "",
@@ -208,7 +207,7 @@ TEST_F(HostileWeights, ExternalDataOfOnnx) {
   }
 }
 
-// The lists of tensors in a program, their entries, and the archive's bytes.
+// The tensor lists of a program, their entries, and the archive's bytes.
 TEST_F(HostileWeights, TensorsOfPrograms) {
   const fs::path data = fs::path(tests_folder()) / "pt2" / "data";
   const Value calls = load_torch_file((data / "calls.pt").string());

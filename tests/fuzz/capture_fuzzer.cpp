@@ -6,7 +6,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return fuzz::may_refuse([&] {
     const fuzz::InputFile file(data, size);
     const auto requests = server::read_recorded_requests(file.path(), {.requests = 1000, .bytes = 16 << 20});
-    // What was read can be written, and read again.
+    // Whatever was read can be written and read again.
     std::string again = server::recorded_requests_magic();
     for (const server::RecordedRequest& request : requests) {
       server::RecordWriter writer(request.model, request.version, request.id, request.time_unix_us);

@@ -3,7 +3,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tensord;
-  // Cut in two ways: the frames are the same.
+  // Split in two ways: the frames are the same.
   const auto count = [&](size_t piece) {
     server::FrameReader reader(size % 2 == 0);
     uint64_t sum = 0;

@@ -12,14 +12,14 @@
 
 #include "core/base/error.h"
 
-// What fuzzers share; see README.md.
+// Shared by all fuzzers; see README.md.
 namespace tensord::fuzz {
 
 inline std::string_view text_of(const uint8_t* data, size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-// An input as a file, for readers that want a path.
+// An input as a file, for readers that take a path.
 class InputFile {
  public:
   InputFile(const uint8_t* data, size_t size) : fd_(memfd_create("input", MFD_CLOEXEC)) {
@@ -34,7 +34,7 @@ class InputFile {
   const int fd_;
 };
 
-// An input may be refused, by an error of any code but kInternal: nothing from outside may be told to be our fault.
+// An input may be refused with any code but kInternal: bad input must not be reported as our own fault.
 template <class Read>
 int may_refuse(const Read& read) {
   try {

@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (end == std::string_view::npos || end + 4 > server::kMaxHeadBytes) return 0;
   const server::ParsedHead parsed = server::parse_head(text.substr(0, end + 4));
   if (parsed.status != 0 || !parsed.head.is_chunked) return 0;
-  // The rest in pieces, as connections have them: what a step leaves begins the next.
+  // The rest in pieces, as connections deliver them: leftovers of one step start the next one.
   server::ChunkReader reader;
   std::string input;
   uint8_t room[64];

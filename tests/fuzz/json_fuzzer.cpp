@@ -7,7 +7,7 @@ namespace {
 
 using tensord::server::JsonReader;
 
-// Each value as its kind is read.
+// Reads each value by its kind.
 void take(JsonReader& reader) {
   switch (reader.peek()) {
     case JsonReader::Kind::kObject: return reader.object([&](const std::string&) { take(reader); });

@@ -1,4 +1,4 @@
-"""Seeds of the fuzzers: small files that other tests have, or a few bytes of each format."""
+"""Seeds of the fuzzers: small files from other tests, or a few bytes of each format."""
 
 import glob
 import io

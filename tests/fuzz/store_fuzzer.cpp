@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) return 0;
   char greeting[32];
   ssize_t got = 0;
-  // The alarms of libFuzzer interrupt it.
+  // libFuzzer's alarms interrupt recv.
   while ((got = recv(fd.get(), greeting, sizeof(greeting), MSG_WAITALL)) < 0 && errno == EINTR) {
   }
   if (got != sizeof(greeting)) std::abort();

@@ -1,4 +1,4 @@
-// Which values of a graph may be the same memory, and which are written to.
+// Which values of a graph may alias, and which are written to.
 #include "core/jit/ir/alias.h"
 
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ TEST_F(Alias, SeesThroughLists) {
   // Only read by cat: its items do not become aliases of each other.
   EXPECT_FALSE(may_alias("b", "a"));
   EXPECT_FALSE(is_written("b"));
-  // But what is read through the list is written.
+  // But a value read through the list counts as written.
   EXPECT_TRUE(is_written("passed"));
 }
 
@@ -126,7 +126,7 @@ TEST_F(Alias, JoinsBranchesAndCarriedValues) {
   EXPECT_FALSE(may_alias("a", "init"));
 }
 
-// What a turn leaves may be nothing at all: a loop's values begin with what it is given all the same.
+// The loop may run zero times, so its results may alias the initial values.
 TEST_F(Alias, JoinsWhatALoopBeginsWith) {
   read(R"(graph(%n : int, %x : Tensor):
   %yes : bool = prim::Constant[value=True]()
@@ -166,7 +166,7 @@ TEST_F(Alias, KnowsTheOrderOfWrites) {
   };
   EXPECT_FALSE(between("a", "b"));
   EXPECT_FALSE(between("early", "late"));
-  EXPECT_TRUE(between("b", "early"));  // by the iteration before
+  EXPECT_TRUE(between("b", "early"));  // by the previous iteration
   EXPECT_TRUE(between("b", "d"));
   EXPECT_TRUE(alias_->may_be_written_after(at("a"), at("late")->node()));
   EXPECT_FALSE(alias_->may_be_written_after(at("a"), at("d")->node()));

@@ -13,7 +13,7 @@
 #include "core/jit/passes/passes.h"
 #include "core/jit/runtime/interpreter.h"
 
-// Graphs of attention, and what fuse_attention makes of them.
+// Graphs with attention, and the effect of fuse_attention.
 namespace tensord::jit::attention {
 
 using ops::Value;
@@ -46,7 +46,7 @@ inline int count(const Graph& graph, const std::string& op) {
   return found;
 }
 
-// The graph after the pass, as text; it must have so many calls of attention, and compute what it did.
+// The graph after the pass, as text. It must have `calls` calls of attention, and compute the same.
 inline std::string check_same(const std::string& text, const std::vector<Tensor>& inputs, int calls = 1,
                               const std::vector<Value>& constants = {}) {
   const auto graph = parse_graph(text, constants);
@@ -92,7 +92,7 @@ inline const char* const kConstants = R"(  %none : NoneType = prim::Constant[val
   %hidden : float = prim::Constant[value=-inf]()
 )";
 
-// `body` makes %scores from %q, %k and %mask, `end` %o from the product %c.
+// `body` computes %scores from %q, %k and %mask; `end` computes %o from the product %c.
 inline std::string four_dimensions(const std::string& body,
                                    const std::string& end = "  %o : Tensor = aten::transpose.int(%c, %one, %two)\n") {
   return std::string("graph(%q : Tensor, %k : Tensor, %v : Tensor, %mask : Tensor):\n") + kConstants +

@@ -69,7 +69,7 @@ TEST(ChannelsLast, GivesUpWhereACopyCouldBeTold) {
   EXPECT_EQ(count(*after, "tensord::packed"), 1);
 }
 
-// Of each way in which a copy would be seen one graph, whose convolutions must stay as they are.
+// One graph for each way in which a copy would be observable; its convolutions must stay unchanged.
 TEST(ChannelsLast, GivesUpWhereSomethingIsWrittenLater) {
   const ConvNet net;
   const char* const bodies[] = {// through another view, in a branch, after the reader
@@ -108,7 +108,7 @@ TEST(ChannelsLast, GivesUpWhereSomethingIsWrittenLater) {
   }
 }
 
-// Lists that others read, or that are made in another block than their readers', give contiguous tensors.
+// Lists with other readers, or built in another block than their readers', get contiguous tensors.
 TEST(ChannelsLast, ListsOfOtherBlocks) {
   const ConvNet net;
   const auto after = expect_same(net.head + R"(
@@ -134,7 +134,7 @@ size_t pass_visits(const std::string& body, const ConvNet& net) {
   return channels_last_visits(*graph, context);
 }
 
-// Residual sums, each of which has all convolutions before it as its sources; lists that many convolutions go into.
+// Chains of residual sums, whose sources are all earlier convolutions; lists of many convolutions.
 TEST(ChannelsLast, TakesATimeThatGrowsAsTheGraphDoes) {
   const ConvNet net;
   const auto layer = [](int i, const std::string& input) {

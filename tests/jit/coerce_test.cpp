@@ -1,4 +1,4 @@
-// Values from outside and the types that methods declare: what fits as it is, what is made to fit, what does not.
+// Values from outside and the declared types of methods: what matches, what is converted, what is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ const TypePtr kPair = ops::tuple_type({ops::int_type(), ops::float_type()});
 const TypePtr kNamed = ops::named_tuple_type("__torch__.P", {"a", "b"}, {ops::int_type(), ops::float_type()});
 const TypePtr kByName = ops::dict_type(ops::string_type(), ops::float_type());
 
-// The very same value, so that what a script writes to it is seen outside.
+// The same object, so that a script's writes to it are visible outside.
 TEST(Coerce, WhatFitsIsPassedOn) {
   const Value tensor = Tensor::empty(Dims{2}, DType::kFloat32);
   const std::pair<Value, TypePtr> rows[] = {
@@ -75,7 +75,7 @@ TEST(Coerce, NumbersAndNames) {
   EXPECT_EQ(made(Value(3), ops::float_type()).to_float(), 3.0);
   EXPECT_EQ(made(Value(3), ops::optional_type(ops::float_type())).to_float(), 3.0);
   EXPECT_TRUE(made(Value("cpu"), ops::device_type()).is_device());
-  // Of a union the member that it is, or else the first that it can become.
+  // For a union: the type that matches, or else the first that it can be converted to.
   const TypePtr either = ops::union_type({ops::float_type(), ops::int_type()});
   EXPECT_TRUE(made(Value(3), either).is_int());
   EXPECT_TRUE(made(Value(3), ops::union_type({ops::string_type(), ops::float_type()})).is_float());
@@ -88,7 +88,7 @@ TEST(Coerce, ItemsOfContainers) {
   EXPECT_EQ(floats.to_list()->element->kind(), ops::TypeKind::kFloat);
   EXPECT_EQ(floats.to_list()->items.at(1).to_float(), 2.0);
   EXPECT_TRUE(ints.to_list()->items[0].is_int());
-  // Of another declared type, with items that fit.
+  // A list with another declared type whose items match.
   const Value any = list_of(ops::any_type(), {Value(1)});
   EXPECT_EQ(made(any, kInts).to_list()->element->kind(), ops::TypeKind::kInt);
   // Only the last one changes.

@@ -1,5 +1,4 @@
-// What only looks like attention: of each guard of fuse_attention a graph that would compute something else if it
-// fired.
+// Graphs that only look like attention: for each guard of fuse_attention one that would give a wrong result without it.
 #include "core/ops/run.h"
 #include "tests/jit/attention_fixture.h"
 
@@ -63,7 +62,7 @@ TEST(FuseAttentionGuards, OperandsWrittenBetween) {
                 std::string("  %w : Tensor = aten::add_.Scalar(%") + written + ", %two, %one)\n");
     check_same(text, heads(random(Dims{5, 7})), 0);
   }
-  // The values are read where they were read before.
+  // The values are still read at the old place.
   std::string text = four_dimensions("  %scores : Tensor = aten::matmul(%q, %t)\n");
   text.insert(text.find("  %c : Tensor"), "  %w : Tensor = aten::mul_.Scalar(%v, %two)\n");
   check_same(text, heads(), 0);
@@ -134,7 +133,7 @@ TEST(FuseAttentionGuards, SumsOfBaddbmm) {
   check_same(three_dimensions("%zero", "%two", masked), inputs, 1);
 }
 
-// A mask of constants that hides what comes `from` places after a row's own, filled with `fill`.
+// A constant mask that hides positions from `from` after a row's own, filled with `fill`.
 void check_triangle(int64_t from, const char* fill) {
   const Tensor mask = ops::call<Tensor>("aten::triu", Tensor::empty(Dims{5, 5}, DType::kBool), int64_t{0});
   for (int64_t i = 0; i < 5; ++i) {

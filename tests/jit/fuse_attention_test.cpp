@@ -1,4 +1,4 @@
-// Attention written in the ways that models write it becomes one call, with the same results.
+// Attention in the variants that models use becomes one call, with the same results.
 #include "tests/jit/attention_fixture.h"
 
 namespace tensord::jit::fuse_attention_test {
@@ -30,7 +30,7 @@ TEST(FuseAttention, Masks) {
   check_mask("  %scores : Tensor = aten::masked_fill.Scalar(%s, %mask, %hidden)\n", random_bool(Dims{1, 1, 5, 7}));
   check_mask("  %scores : Tensor = aten::where.ScalarOther(%mask, %s, %hidden)\n", random_bool(Dims{5, 7}));
   check_mask("  %scores : Tensor = aten::where.ScalarSelf(%mask, %small, %s)\n", random_bool(Dims{5, 7}));
-  // Twice the mask, and a mask that makes more rows, are something else.
+  // Twice the mask, or a mask that broadcasts to more rows, is not attention.
   check_mask("  %scores : Tensor = aten::add.Tensor(%s, %mask, %two)\n", random(Dims{5, 7}), 0);
 }
 
@@ -58,7 +58,7 @@ TEST(FuseAttention, AnotherSoftmaxDimension) {
   check_same(text, heads(), 0);
 }
 
-// nn.MultiheadAttention: three dimensions, a mask in baddbmm, heads and rows swapped at the end.
+// nn.MultiheadAttention: three dimensions, a mask in baddbmm, heads and rows transposed at the end.
 TEST(FuseAttention, ThreeDimensionsWithBaddbmm) {
   const std::string text = std::string("graph(%q : Tensor, %k : Tensor, %v : Tensor, %mask : Tensor):\n") + kConstants +
                            "  %qs : Tensor = aten::div.Scalar(%q, %eight)\n"
@@ -74,7 +74,7 @@ TEST(FuseAttention, ThreeDimensionsWithBaddbmm) {
   EXPECT_EQ(after.find("aten::div"), std::string::npos) << after;
 }
 
-// fairseq's way: the mask comes in with heads apart, the products have them together.
+// fairseq's variant: the mask has separate heads, the products have them merged.
 TEST(FuseAttention, ViewsAroundTheMask) {
   const std::string text = std::string("graph(%q : Tensor, %k : Tensor, %v : Tensor, %mask : Tensor):\n") + kConstants +
                            "  %apart : List[int] = prim::Constant[value=[2, 3, 5, 7]]()\n"
@@ -91,7 +91,7 @@ TEST(FuseAttention, ViewsAroundTheMask) {
              {random(Dims{6, 5, 8}), random(Dims{6, 7, 8}), random(Dims{6, 7, 8}), random_bool(Dims{2, 1, 1, 7})});
 }
 
-// A copy of heads into row-major order, when there is one batch, is for nobody.
+// Copying heads into row-major order is unnecessary if the batch size is one.
 TEST(RemoveTransposes, CopiesBeforeAttention) {
   const std::string text = std::string("graph(%x : Tensor):\n") + kConstants +
                            "  %three : int = prim::Constant[value=3]()\n"
@@ -113,7 +113,7 @@ TEST(RemoveTransposes, CopiesBeforeAttention) {
   EXPECT_EQ(after.find("aten::contiguous"), std::string::npos) << after;
 }
 
-// A swap of rows and heads behind it is what attention gives by itself, in whichever order they are named.
+// A following transpose of rows and heads is absorbed by attention, whatever the order of its dimensions.
 TEST(FuseAttention, SwapsNamedInEitherOrder) {
   const auto swaps = [](const std::string& dims) {
     const std::string after = check_same(four_dimensions("  %scores : Tensor = aten::matmul(%q, %t)\n",
@@ -145,7 +145,7 @@ TEST(FuseAttention, StopsAtItsLimit) {
   EXPECT_FALSE(fuse_attention(*graph, context));
 }
 
-// Two heads of keys and values for six of queries; `repeat` makes %kr and %vr of them.
+// Two heads of keys and values for six of queries; `repeat` computes %kr and %vr from them.
 std::string grouped(const std::string& repeat, const std::string& mask = "", const std::string& attend = "") {
   const std::string plain =
       "  %t : Tensor = aten::transpose.int(%kr, %before, %last)\n"
@@ -199,7 +199,7 @@ TEST(GroupHeads, WhatIsWrittenMeanwhileIsCopied) {
 }
 
 TEST(GroupHeads, AsManyKeysAsTheQueriesInAnotherOrder) {
-  // Neighbors are not of one head here.
+  // Neighboring heads do not belong to one group here.
   const std::string text = grouped(
       "  %tiled : List[int] = prim::Constant[value=[1, 3, 1, 1]]()\n"
       "  %kr : Tensor = aten::repeat(%k, %tiled)\n  %vr : Tensor = aten::repeat(%v, %tiled)\n");
@@ -229,7 +229,7 @@ TEST(GroupHeads, OfScaledDotProductAttention) {
   }
 }
 
-// A view whose size hangs on data is behind the products of three dimensions.
+// A view with a data-dependent size follows the three-dimensional products.
 TEST(FuseAttention, ResultOfAShapeThatIsNotKnown) {
   const std::string text = std::string("graph(%q : Tensor, %k : Tensor, %v : Tensor, %n : int):\n") + kConstants +
                            "  %t : Tensor = aten::transpose.int(%k, %before, %last)\n"

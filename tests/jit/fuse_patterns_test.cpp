@@ -1,5 +1,5 @@
-// Activations and normalizations written with plain operators: which become one operator, and that
-// the results stay the same but for rounding.
+// Activations and normalizations composed of basic operators: which become one operator, with the same results up to
+// rounding.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -46,7 +46,7 @@ const char* const kConstants = R"(graph(%x : Tensor, %w : Tensor, %b : Tensor):
   %none : NoneType = prim::Constant[value=None]()
 )";
 
-// The operators that compute, after the pass, in order.
+// The computing operators after the pass, in order.
 std::string ops_after(const std::string& body, const char* result, DType dtype = DType::kFloat32) {
   const auto graph = parse_graph(kConstants + body + "  return (" + result + ")\n");
   verify(*graph);
@@ -79,7 +79,7 @@ TEST(FusePatterns, Silu) {
   EXPECT_EQ(ops_after(body, "%r", DType::kInt64), "sigmoid mul");
 }
 
-// A number in a float64 tensor of no dimensions makes float64 of a float32 that has none either.
+// A 0-dimensional float64 tensor promotes a 0-dimensional float32 tensor to float64.
 TEST(FusePatterns, KeepsTheDtypeOfTheResult) {
   const auto fused = [](const Tensor& x) {
     const auto graph = parse_graph(R"(graph(%x : Tensor):
@@ -128,7 +128,7 @@ TEST(FusePatterns, GeluByErf) {
                       "  %r : Tensor = aten::mul.Tensor(%g, %f)\n",
                       "%r"),
             "gelu");
-  // Another number is another function.
+  // Another constant is another function.
   EXPECT_EQ(ops_after("  %p : Tensor = aten::mul.Scalar(%x, %half)\n  %e : Tensor = aten::erf(%p)\n"
                       "  %f : Tensor = aten::add.Scalar(%e, %one, %one)\n  %g : Tensor = aten::mul.Scalar(%x, %half)\n"
                       "  %r : Tensor = aten::mul.Tensor(%g, %f)\n",

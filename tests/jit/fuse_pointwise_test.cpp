@@ -1,5 +1,4 @@
-// Which elementwise operators and reductions become one group, and that a group computes what its
-// calls computed.
+// Which elementwise operators and reductions are fused into a group, and that a group gives the results of its calls.
 #include <gtest/gtest.h>
 
 #include "core/jit/ir/text.h"
@@ -27,7 +26,7 @@ std::vector<Tensor> run(const Graph& graph, const std::vector<Tensor>& inputs) {
   return out;
 }
 
-// The groups as text, "add mul; exp sum"; checks that the results are the same bits.
+// The groups as a string, "add mul; exp sum"; checks that the results are bitwise equal.
 std::string groups_of(const std::string& text, const std::vector<Tensor>& inputs, int64_t limit = INT64_MAX) {
   const auto graph = parse_graph(text);
   verify(*graph);
@@ -89,7 +88,7 @@ TEST(FusePointwise, KeepsWhatOthersUse) {
             "sigmoid mul; add relu");
 }
 
-// The product comes between the two halves, and needs the first.
+// The product is between the two halves, and depends on the first.
 TEST(FusePointwise, DoesNotGoAroundAUser) {
   EXPECT_EQ(groups_of(R"(graph(%x : Tensor, %w : Tensor):
   %a : Tensor = aten::sigmoid(%x)
@@ -134,7 +133,7 @@ TEST(FusePointwise, Reductions) {
             "pow mean add rsqrt mul mul");
 }
 
-// Only sums along the last dimension can be done row by row.
+// Only sums over the last dimension can be computed row by row.
 TEST(FusePointwise, LeavesOtherDimensions) {
   EXPECT_EQ(groups_of(R"(graph(%x : Tensor):
   %dim : int = prim::Constant[value=0]()

@@ -1,4 +1,4 @@
-// The interpreter alone: graphs from text, over operators that this file registers.
+// The interpreter alone: graphs from text, with operators that this file registers.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -55,7 +55,7 @@ Value run(const char* text, std::vector<Value> arguments) {
   Frame frame;
   const auto program = compile(text);
   const Value first = run(*program, arguments, frame);
-  // A second run on the same frame gives the same: nothing is left behind.
+  // A second run with the same frame gives the same result: no state remains.
   const Value second = run(*program, arguments, frame);
   if (first.is_int()) {
     EXPECT_EQ(first.to_int(), second.to_int());
@@ -99,7 +99,7 @@ TEST(Interpreter, WantsAsManyArgumentsAsThereAre) {
   EXPECT_NE(error_of(kSumBelow, {Value(1), Value(2)}).find("expected 1 arguments but got 2"), std::string::npos);
 }
 
-// Instructions that jump say where to, others do not.
+// Only jump instructions print their targets.
 TEST(Interpreter, ProgramsAsTexts) {
   const std::string text = to_string(*compile(R"(graph(%n : int, %c : bool):
   %zero : int = prim::Constant[value=0]()
@@ -188,7 +188,7 @@ TEST(Interpreter, BranchesReuseRegistersWithoutMixingThemUp) {
 }
 
 TEST(Interpreter, MovesATensorOutOfItsLastUse) {
-  // Only the argument slot holds the tensor when it is used last; before, the register does too.
+  // At its last use only the argument slot holds the tensor; before, the register holds it too.
   const char* text = R"(graph(%x : Tensor, %c : bool):
   %early : int = rt::uses(%x)
   %late : int = prim::If(%c)
@@ -321,7 +321,7 @@ TEST(Interpreter, CancelsBetweenInstructions) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kCancelled);
   }
-  // The frame works on.
+  // The frame remains usable.
   EXPECT_EQ(run(*program, {Value(4)}, frame).to_int(), 6);
 }
 
@@ -351,7 +351,7 @@ TEST_F(Calls, RecurseUpToABound) {
   functions_.add("f", kCountDown);
   const auto program = compile(kCountDown);
   EXPECT_EQ(run(*program, {Value(100)}, frame_, &library_).to_int(), 5050);
-  // 500 calls, the first one counted.
+  // 500 calls, including the first one.
   EXPECT_EQ(run(*program, {Value(499)}, frame_, &library_).to_int(), 124750);
   for (const int64_t n : {500, 10000}) {
     try {
@@ -395,7 +395,7 @@ TEST_F(Calls, MissingFunctionsAreNamed) {
   }
 }
 
-// Code may name the marks of a "with" by itself, and wrongly.
+// Code may use the marks of a "with" directly, and incorrectly.
 TEST_F(Calls, MarksOfContextsThatDoNotFit) {
   const auto message_of = [&](const char* text, int64_t n) -> std::string {
     try {

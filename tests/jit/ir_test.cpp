@@ -84,7 +84,7 @@ TEST(Graph, WhatIsBehindTheLastIsRefused) {
   Block* way = branch->blocks()[0];
   EXPECT_THROW(branch->remove_output(2), Error);
   EXPECT_THROW(graph->block()->remove_input(2), Error);
-  EXPECT_THROW(graph->block()->remove_input(0), Error);  // it is used
+  EXPECT_THROW(graph->block()->remove_input(0), Error);  // it has uses
   EXPECT_THROW(way->replace_output(2, graph->inputs()[0]), Error);
   EXPECT_THROW(way->remove_output(2), Error);
   verify(*graph);
@@ -135,7 +135,7 @@ TEST(Graph, ClonesAndInlines) {
   auto copy = graph->clone();
   verify(*copy);
   EXPECT_EQ(print_graph(*copy), text);
-  // Into itself: the copy goes before the original.
+  // Into itself: the copy is inserted before the original.
   std::vector<GraphValue*> arguments(graph->inputs().begin(), graph->inputs().end());
   auto results = graph->inline_block(*graph->block(), arguments, graph->block(), graph->block()->first());
   verify(*graph);
@@ -196,7 +196,7 @@ TEST(Text, RoundTrips) {
       -> (%8, %19)
   return (%y, %18)
 )x";
-  // Types print as the engine spells them.
+  // Types are printed with the engine's spelling.
   std::string expected = text;
   expected.replace(expected.find("%7 : None "), 10, "%7 : NoneType ");
   auto graph = parse_graph(text);
@@ -240,7 +240,7 @@ TEST(Text, DrawsAPicture) {
   EXPECT_THAT(dot, HasSubstr("label=\"aten::relu\""));
 }
 
-// Texts of constants are shown up to 60 characters.
+// String constants are shown up to 60 characters.
 TEST(Text, APictureCutsLongTexts) {
   const auto picture = [](size_t size) {
     const std::string text = "\"" + std::string(size - 2, 'a') + "\"";

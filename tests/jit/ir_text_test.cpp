@@ -1,4 +1,4 @@
-// The text form of graphs: what is read of it, and where it says that it cannot be.
+// The text format of graphs: what is parsed, and where errors are reported.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -148,7 +148,7 @@ TEST(GraphText, NestsSixtyFourDeep) {
   EXPECT_THAT(error_of(blocks(65)), HasSubstr("blocks are nested too deeply"));
 }
 
-// A comment behind a node is its place, where it looks like one.
+// A comment after a node is its source location, if it looks like one.
 TEST(GraphText, Places) {
   const auto place = [](const std::string& comment) {
     const auto graph = parse_graph("graph(%x : int):\n  %y : int = aten::neg.int(%x)" + comment + "\n  return (%y)\n");
@@ -168,7 +168,7 @@ TEST(GraphText, Places) {
   EXPECT_EQ(graph->block()->last()->location().str(), "b.py:2");
 }
 
-// A name is one type wherever it stands: what the caller knows, a class, or something that has no parts.
+// A name is the same type everywhere: one known to the caller, a class, or an opaque type.
 TEST(GraphText, NamesOfTypes) {
   const std::string text = "graph(%a : __torch__.M, %b : __torch__.M, %c : Stream, %d : int):\n  return ()\n";
   const auto graph = parse_graph(text);

@@ -1,6 +1,6 @@
-// Every reference model in every way it may run: interpreted and planned, on poisoned memory, with
-// each pass off in turn, on 1 to 3 threads, from 8 threads at once. TENSORD_MODELS has the models
-// (tests/models/make_models.py) with PyTorch's results.
+// Every reference model in every execution mode: interpreted and planned, on poisoned memory, with each pass disabled
+// in turn, on 1 to 3 threads, from 8 threads at once. TENSORD_MODELS names the models (tests/models/make_models.py)
+// with PyTorch's results.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@
 #include "core/jit/runtime/module.h"
 #include "core/tensor/memory/caching_allocator.h"
 
-// Counts what the calling thread takes from the heap. The sanitizers have a malloc of their own.
+// Counts the calling thread's heap allocations. The sanitizers have a malloc of their own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define TENSORD_COUNTS_MALLOC 1
 namespace {
@@ -93,8 +93,8 @@ Case load_case(const std::string& name) {
   throw std::runtime_error("no model " + name);
 }
 
-// The largest difference of two values, relative to the size of the expected one; infinite where
-// they are of another kind or shape.
+// The largest difference of two values, relative to the size of the expected one; infinite if their types or shapes
+// differ.
 double difference(const Value& found, const Value& expected);
 
 double difference(const Tensor& found, const Tensor& expected) {
@@ -152,7 +152,7 @@ bool is_identical(const Value& a, const Value& b) {
   return difference(a, b) == 0;
 }
 
-// A model may write to what it was given, and a later call to what an earlier one gave back.
+// A model may write to its arguments, and a later call to an earlier call's result.
 Value copy_of(const Value& value);
 
 std::vector<Value> copy_of(const std::vector<Value>& values) {
@@ -274,7 +274,7 @@ TEST_P(MatrixTest, EightThreadsAtOnce) {
 }
 
 #ifdef TENSORD_COUNTS_MALLOC
-// Models whose every call has a prepared form and that give back tensors of their own.
+// Models in which every call is prepared, and which return tensors of their own.
 const std::set<std::string> kQuiet{
     "mlp",         "resnet18",     "resnet50",           "mobilenet_v2",    "squeezenet1_1",
     "densenet121", "vgg11",        "mobilenet_v3_small", "efficientnet_b0", "encoder",

@@ -1,4 +1,4 @@
-// What modules hold, by dotted names.
+// Tensors of modules, by dotted names.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ TEST(ModuleTensors, ModulesByTheirNames) {
   EXPECT_THAT(found, ElementsAre("", "encoder", "encoder.layer"));
 }
 
-// A class that has more attributes by now than the object was made with; and names of none.
+// A class that got more attributes after the object was created; and nonexistent names.
 TEST(ModuleTensors, ObjectsOfFewerSlots) {
   const auto type = module_type("Late");
   type->add_attribute("weight", ops::tensor_type());

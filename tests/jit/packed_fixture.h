@@ -14,7 +14,7 @@
 #include "core/jit/passes/passes.h"
 #include "core/jit/runtime/interpreter.h"
 
-// Graphs with packed operators, and that they compute what they did without.
+// Graphs with packed operators, compared with the unpacked ones.
 namespace tensord::jit::packed_graphs {
 
 using ops::Value;
@@ -52,7 +52,7 @@ inline std::vector<Tensor> run(const Graph& graph, const std::vector<Tensor>& in
   return out;
 }
 
-// Every pass over packed operators, in order, with the verifier after each.
+// Runs every pass over packed operators, in order, with the verifier after each.
 inline std::unique_ptr<Graph> packed(const Graph& graph) {
   auto copy = graph.clone();
   PassContext context;
@@ -69,7 +69,7 @@ inline int count(const Graph& graph, const std::string& op) {
   return found;
 }
 
-// Checks that the packed graph computes the same, with one and with two threads and twice each.
+// Checks that the packed graph gives the same results, with one and with two threads, twice each.
 inline std::unique_ptr<Graph> expect_same(const std::string& text, const std::vector<Value>& constants,
                                           const std::vector<Tensor>& inputs, double tolerance = 2e-5) {
   const auto graph = parse_graph(text, constants);
@@ -89,7 +89,7 @@ inline std::unique_ptr<Graph> expect_same(const std::string& text, const std::ve
   return after;
 }
 
-// Constants that every text below uses.
+// Constants that every graph below uses.
 inline const std::string kNumbers = R"(
     %zero : int = prim::Constant[value=0]()
     %one : int = prim::Constant[value=1]()

@@ -1,4 +1,4 @@
-// How much passes do at most: what is just allowed is done, one more is left alone.
+// Limits of passes: at the limit the pass acts, beyond it the graph is unchanged.
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
@@ -23,7 +23,7 @@ std::string after(const std::string& pass, const std::string& text) {
 
 bool has(const std::string& text, const char* what) { return text.find(what) != std::string::npos; }
 
-// A loop of `turns` whose body has `nodes` operators, constants not counted.
+// A loop of `turns` iterations whose body has `nodes` operators, not counting constants.
 std::string loop_of(int turns, int nodes, const std::string& also = "") {
   std::string body, last = "%s";
   for (int i = 0; i < nodes; ++i) {
@@ -49,7 +49,7 @@ TEST(PassLimits, LoopsThatAreUnrolled) {
       {1024, 9, "", false},
       {2, 4096, "", true},
       {2, 4097, "", false},
-      // A constant is no work, what is in a branch is.
+      // A constant does not count as work; nodes in a branch do.
       {1024, 8, "      %c : int = prim::Constant[value=7]()\n", true},
       {1024, 7, "      prim::If(%yes)\n        block0():\n          -> ()\n        block1():\n          -> ()\n", true},
       {1024, 7,
@@ -96,7 +96,7 @@ size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-// Equal lists of numbers are one constant, of up to 64 items.
+// Equal lists of numbers are merged up to 64 items.
 TEST(PassLimits, ListsThatAreMerged) {
   for (const int items : {64, 65}) {
     std::string list = "[0";
@@ -109,7 +109,7 @@ TEST(PassLimits, ListsThatAreMerged) {
   }
 }
 
-// Constants of up to 64 megabytes in all, and the one that goes beyond.
+// Constants of up to 64 megabytes in total, and the one that exceeds it.
 TEST(PassLimits, ConstantsTogether) {
   std::string text =
       "graph():\n  %sizes : List[int] = prim::Constant[value=[1024, 256]]()\n"
@@ -128,7 +128,8 @@ TEST(PassLimits, ConstantsTogether) {
   EXPECT_EQ(left, 1U);
 }
 
-// What does not say how large it will be is not made without a bound, only to be found too large.
+// An operator whose result size is unknown runs under a memory limit; the result is not first created and then found
+// too large.
 TEST(PassLimits, MemoryWhileConstantsAreMade) {
   const auto products = [](int sizes) {
     return concat("graph():\n  %n : int = prim::Constant[value=", sizes,
@@ -144,10 +145,10 @@ TEST(PassLimits, MemoryWhileConstantsAreMade) {
   EXPECT_EQ(owner_limit(memory_owner("constant folding")), 0u);
 }
 
-// Numbers that may be sizes of what an operator makes.
+// Numbers that may be sizes of an operator's result.
 TEST(PassLimits, NumbersThatMayBeSizes) {
   const auto is_folded = [](const std::string& constants, const std::string& call, const std::string& type) {
-    // A list that is given back may be written to.
+    // A returned list may be written to.
     const char* const length = type == "str" ? "aten::len.str" : "aten::len.t";
     return !has(after("const_prop", concat("graph():\n", constants, "  %y : ", type, " = ", call,
                                            "\n  %z : int = ", length, "(%y)\n  return (%z)\n")),
@@ -171,7 +172,7 @@ TEST(PassLimits, NumbersThatMayBeSizes) {
   EXPECT_FALSE(list_of("4096, 4097"));
   EXPECT_TRUE(list_of("0, 16777216"));
   EXPECT_FALSE(list_of("0, 16777217"));
-  // Texts in a list count up to 4096 of them.
+  // Strings in a list count, up to 4096 of them.
   const auto texts = [&](int count) {
     return is_folded(
         concat("  %s : str = prim::Constant[value=\"", std::string(300, 'a'),

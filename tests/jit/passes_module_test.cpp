@@ -1,5 +1,5 @@
-// Passes that look at more than the graph: inline asks a library of functions, freeze and its
-// analysis follow the module's object.
+// Passes that use more than the graph: inline needs a library of functions; freeze and its analysis use the module's
+// object.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -111,7 +111,7 @@ TEST_F(ModulePasses, InlinesFunctionsAndMethods) {
 )");
 }
 
-// A chain of 250 functions: those beyond the depth stay calls, for a later round or for the interpreter.
+// A chain of 250 functions: calls beyond the depth limit stay, for a later round or for the interpreter.
 TEST_F(ModulePasses, InlinesToADepth) {
   for (int i = 1; i <= 250; ++i) {
     const std::string call =
@@ -195,7 +195,7 @@ TEST_F(ModulePasses, WritesInTrainingDoNotCountInEvaluation) {
   auto training =
       make("__torch__.BN", {{"training", true}, {"running_mean", tensor()}, {"num_batches_tracked", tensor()}});
   EXPECT_THAT(changing(training, {"forward"}), ElementsAre("num_batches_tracked"));
-  // Another method may switch to training: nothing can be folded then.
+  // Another method may switch to training, so nothing can be folded.
   library_.add("__torch__.BN.train", R"(graph(%self : __torch__.BN, %mode : bool):
   prim::SetAttr[name="training"](%self, %mode)
   %none : NoneType = prim::Constant[value=None]()
@@ -245,7 +245,7 @@ TEST_F(ModulePasses, WritingAnInputChangesNoAttribute) {
   EXPECT_THAT(changing(self, {"forward"}), IsEmpty());
 }
 
-// An object that is chosen when the code runs: every attribute of the name may be the one.
+// The object is chosen at run time: the assignment may affect the attribute of this name in any object.
 TEST_F(ModulePasses, AssignmentsToAnObjectThatIsNotKnown) {
   library_.add_class("__torch__.Part");
   auto a = make("__torch__.Part", {{"n", 1}, {"k", 5}}), b = make("__torch__.Part", {{"n", 2}, {"k", 6}});
@@ -271,7 +271,7 @@ TEST_F(ModulePasses, AssignmentsToAnObjectThatIsNotKnown) {
   EXPECT_THAT(after, Not(HasSubstr("prim::GetAttr[name=\"k\"]")));
 }
 
-// Two submodules of one class: what a call of the one changes, it changes there.
+// Two submodules of one class: a call on one changes only that one.
 TEST_F(ModulePasses, AssignmentsInTheCalleeOfOneObject) {
   auto a = make("__torch__.Part", {{"n", 1}}), b = make("__torch__.Part", {{"n", 2}});
   auto self = make("__torch__.M", {{"a", a}, {"b", b}});
@@ -293,7 +293,7 @@ TEST_F(ModulePasses, AssignmentsInTheCalleeOfOneObject) {
   EXPECT_THAT(changing(self, {"forward"}), ElementsAre("a.n"));
 }
 
-// An interface whose object a method replaces: its calls stay, and nothing of the object is taken for constant.
+// An interface whose object a method replaces: its calls stay, and nothing in the object is treated as constant.
 TEST_F(ModulePasses, ReplacedObjectsBehindInterfaces) {
   auto first = make("__torch__.First", {{"n", 1}}), second = make("__torch__.Second", {{"n", 2}});
   auto self = make("__torch__.M", {{"part", first}, {"other", second}});
@@ -374,7 +374,7 @@ TEST_F(ModulePasses, KeepsAttributesThatChange) {
 }
 
 TEST_F(ModulePasses, AreLinearInTheSizeOfTheGraph) {
-  // 20 000 layers of three nodes each; anything quadratic would take minutes.
+  // 20 000 layers of three nodes each; a quadratic pass would take minutes.
   auto self = make("__torch__.M", {{"weight", tensor()}});
   std::string text = "graph(%self : __torch__.M, %x0 : Tensor):\n  %one : int = prim::Constant[value=1]()\n";
   int layers = 20000;
@@ -386,7 +386,7 @@ TEST_F(ModulePasses, AreLinearInTheSizeOfTheGraph) {
   }
   text += "  return (%x" + std::to_string(layers) + ")\n";
   library_.add("__torch__.M.forward", text);
-  const std::clock_t start = std::clock();  // of the processor, whatever else runs
+  const std::clock_t start = std::clock();  // CPU time, independent of other load
   std::string result = optimize(self, "forward");
   const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   RecordProperty("seconds", std::to_string(seconds));

@@ -1,6 +1,6 @@
-// Runs the files of tests/jit/passes: each has cases of a graph, the passes to run, and the
-// graph that must come out. With TENSORD_UPDATE_EXPECTATIONS=1 the expected graphs are
-// rewritten by what came out; read the difference before you commit it.
+// Runs the files of tests/jit/passes: each has cases of a graph, the passes to run, and the expected graph. With
+// TENSORD_UPDATE_EXPECTATIONS=1 the expected graphs are overwritten with the actual ones; read the difference before
+// you commit it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct Case {
   std::string input, expected;
 };
 
-// "float32[2, 3]; int64[4]": what is known of the graph's inputs; "-" for nothing.
+// "float32[2, 3]; int64[4]": the known shapes of the graph's inputs; "-" for unknown.
 void set_shapes(Graph& graph, const std::string& text) {
   std::stringstream items(text);
   size_t input = 0;
@@ -50,8 +50,8 @@ void set_shapes(Graph& graph, const std::string& text) {
   }
 }
 
-// "case NAME: pass, pass", or "case NAME (float32[2, 3]; int64[4]): pass" where inputs have known
-// shapes; then the graph, "expect", the expected graph. After "training" in the list gradients are recorded.
+// "case NAME: pass, pass", or "case NAME (float32[2, 3]; int64[4]): pass" if inputs have known shapes; then the graph,
+// "expect", the expected graph. After "training" in the list gradients are recorded.
 std::vector<Case> read_cases(const fs::path& path) {
   std::ifstream file(path);
   std::vector<Case> cases;
@@ -101,13 +101,13 @@ void write_cases(const fs::path& path, const std::vector<Case>& cases) {
 
 fs::path folder() { return fs::path(tests_folder()) / "jit" / "passes"; }
 
-// What was done, as the pass says.
+// Whether the pass reported a change.
 bool run(const std::string& pass, Graph& graph, PassContext& context) {
   if (pass == "training") return (context.is_for_training = true, false);
   return find_pass(pass).run(graph, context);
 }
 
-// The graph without what is known of its values.
+// The graph without type annotations of its values.
 std::string without_notes(const Graph& graph) {
   std::string out;
   std::stringstream lines(print_graph(graph));
@@ -137,14 +137,14 @@ TEST_P(PassFile, GivesTheExpectedGraphs) {
     } else {
       EXPECT_EQ(got, c.expected);
     }
-    // A pass must come to rest: the same passes once more find nothing to do.
+    // A pass must converge: running the same passes again changes nothing.
     for (const std::string& pass : c.passes) run(pass, *graph, context);
     EXPECT_EQ(print_graph(*graph), got) << "changes again when run again";
   }
   if (update) write_cases(GetParam(), cases);
 }
 
-// With no change left a pass does nothing, and says so; with one, it takes it when it does something.
+// Without remaining changes a pass does nothing and reports none; with one, it consumes it when it acts.
 TEST_P(PassFile, ChangesAreCounted) {
   for (const Case& c : read_cases(GetParam())) {
     SCOPED_TRACE(c.name);
@@ -214,7 +214,7 @@ constexpr const char* kSum = R"(graph(%x : int):
   return (%c)
 )";
 
-// The graph as it was goes through the other passes, and the one is counted.
+// The graph as it was goes through the other passes, and the failure is counted.
 TEST(Pipeline, GoesWithoutAPassThatFails) {
   for (const bool throws : {true, false}) {
     auto graph = parse_graph(kSum);
@@ -253,7 +253,7 @@ TEST(Pipeline, WorkThatIsGivenUpIsNoFailure) {
   }
 }
 
-// What is compiled while calls are inlined may be wrong; that is the model's fault.
+// Code that is compiled during inlining may be invalid; that is the model's error.
 TEST(Pipeline, WhatDoesNotCompileIsNoFailure) {
   auto graph = parse_graph(kSum);
   PassOptions options;
@@ -264,7 +264,7 @@ TEST(Pipeline, WhatDoesNotCompileIsNoFailure) {
   EXPECT_THROW(run_pipeline(graph, context, options, simplification_pipeline()), Error);
 }
 
-// In tests a pass that fails ends the process.
+// In tests a failing pass ends the process.
 TEST(PipelineDeathTest, AFailureEndsTests) {
   ASSERT_TRUE(verifies_passes());
   const Pass broken{"broken", [](Graph&, PassContext&) -> bool { throw std::out_of_range("no such input"); }};

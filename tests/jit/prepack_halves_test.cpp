@@ -1,4 +1,4 @@
-// Packed operators of weights that are stored as float16 or bfloat16, as they are or made float32 by the graph.
+// Packed operators of weights stored as float16 or bfloat16, used directly or converted to float32 by the graph.
 #include "core/ops/run.h"
 #include "tests/jit/packed_fixture.h"
 #include "tests/kernels/prepared_fixture.h"
@@ -13,15 +13,15 @@ const std::string kWidened = R"(
     %w32 : Tensor = aten::to.dtype(%w, %float, %false, %false, %none)
 )";
 
-// Of `sizes`, in [-1, 1).
+// Random, of `sizes`, in [-1, 1).
 Tensor drawn(const std::vector<int64_t>& sizes, DType dtype) {
   const Tensor out = Tensor::empty(Dims(sizes), DType::kFloat32);
   std::copy_n(random({4096}).data<float>(), out.numel(), out.data<float>());
   return out.to(dtype);
 }
 
-// Layers of halves, which most checkpoints store, in the interpreter and as a plan calls them. Sums are float32, and
-// rounded once.
+// Layers with 16-bit weights, as in most checkpoints, in the interpreter and in a plan. Sums are float32, and rounded
+// once.
 TEST(PrepackHalves, WeightsOfHalves) {
   struct Row {
     std::vector<int64_t> weight, input;
@@ -42,7 +42,7 @@ TEST(PrepackHalves, WeightsOfHalves) {
       const Tensor x = drawn(row.input, dtype);
       const std::string text = "graph(%x : Tensor):" + kNumbers + constant("w", 0) + constant("b", 1) +
                                "    %c : Tensor = " + row.call + "\n    return (%c)\n";
-      const double tolerance = dtype == DType::kBFloat16 ? 0.07 : 0.009;  // a last digit of results up to 16
+      const double tolerance = dtype == DType::kBFloat16 ? 0.07 : 0.009;  // the last digit of results up to 16
       const auto after = expect_same(text, {drawn(row.weight, dtype), drawn({40}, dtype)}, {x}, tolerance);
       Node* node = nullptr;
       for_each_node(after->block(), [&](Node* each) { node = each->is_op(ops::kRunPacked) ? each : node; });
@@ -56,7 +56,7 @@ TEST(PrepackHalves, WeightsOfHalves) {
   }
 }
 
-// As `packed`, but nothing is joined.
+// As `packed`, but without epilogues.
 std::unique_ptr<Graph> packed_alone(const Graph& graph) {
   auto copy = graph.clone();
   PassContext context;
@@ -72,7 +72,7 @@ const Node* packed_node(const Graph& graph) {
   return found;
 }
 
-// What follows a layer of halves is done on its way out, and rounds as often as before: each bit is the same.
+// Epilogues of a 16-bit layer round as often as the separate operators: bitwise equal.
 TEST(PrepackHalves, StepsBehindALayer) {
   const std::string norm = "    %n : Tensor = aten::batch_norm(%c, %g, %h, %m, %v, %false, %tenth, %eps, %false)\n";
   const std::string conv = "    %c : Tensor = aten::conv2d(%x, %w, %b, %ones, %ones, %ones, %one)\n";
@@ -135,7 +135,7 @@ TEST(PrepackHalves, StepsBehindALayer) {
   }
 }
 
-// What rounds otherwise, or has another shape or dtype, stays a call of its own or is done as one.
+// Operators that round differently, or have another shape or dtype, stay separate calls or are done as one.
 TEST(PrepackHalves, StepsThatAreNotJoined) {
   const std::string head = "graph(%x : Tensor, %y : Tensor):" + kNumbers + constant("w", 0) + constant("b", 1) +
                            "    %c : Tensor = aten::conv2d(%x, %w, %b, %ones, %ones, %ones, %one)\n";
@@ -151,7 +151,7 @@ TEST(PrepackHalves, StepsThatAreNotJoined) {
     expect_same(sum, constants, {x, y}, 0.07);
 }
 
-// Halves that a graph makes float32 are packed from where they lie, for rows of float32: no number is rounded.
+// 16-bit weights that a graph converts to float32 are packed directly, for float32 rows: no rounding occurs.
 TEST(PrepackHalves, HalvesThatTheGraphWidens) {
   struct Row {
     std::vector<int64_t> weight, input;
@@ -190,7 +190,7 @@ TEST(PrepackHalves, HalvesThatTheGraphWidens) {
   }
 }
 
-// Others are made float32 once for all graphs of a module, where nobody else needs them as halves.
+// Other weights are converted to float32 once for all graphs of a module, unless something needs the 16-bit ones.
 TEST(PrepackHalves, ConversionsOfHalvesAreFolded) {
   const std::string head = "graph(%x : Tensor):" + kNumbers + constant("w", 0) + kWidened;
   const std::string product = head + "    %c : Tensor = aten::mm(%w32, %x)\n";
@@ -224,7 +224,7 @@ TEST(PrepackHalves, ConversionsOfHalvesAreFolded) {
   EXPECT_EQ(count(*folded(product + "    return (%c)\n"), "aten::to.dtype"), 1);
 }
 
-// Of a table that is made float32, only the rows that are read.
+// Of a table that is converted to float32, only the rows that are read.
 TEST(PrepackHalves, RowsOfAWidenedTable) {
   const std::string text = "graph(%x : Tensor):" + kNumbers + constant("w", 0) + kWidened +
                            "    %c : Tensor = aten::embedding(%w32, %x, %minus, %false, %false)\n    return (%c)\n";

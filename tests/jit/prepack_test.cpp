@@ -1,5 +1,4 @@
-// Packed operators and the passes over them: the graph that comes out, and that it computes
-// what the graph before computed.
+// Packed operators and the passes over them: the resulting graph, and that it gives the same results.
 #include <atomic>
 #include <thread>
 
@@ -38,7 +37,7 @@ TEST(Prepack, LeavesBatchNormInTrainingMode) {
 
 TEST(Prepack, ResidualBlockIsThreePackedOperators) {
   const ConvNet net;
-  // The identity is used twice, then dies in the sum.
+  // The identity is used twice, and its last use is the sum.
   const auto after = expect_same(net.head + R"(
     %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
     %id : Tensor = aten::relu(%c)
@@ -182,7 +181,8 @@ TEST(Prepack, LinearWithEachActivation) {
   }
 }
 
-// A linear layer and what no packed operator does at its end: %c, %x (5 × 20), %y (5 × 24, but for its dtype and rows).
+// A linear layer followed by operators that a packed operator cannot absorb: %c, %x (5 × 20), %y (5 × 24, but for its
+// dtype and rows).
 std::unique_ptr<Graph> expect_left_alone(const std::string& body, const Tensor& y) {
   static const std::vector<Value> constants{random({24, 20}), random({24})};
   return expect_same("graph(%x : Tensor, %y : Tensor):" + kNumbers + constant("w", 0) + constant("b", 1) +
@@ -214,7 +214,7 @@ TEST(Prepack, InPlaceOnAnotherOperandStays) {
   EXPECT_EQ(count(*after, "aten::add_.Tensor"), 1);
 }
 
-// In place the sum keeps its dtype and shape, also where the packed form does not do it.
+// An in-place sum keeps its dtype and shape, also if the packed variant does not absorb it.
 TEST(Prepack, InPlaceSumKeepsDtypeAndShape) {
   const ConvNet net;
   const std::string conv = "graph(%x : Tensor, %y : Tensor):" + net.head.substr(net.head.find(':', 12) + 1) + R"(
@@ -277,7 +277,7 @@ TEST(Prepack, AddmmOfConstantsAndTheSecondOperand) {
                                  constants, {random({5, 20})});
   EXPECT_EQ(count(*after, "tensord::packed"), 1);
   EXPECT_EQ(count(*after, "aten::addmm") + count(*after, "aten::relu"), 0);
-  // What comes with each call is the addend, or the matrix on the right.
+  // The non-constant operand is the addend, or the matrix on the right.
   const auto addend = expect_same(head + R"(
     %c : Tensor = aten::addmm(%x, %left, %w, %one, %one)
     return (%c)
@@ -328,8 +328,8 @@ TEST(Prepack, LinearWithResidual) {
   }
 }
 
-// A plan's prepared call of the packed operator with two tensors, for which one of them, or both, may be constants
-// by then: the state that a recurrent cell begins with.
+// A plan's prepared call of the packed operator with two tensors, of which one or both may have become constants: the
+// initial state of a recurrent cell.
 void expect_prepared(const Graph& after, const Tensor& input, const Tensor& other) {
   Node* node = nullptr;
   for_each_node(after.block(), [&](Node* each) { node = each->is_op(ops::kRunPackedWithOther) ? each : node; });

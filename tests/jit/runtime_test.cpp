@@ -104,7 +104,7 @@ TEST_P(RuntimeTest, ChecksArguments) {
   EXPECT_NE(error_of(*module_, "forward", {pair(1, 2), Value("a")}, ErrorCode::kInvalidArgument).find("'times'"),
             std::string::npos);
   error_of(*module_, "forward", {pair(1, 2), Value(1), Value(2)}, ErrorCode::kInvalidArgument);
-  // A tuple is taken where the script wants a list, item by item.
+  // A tuple is accepted where the script wants a list, item by item.
   EXPECT_EQ(run(*module_, "refuse", {ops::make_tuple({Value(1), Value(2), Value(3)})}).to_int(), 2);
   EXPECT_NE(error_of(*module_, "refuse", {ops::make_tuple({Value(1), Value("x")})}, ErrorCode::kInvalidArgument)
                 .find("'items'[1]"),
@@ -148,7 +148,7 @@ TEST_P(RuntimeTest, ManyThreadsShareOneMethod) {
   std::vector<int> wrong(8, 0);
   for (size_t t = 0; t < wrong.size(); ++t) {
     threads.emplace_back([&, t] {
-      // The first call of each thread also races to compile the method.
+      // The threads' first calls also race to compile the method.
       const Method& method = module_->method("forward");
       Frame frame;
       for (int i = 0; i < 200; ++i) {
@@ -206,7 +206,7 @@ void keep_line(LogLevel level, std::string_view message, std::initializer_list<L
   logged().push_back(line);
 }
 
-// A plan that is not proven is not run: the interpreter answers, and it is counted and logged.
+// An unproven plan is not run: the interpreter runs instead, and this is counted and logged.
 TEST(Plans, OneThatIsRefusedIsInterpreted) {
   LoadOptions options;
   size_t plans = 0;
@@ -231,7 +231,7 @@ TEST(Plans, OneThatIsRefusedIsInterpreted) {
     EXPECT_NE(line.find(part), std::string::npos) << part << " in " << line;
 }
 
-// So is what a pass fails at.
+// The same applies to a failing pass.
 TEST(Plans, PassesThatFailAreLeftOut) {
   LoadOptions options;
   options.passes.alter = [](const std::string& pass, Graph& graph) {
@@ -252,7 +252,7 @@ TEST(Plans, PassesThatFailAreLeftOut) {
             "error a pass failed, so the graph goes without it; please report this functionalize no such input");
 }
 
-// Those that the analysis before freezing runs too: the module still loads, and more of it counts as changing.
+// Passes that the analysis before freezing also runs: the module still loads, and more of it is treated as mutable.
 TEST(Plans, PassesThatFailAtTheLoadAreLeftOut) {
   for (const std::string broken : {"inline", "freeze", "const_prop", "simplify", "peephole", "dce"}) {
     LoadOptions options;
@@ -267,7 +267,7 @@ TEST(Plans, PassesThatFailAtTheLoadAreLeftOut) {
   }
 }
 
-// A number as a tensor, which traces have, is a tensor to a plan also where it has not become a constant.
+// A scalar tensor, as traces contain, is a tensor to a plan even if it is not constant.
 TEST(Plans, NumbersThatAreTensors) {
   LoadOptions options;
   options.passes.disabled = {"const_prop"};

@@ -113,7 +113,7 @@ TEST_P(TrainingTest, ScriptsAskForGradients) {
   const Value both = run(*module_, "second_order", {Value(x_)});
   EXPECT_THAT(numbers(both.to_tuple()->items[0].to_tensor()), Pointwise(kNear, {3.F, 12.F, 27.F, 3.F}));
   EXPECT_THAT(numbers(both.to_tuple()->items[1].to_tensor()), Pointwise(kNear, {6.F, 12.F, 18.F, -6.F}));
-  // Equal expressions are different tensors: the gradient is that of one of the two.
+  // Equal expressions are different tensors: only one of the two gets the gradient.
   autograd::set_requires_grad(x_);
   EXPECT_THAT(numbers(run(*module_, "one_of_two", {Value(x_)}).to_tensor()), Pointwise(kNear, {2.F, 4.F, 6.F, -2.F}));
 }

@@ -1,4 +1,4 @@
-// Each rule of the verifier by a graph that breaks it and no other.
+// Each rule of the verifier, with a graph that breaks only this rule.
 #include "core/jit/ir/verify.h"
 
 #include <gmock/gmock.h>
@@ -12,8 +12,8 @@
 
 namespace tensord::jit {
 
-// Links of a graph are private, and graph.cpp keeps them right; an explicit instantiation may name them all the same,
-// so that a test can break each by itself.
+// Links of a graph are private, and graph.cpp keeps them consistent. An explicit instantiation may name private
+// members, so that a test can break each link.
 template <class Link, auto kMember>
 struct Opened {
   friend auto& member(Link, typename Link::Owner& owner) { return owner.*kMember; }
@@ -104,7 +104,7 @@ TEST(Verify, NodesWithoutBlocks) {
   expect("%y : Tensor = aten::relu(%x)\n    block0():\n      -> ()", "an operator has no blocks");
 }
 
-// What an operator may be given, and what only looks like it.
+// Valid arguments of operators, and values that only look valid.
 TEST(Verify, ArgumentsOfOperators) {
   const std::string constants =
       "  %f : float = prim::Constant[value=1.]()\n  %s : str = prim::Constant[value=\"cpu\"]()\n"
@@ -221,14 +221,14 @@ TEST(Verify, Links) {
        },
        "a block gives back a value that is not in scope"},
       {[](const Parts& at) { at.graph.block()->replace_output(1, at.branch->output()); }, "no error"},
-      // A use too few: of a block's output, of a node's input.
+      // A missing use: of a block's output, of a node's input.
       {[](const Parts& at) {
          std::erase_if(member(UsesOf(), *at.relu->output()), [](auto& use) { return !use.node; });
        },
        "a use is not listed"},
       {[](const Parts& at) { std::erase_if(member(UsesOf(), *at.x), [&](auto& use) { return use.node == at.relu; }); },
        "a use is not listed"},
-      // A use too many: at a place that holds another value, behind the last place, twice at one place.
+      // An extra use: at a position that holds another value, after the last position, twice at one position.
       {[](const Parts& at) {
          member(UsesOf(), *at.relu->output()).push_back({at.list, nullptr, 0});
        },

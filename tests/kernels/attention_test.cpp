@@ -1,4 +1,4 @@
-// tensord::attention against the calls that it stands for.
+// tensord::attention compared with the calls that it replaces.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -64,7 +64,7 @@ struct Call {
           ops::call("aten::masked_fill.Scalar", scores, ops::call("aten::triu", ones, int64_t{1}), Scalar(-kInfinity));
     }
     Tensor weights = ops::call("aten::softmax.int", scores, int64_t{-1}, Value());
-    // Of a row of infinities alone; one with a NaN stays one.
+    // For a row of infinities only; one with a NaN stays NaN.
     const Tensor hidden = ops::call("aten::eq.Scalar", scores, Scalar(-kInfinity));
     if (is_safe)
       weights = ops::call("aten::masked_fill.Scalar", weights, ops::call("aten::all.dim", hidden, int64_t{-1}, true),
@@ -86,7 +86,7 @@ void expect_near(const Tensor& got, const Tensor& expected, double tolerance) {
   }
 }
 
-// As the plan runs it: the prepared call over memory of its own, twice.
+// As in a plan: the prepared call with memory of its own, twice.
 Tensor run_prepared(const Call& call, int threads) {
   const ops::Op& op = ops::get_op("tensord::attention");
   std::vector<Value> arguments = call.arguments();
@@ -171,7 +171,7 @@ TEST(Attention, ViewsOfOneProjection) {
     call.transposes = true;
     check_call(call);
     EXPECT_EQ(to_string(call.run().sizes()), to_string(Dims{2, tokens, 4, 16}));
-    // Rows across memory.
+    // Transposed rows.
     check_call({transposed(random(Dims{2, 16, tokens}), 1, 2), transposed(random(Dims{2, 16, tokens}), 1, 2),
                 transposed(random(Dims{2, 16, tokens}), 1, 2)});
   }
@@ -235,7 +235,7 @@ TEST(Attention, RowsThatAreMaskedWholeAreZerosWhereThatIsAsked) {
     call.fill = Value();
     check_call(call);
     EXPECT_EQ(call.run().data<float>()[3 * 16], 0);
-    // A NaN among hidden keys is no hidden row.
+    // A NaN among masked keys does not make the row fully masked.
     call.mask.data<float>()[3 * keys] = std::numeric_limits<float>::quiet_NaN();
     check_call(call);
     EXPECT_TRUE(std::isnan(call.run().data<float>()[3 * 16]));

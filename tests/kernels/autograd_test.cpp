@@ -50,7 +50,7 @@ TEST(AutogradOps, Backward) {
   const Tensor x = leaf({1, 2});
   const Tensor y = mul(x, x);
   run("aten::backward", {y, constant({1, 10}), true});
-  run("aten::backward", {y, constant({1, 10}), Value(), true});  // keeps the graph, being recorded
+  run("aten::backward", {y, constant({1, 10}), Value(), true});  // keeps the graph, since it is recorded
   run("aten::backward", {y, constant({1, 10})});
   EXPECT_EQ(numbers(grad(x)), (Numbers{6, 120}));
   EXPECT_THAT(error_of([&] {
@@ -120,7 +120,7 @@ TEST(AutogradOps, GradientsThatThereAreNot) {
     };
     EXPECT_THAT(error_of(backwards), HasSubstr(row.says)) << row.op;
   }
-  // What it can be for.
+  // Cases in which the gradient exists.
   backward(sum(ops::run(ops::get_op("aten::linalg_qr"), std::vector<Value>{wide, "complete"}).at(0).to_tensor()));
   backward(sum(ops::call("aten::special_zeta", constant({2, 3}), leaf({1, 2}))));
   EXPECT_EQ(grad(wide).sizes(), wide.sizes());

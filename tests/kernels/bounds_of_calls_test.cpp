@@ -1,4 +1,4 @@
-// Each half of what operators ask of their arguments, and each bound: what is at it is taken, what is beyond refused.
+// Each check of operators' arguments, and each limit: values at it are accepted, values beyond it are refused.
 #include <cmath>
 #include <limits>
 #include <tuple>
@@ -76,7 +76,7 @@ TEST(BoundsOfCalls, Indices) {
   });
 }
 
-// Of ranges that no memory holds: the number of elements, or what is said.
+// For ranges larger than any memory: the number of elements, or the error.
 std::string count_of(const char* name, std::vector<Value> arguments) {
   const ops::Op& op = *ops::find_op(name);
   while (arguments.size() < op.schema.arguments.size()) arguments.emplace_back();

@@ -1,4 +1,4 @@
-// Bounds of layers, losses and random numbers: what is at them is taken, what is beyond refused; as
+// Limits of layers, losses and random numbers: values at them are accepted, values beyond are refused; see
 // bounds_of_calls_test.
 #include <cmath>
 #include <limits>
@@ -227,7 +227,7 @@ TEST(BoundsOfLayers, RandomNumbers) {
       {kBinomial, {floats({3, 3}), floats({-0.5f, 1})}, "a chance between 0 and 1"},
       {kBinomial, {floats({3, inf}), chances}, "expected a finite count"},
   });
-  // The ends are certain.
+  // Probabilities 0 and 1 give certain results.
   const Tensor drawn = ops::call("aten::binomial", floats({3, 3}), chances, kNone);
   EXPECT_EQ(drawn.data<float>()[0], 0);
   EXPECT_EQ(drawn.data<float>()[1], 3);

@@ -1,5 +1,4 @@
-// Operators on tensors that repeat their elements, of which there are as many as somebody likes: a call stops at its
-// deadline, or is refused.
+// Operators on expanded tensors, which can have arbitrarily many elements: a call stops at its deadline, or is refused.
 #include "core/base/cancellation.h"
 #include "core/base/clock.h"
 #include "tests/support/operator_rows.h"
@@ -16,7 +15,7 @@ Tensor repeated(const Dims& sizes, DType dtype = kFloat) {
   return run("aten::expand", {ones(one).to(dtype), ints(sizes), false}).to_tensor();
 }
 
-// What stopped the call at its deadline; "took its time" where nothing did.
+// The error that stopped the call at its deadline; "took its time" if it was not stopped.
 std::string stopped(const char* op, const std::vector<Value>& arguments, int64_t deadline_ms = 100) {
   try {
     const CancellationScope scope({}, Clock::system().now_ns() + deadline_ms * kMs);
@@ -48,7 +47,7 @@ TEST(CancelledCalls, Reductions) {
   }
 }
 
-// As sums, in the order that they have without a deadline.
+// Sums keep the order that they have without a deadline.
 TEST(CancelledCalls, ADeadlineChangesNoSum) {
   const Tensor x = run("aten::arange", {int64_t{40'000'001}, kFloat, kNone, kNone, kNone}).to_tensor();
   const Tensor plain = run("aten::sum", {x, kNone}).to_tensor();
@@ -65,7 +64,7 @@ TEST(CancelledCalls, Triangles) {
   EXPECT_EQ(to_string(last.sizes()), "[2, 1]");
   EXPECT_EQ(last.data<int64_t>()[0], kRows - 1);
   EXPECT_EQ(stopped("aten::triu_indices", {20'000, 20'000, 0, kLong, kNone, kNone, kNone}, 20), "DEADLINE_EXCEEDED");
-  // Against every pair of a row and a column.
+  // Compared with every pair of a row and a column.
   for (int64_t rows = 0; rows < 5; ++rows) {
     for (int64_t columns = 0; columns < 5; ++columns) {
       for (int64_t offset = -6; offset < 7; ++offset) {

@@ -1,5 +1,5 @@
-// Operators that keep the memory order: channels_last in gives channels_last out, with the same values as
-// for a row-major input.
+// Operators that preserve the memory format: a channels_last input gives a channels_last output, with the same values
+// as for a row-major input.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -74,7 +74,7 @@ TEST(ChannelsLastKernels, TwoSpatialDimensions) {
     for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16})
       expect_kept(row, random({2, 6, 9, 7}), dtype);
   }
-  // More channels than fit a block of sums.
+  // More channels than a block of sums.
   expect_kept({"aten::adaptive_avg_pool2d", {ints({1, 1})}}, random({2, 1100, 3, 3}), DType::kFloat32);
   expect_kept({"aten::upsample_bilinear2d", {ints({5, 5}), false}}, random({1, 600, 3, 3}), DType::kFloat32);
 }

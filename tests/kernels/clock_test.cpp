@@ -6,7 +6,7 @@
 namespace tensord::clock_test {
 namespace {
 
-// A script that asks twice sees time go by, in nanoseconds.
+// A script that reads it twice sees time advance, in nanoseconds.
 TEST(TimePoint, IsTheMonotonicClock) {
   const int64_t before = Clock::system().now_ns();
   const auto first = ops::call<int64_t>("prim::TimePoint");

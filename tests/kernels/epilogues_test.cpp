@@ -1,5 +1,5 @@
-// Every operator that packed weights may do on their way out, found by asking the registry: joined to a linear layer
-// and to a convolution it gives what the two calls give, and what cannot be joined is left alone.
+// Every operator that may become an epilogue of packed weights, found in the registry: fused with a linear layer and
+// with a convolution it gives the results of the two calls; others are left alone.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -28,11 +28,11 @@ Tensor random(const Dims& sizes, float low = -4, float high = 4) {
   return t;
 }
 
-// Arguments for the call after the packed one: None for it, constants for the rest, in several versions.
+// Arguments for the call after the packed one: None for its input, constants for the rest, in several variants.
 std::vector<std::vector<Value>> calls_of(const ops::Op& op) {
   std::vector<std::vector<Value>> out;
   const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-  // Numbers for a first, second and third argument that is one; the last rows are edges.
+  // Values of numeric first, second and third arguments; the last rows are edge cases.
   const double numbers[][3] = {{0.5, 1, 1}, {-0.75, 1.5, 2},          {2, -1, 1},
                                {0, 0, 0},   {-infinity, infinity, 1}, {nan, 1, 1}};
   for (int row = -1; row < static_cast<int>(std::size(numbers)); ++row) {
@@ -67,7 +67,7 @@ Packed pack(const char* name, std::vector<Value> arguments) {
   return op.pack[kCPU]({op, arguments, ops::Precision::kF32, std::make_shared<ops::PackStore>()});
 }
 
-// The calls one by one. Empty where they refuse their arguments.
+// Runs the calls one by one. Empty if they refuse their arguments.
 std::optional<Tensor> plain(const Packed& packed, const Tensor& input, const Tensor& other) {
   Tensor value = input;
   for (const ops::BoundCall& call : packed->calls()) {
@@ -99,7 +99,7 @@ struct Layer {
   Dims result;
 };
 
-// What may follow in one call: an operator with its arguments.
+// A candidate for the epilogue: an operator with its arguments.
 struct Follower {
   const ops::Op* op;
   std::vector<Value> arguments;
@@ -130,7 +130,7 @@ void expect_as_plain(const Packed& with, const Layer& layer, bool takes_two, con
   if (expected) expect_same(with->run(layer.input, other, false), *expected, what);
 }
 
-// Names of the operators that were joined at least once.
+// The names of operators that were fused at least once.
 std::set<std::string> join_all(const Layer& layer) {
   std::set<std::string> joined;
   for (const Follower& follower : followers()) {
@@ -142,7 +142,7 @@ std::set<std::string> join_all(const Layer& layer) {
   return joined;
 }
 
-// One after the other, where both are joined; how many pairs were.
+// Fuses pairs of epilogues in sequence; returns the number of pairs.
 int join_pairs(const Layer& layer) {
   const std::vector<Follower> all = followers();
   int pairs = 0;
@@ -160,7 +160,7 @@ int join_pairs(const Layer& layer) {
   return pairs;
 }
 
-// Channels whose results are no numbers, among others.
+// Some channels have infinite or NaN results.
 Tensor wide_bias() {
   const Tensor bias = random({kChannels});
   const float infinity = std::numeric_limits<float>::infinity();

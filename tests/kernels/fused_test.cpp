@@ -1,4 +1,4 @@
-// Fused groups and single calls in their prepared form give the bits that the calls give one by one.
+// Fused groups and single prepared calls give the same bits as the calls one by one.
 #include "core/ops/attributes/fused.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using ops::FusedCalls;
 using ops::FusedStep;
 using ops::Value;
 
-// Compares one prepared call with the plain one for 1 to 3 threads and wherever it may overwrite.
+// Compares a prepared call with the plain one for 1 to 3 threads, and with every allowed overwriting.
 void expect_same(const ops::Op& op, const std::vector<Value>& arguments, const std::vector<Tensor>& constants = {},
                  bool must_be_covered = true) {
   for (int threads = 1; threads <= 3; ++threads) {
@@ -219,7 +219,7 @@ class GroupBuilder {
     if (is_constant) constants_.push_back(t);
     return static_cast<int>(inputs_.size()) - 1;
   }
-  // Operand numbers of steps start at 1000 until the inputs are known.
+  // Operands that are steps have numbers from 1000 on until the inputs are known.
   int call(const char* op, std::vector<Value> arguments, std::vector<std::pair<int, int>> operands) {
     const ops::Op& found = ops::get_op(op);
     for (const auto& [argument, operand] : operands) {
@@ -307,7 +307,7 @@ TEST(Fused, RmsNorm) {
   }
 }
 
-// Sums without the last dimension must not be taken for rows of a square.
+// Sums without the last dimension must not be mistaken for rows of a square.
 TEST(Fused, RefusesMisalignedRows) {
   const Tensor x = random_tensor({12, 12});
   GroupBuilder g;
@@ -361,10 +361,10 @@ TEST(Fused, RandomGroups) {
       values.push_back(g.input(t, pick(0, 3) == 0));
     }
     const size_t inputs = values.size();
-    // Rows that are not dense are summed in another order when they are computed alone.
+    // Non-contiguous rows are summed in another order when they are computed alone.
     const bool is_dense = strided.empty();
     bool reduced = false;
-    int full = values[0];  // a value of all sizes
+    int full = values[0];  // a value of full size
     for (int64_t i = pick(1, 8); i > 0; --i) {
       const auto any = [&] { return values[static_cast<size_t>(pick(0, static_cast<int64_t>(values.size()) - 1))]; };
       const int64_t kind = pick(0, 9);

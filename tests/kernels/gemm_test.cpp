@@ -1,4 +1,4 @@
-// f32 and f64 products of matrices with any strides, against sums written out and OpenBLAS.
+// float32 and float64 matrix products with any strides, compared with explicit sums and OpenBLAS.
 #include <cblas.h>
 #include <gtest/gtest.h>
 
@@ -22,13 +22,13 @@ namespace {
 enum class Layout { kRows, kColumns, kSparse, kEverySecond };
 constexpr Layout kLayouts[] = {Layout::kRows, Layout::kColumns, Layout::kSparse, Layout::kEverySecond};
 
-// How far a sum of `depth` products of numbers up to 1 may be from the exact one.
+// The error bound of a sum of `depth` products of numbers up to 1.
 template <class T>
 double bound_of(int64_t depth) {
   return (std::is_same_v<T, float> ? 1e-6 : 1e-14) * static_cast<double>(depth + 4);
 }
 
-// out += 0.5 * left @ right, each dense by rows or by columns.
+// out += 0.5 * left @ right, each row-major or column-major.
 void add_half_by_blas(const Matrix& a, const Matrix& b, const Matrix& c, auto* product) {
   using T = std::conditional_t<std::is_same_v<decltype(product), decltype(&cblas_sgemm)>, float, double>;
   const auto order = [](const Matrix& m) { return m.col_stride == 1 ? CblasNoTrans : CblasTrans; };
@@ -38,7 +38,7 @@ void add_half_by_blas(const Matrix& a, const Matrix& b, const Matrix& c, auto* p
           step(b), T(1), static_cast<T*>(c.data), step(c));
 }
 
-// A matrix with numbers also between its elements, which nobody may write.
+// A matrix with guard values between its elements, which must not be overwritten.
 template <class T>
 class Filled {
  public:
@@ -132,7 +132,7 @@ TYPED_TEST(GemmTest, SizesAndStrides) {
   }
 }
 
-// Sizes at which every loop of both goes round more than once.
+// Sizes at which every loop of both runs more than once.
 TYPED_TEST(GemmTest, LargeOnesEqualOpenBlas) {
   set_thread_budget(2);
   for (const Sizes& s : {Sizes{513, 1030, 700}, Sizes{96, 2048, 1111}, Sizes{1500, 65, 517}}) {
@@ -147,7 +147,7 @@ class HalvesTest : public ::testing::Test {};
 using HalfTypes = ::testing::Types<Half, BFloat16>;
 TYPED_TEST_SUITE(HalvesTest, HalfTypes);
 
-// Every number there is, whole vectors and the rest behind them.
+// All 16-bit values, in whole vectors and in the remainder.
 TYPED_TEST(HalvesTest, RowsAreConvertedAsSingleNumbersAre) {
   constexpr int64_t kCount = 65'536 - 5;
   std::vector<TypeParam> halves(kCount), back(kCount);
@@ -167,7 +167,7 @@ TYPED_TEST(HalvesTest, RowsAreConvertedAsSingleNumbersAre) {
   }
 }
 
-// Copies go by the same rows.
+// Copies use the same row conversion.
 TYPED_TEST(HalvesTest, CopiesConvertAsRowsDo) {
   constexpr int64_t kCount = 65'536;
   const Tensor halves = Tensor::empty(Dims{kCount}, dtype_of<TypeParam>);
@@ -181,7 +181,8 @@ TYPED_TEST(HalvesTest, CopiesConvertAsRowsDo) {
   EXPECT_EQ(std::memcmp(copy.to(dtype_of<TypeParam>).raw_data(), back.data(), kCount * sizeof(TypeParam)), 0);
 }
 
-// The numbers rounded to T, in memory of their own as they lie in `from`, whose numbers become the rounded ones.
+// The numbers rounded to T, in separate memory with the layout of `from`, whose numbers are replaced by the rounded
+// ones.
 template <class T>
 Matrix narrow(const Matrix& from, std::vector<T>& memory) {
   const int64_t size = (from.rows - 1) * from.row_stride + (from.cols - 1) * from.col_stride + 1;
@@ -197,7 +198,7 @@ Matrix narrow(const Matrix& from, std::vector<T>& memory) {
   return Matrix{memory.data(), from.rows, from.cols, from.row_stride, from.col_stride};
 }
 
-// Products of halves are those of the same numbers in float32, rounded once.
+// 16-bit products equal those of the same numbers in float32, rounded once.
 template <class T>
 void check_halves(const Sizes& s, Layout left, Layout right, Layout out, double alpha, double beta) {
   SCOPED_TRACE(concat(s.rows, "x", s.depth, "x", s.columns, ", layouts ", static_cast<int>(left),
@@ -236,7 +237,7 @@ TYPED_TEST(HalvesTest, ProductsOfAnyStrides) {
   }
 }
 
-// A large matrix is read where it lies, not copied as float32.
+// A large matrix is read in place, not converted to float32.
 TYPED_TEST(HalvesTest, LargeMatricesStayWhereTheyAre) {
   set_thread_budget(1);
   const int64_t kSize = 1024;

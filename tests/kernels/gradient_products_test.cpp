@@ -1,4 +1,4 @@
-// Gradients of products, convolutions, attention and tables against finite differences in float64.
+// Gradients of products, convolutions, attention and tables, compared with finite differences in float64.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -33,7 +33,7 @@ Tensor transposed(const Tensor& t) { return ops::call("aten::transpose.int", t, 
 
 bool is_real(const Value& v) { return v.is_tensor() && v.to_tensor().dtype() == DType::kFloat64; }
 
-// The floating results, each times weights, summed.
+// The sum of the floating-point results times weights.
 double loss(const ops::Op& op, const std::vector<Value>& arguments, const std::vector<Tensor>& weights) {
   const std::vector<Value> results = ops::run(op, arguments);
   double total = 0;
@@ -70,7 +70,7 @@ void expect_gradient(const std::string& name, const std::vector<Value>& position
                ? Value(Tensor::meta_strided(v.to_tensor().sizes(), v.to_tensor().strides(), v.to_tensor().dtype()))
                : v;
   };
-  // What is not saved comes as meta tensors.
+  // Unsaved tensors are passed as meta tensors.
   std::vector<Value> inputs = arguments, results = outputs;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!(op.saved_inputs >> i & 1)) inputs[i] = meta(inputs[i]);
@@ -97,7 +97,7 @@ void expect_gradient(const std::string& name, const std::vector<Value>& position
       ASSERT_NEAR(element(gradient, i), expected, 1e-6 * std::max(1.0, std::abs(expected)))
           << "argument " << a << " element " << i;
     }
-    // Only this one: the same.
+    // Requesting only this gradient gives the same.
     const std::vector<Value> one = op.gradient({inputs, results, weights, uint64_t{1} << a});
     for (size_t i = 0; i < one.size(); ++i) EXPECT_EQ(one[i].is_tensor(), i == a) << "argument " << i;
     for (int64_t i = 0; i < input.numel(); ++i)
@@ -209,7 +209,7 @@ TEST(ProductGradient, OfTables) {
   expect_gradient("aten::_embedding_bag_per_sample_weights_backward", {g, table, indices, offsets, none, 0, 1});
 }
 
-// Rows of padding get nothing, rows that occur often may share.
+// Padding rows get no gradient; frequent rows may be scaled by frequency.
 TEST(ProductGradient, OfPaddingAndFrequency) {
   const Tensor table = sample({3, 1}, 1), indices = ints({0, 1, 1, 2});
   const ops::Op& op = ops::get_op("aten::embedding");
@@ -230,7 +230,7 @@ TEST(ProductGradient, OfPackedSequences) {
   expect_gradient("aten::_pad_packed_sequence", {sample({4, 2}, 1), ints({2, 1, 1}), true, ops::Scalar(0.0), 5});
 }
 
-// Of f32 the vector code and oneDNN compute them; f64 is right by the tests above.
+// float32 uses vector code and oneDNN; float64 is checked by the tests above.
 TEST(ProductGradient, OfFloatConvolutionsEqualDoubles) {
   struct Row {
     Dims x, w;

@@ -1,4 +1,4 @@
-// Gradients of operators that autograd records call by call, through the engine, against finite differences.
+// Gradients of operators that autograd records call by call, through the engine, compared with finite differences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,7 +27,7 @@ Tensor sample(const Dims& sizes, uint32_t seed) {
 
 bool is_real(const Value& v) { return v.is_tensor() && v.to_tensor().dtype() == DType::kFloat64; }
 
-// The floating tensors among the values and in lists of theirs.
+// The floating-point tensors among the values and in their lists.
 std::vector<Tensor> tensors_of(const std::vector<Value>& values) {
   std::vector<Tensor> out;
   for (const Value& v : values) {
@@ -40,7 +40,7 @@ std::vector<Tensor> tensors_of(const std::vector<Value>& values) {
   return out;
 }
 
-// The results, each times weights, summed.
+// The sum of the results times weights.
 Tensor loss(const ops::Op& op, const std::vector<Value>& arguments) {
   Tensor total;
   uint32_t seed = 77;
@@ -124,7 +124,7 @@ TEST(RecordedGradient, OfRecurrentLayers) {
                                        parameters(4, 3, 2, 1, 2, 1), true, 2, 0.0, true, false, false});
 }
 
-// Recorded and not, one call gives the same.
+// A call gives the same result with and without recording.
 TEST(RecordedGradient, ValuesOfRecurrentLayersAreTheSame) {
   for (const Family& f : kFamilies) {
     const ops::Op& op = ops::get_op(f.name + ".input");
@@ -144,7 +144,7 @@ TEST(RecordedGradient, ValuesOfRecurrentLayersAreTheSame) {
   }
 }
 
-// What falls out between layers differs from call to call, and gradients know it.
+// Dropout between layers differs from call to call, and gradients use the same mask.
 TEST(RecordedGradient, OfDropoutBetweenLayers) {
   const ops::Op& op = ops::get_op("aten::gru.input");
   const Tensor x = sample({4, 3, 5}, 1);

@@ -1,5 +1,5 @@
-// Gradients of elementwise formulas in one pass over memory, against the same formulas operator by operator;
-// and gradients of operators that PyTorch does not have. All others: tests/ops/op_gradients_test.cpp.
+// Gradients of elementwise formulas in one pass over memory, compared with the same formulas operator by operator; and
+// gradients of operators that PyTorch does not have. All others: tests/ops/op_gradients_test.cpp.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,7 +27,7 @@ Tensor sample(const Dims& sizes, uint32_t seed, DType dtype = DType::kFloat64) {
   return out.to(dtype);
 }
 
-// Gradients of one call for its float arguments; `recorded` keeps each operator apart.
+// Gradients of one call for its float arguments; with `recorded` each operator is recorded separately.
 std::vector<Tensor> gradients_of(const std::string& name, const std::vector<Value>& arguments, bool recorded) {
   std::vector<Tensor> leaves;
   std::vector<Value> bound = ops::bind(ops::get_op(name), arguments);
@@ -95,7 +95,7 @@ TEST(GradientInOnePass, ConvertsToTheOperandsDtype) {
   expect_one_pass_equals_steps("aten::div.Tensor", {sample(Dims{40}, 1), sample(Dims{40}, 2, DType::kBFloat16)});
 }
 
-// The same formula with other numbers is another one.
+// The same formula with other constants is a different one.
 TEST(GradientInOnePass, KeepsNumbersApart) {
   const Tensor x = sample(Dims{64}, 7, DType::kFloat32);
   for (const double slope : {0.1, 0.2, 0.1, -0.0, 0.0}) {
@@ -103,7 +103,7 @@ TEST(GradientInOnePass, KeepsNumbersApart) {
   }
 }
 
-// More shapes than are kept, each twice, and other numbers of threads.
+// More shapes than the cache holds, each twice, with other numbers of threads.
 TEST(GradientInOnePass, ForgetsWhatWasNotUsedLately) {
   for (int round = 0; round < 2; ++round) {
     for (int64_t n = 1; n <= 300; ++n)
@@ -140,7 +140,7 @@ void expect_gradcheck(const std::string& name, const std::vector<Value>& argumen
 Value ints(const Dims& dims) { return ops::make_int_list(dims); }
 
 TEST(Gradient, OfOperatorsOfOurOwn) {
-  // Elements that coincide in the view, elements that are left out, and a source that was expanded.
+  // Overlapping elements in the view, unused elements, and an expanded source.
   expect_gradcheck("tensord::as_strided_gather",
                    {sample(Dims{3, 4}, 1), ints({4, 1}), 2, ints({2, 3}), ints({1, 1}), 3});
   expect_gradcheck("tensord::as_strided_gather", {sample(Dims{3, 4}, 1), ints({0, 1}), 0, ints({4}), ints({1}), 0});
@@ -150,7 +150,7 @@ TEST(Gradient, OfOperatorsOfOurOwn) {
                    {sample(Dims{1, 2, 7}, 1), sample(Dims{1, 2, 4}, 2), ints({2, 1})});
 }
 
-// Vectors that are not asked for are a tensor of nothing, whose gradient says nothing of the matrix.
+// Eigenvectors that were not requested are an empty tensor, whose gradient does not affect the matrix.
 TEST(Gradient, OfEigenvectorsThatAreNotThere) {
   const Tensor a = autograd::detach(sample({2, 2}, 5));
   autograd::set_requires_grad(a);

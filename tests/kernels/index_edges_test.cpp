@@ -1,5 +1,5 @@
-// Reads and writes by index, orders, joins and moves of rows whose widths lie around vectors and blocks, from memory
-// that lies in every way, against plain loops.
+// Indexed reads and writes, sorting, concatenation and row moves, with widths around vectors and blocks and all
+// layouts, compared with plain loops.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ constexpr DType kTypes[] = {DType::kFloat32, DType::kFloat64, DType::kFloat16,
                             DType::kInt64,   DType::kUInt8,   DType::kInt16};
 constexpr int64_t kWidths[] = {0, 1, 2, 3, 5, 8, 15, 16, 17, 33, 64, 129, 1030};
 
-// [rows, width, depth] of small whole numbers.
+// [rows, width, depth] of small integers.
 Tensor numbers(const Dims& sizes, DType dtype, uint32_t seed = 1) {
   const Tensor out = Tensor::empty(sizes, DType::kFloat32);
   for (int64_t i = 0; i < out.numel(); ++i) {
@@ -45,7 +45,7 @@ void expect_elements(const Tensor& got, const std::vector<double>& expected) {
   }
 }
 
-// The same, the other way around in memory, with gaps, and one row for all.
+// The same values as they are, transposed in memory, with gaps, and as one expanded row.
 std::vector<Tensor> layouts(const Tensor& x) {
   const Dims& s = x.sizes();
   const Tensor turned = run("aten::t", {run("aten::t", {x}).to_tensor().contiguous()}).to_tensor();
@@ -84,7 +84,7 @@ TEST(IndexEdges, RowsByIndex) {
     expect_elements(run("aten::index_select", {x, 0, longs(positive).to(DType::kInt32)}).to_tensor(), rows);
     expect_elements(run("aten::index.Tensor", {x, tensors({longs(wanted)})}).to_tensor(), rows);
     if (is_floating(x.dtype())) expect_elements(run("aten::embedding", {x, longs(positive)}).to_tensor(), rows);
-    // Writes: of several to one place the sum, the last, or a number.
+    // Writes: several to one index give the sum, the last value, or a constant.
     const Tensor source = numbers({count, width}, x.dtype(), 9);
     const std::vector<double> from = elements(source);
     std::vector<double> sums = all, filled = all;
@@ -306,7 +306,7 @@ TEST(IndexEdges, DistinctNumbersAndCounts) {
   }
 }
 
-// As in PyTorch no NaN equals another, and they go last.
+// As in PyTorch NaNs are all different, and sorted last.
 TEST(IndexEdges, NansAreAllUnique) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<double> values{nan, 1, nan, 0, 1};
@@ -321,7 +321,7 @@ TEST(IndexEdges, NansAreAllUnique) {
   }
 }
 
-// A view of [2, 16, 4096], 512 KiB that lie apart.
+// A view of [2, 16, 4096]: 512 KiB, not contiguous.
 Tensor cache_of(const Tensor& all) { return run("aten::select.int", {all, 0, 1}).to_tensor(); }
 
 struct InPlace {
@@ -369,7 +369,7 @@ std::vector<Value> with_self(const Tensor& self, const std::vector<Value>& rest)
   return out;
 }
 
-// A cache that is written in place costs what is written.
+// The cost of an in-place write to a cache depends only on what is written.
 TEST(InPlace, FormsTouchWhatTheyWriteOnly) {
   for (const InPlace& form : forms_in_place()) {
     const std::string name = std::string("aten::") + form.name;
@@ -390,7 +390,7 @@ TEST(InPlace, FormsTouchWhatTheyWriteOnly) {
   }
 }
 
-// The second page cannot be written.
+// The second page is read-only.
 TEST(InPlace, MaskedFillWritesWhatTheMaskNames) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   void* const memory = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -409,7 +409,7 @@ TEST(InPlace, MaskedFillWritesWhatTheMaskNames) {
   munmap(memory, 2 * page);
 }
 
-// In any order of memory, and as often as a place comes.
+// In any layout, and with repeated indices.
 TEST(InPlace, PutOfWhatLiesByColumns) {
   const Tensor columns = run("aten::t", {numbers({4, 3}, kFloat)}).to_tensor(), at = longs({0, -1, 5, -12, 5});
   for (const bool accumulates : {false, true}) {
@@ -428,7 +428,7 @@ TEST(InPlace, PutOfWhatLiesByColumns) {
   }
 }
 
-// One that is refused has written nothing, as what it writes may serve the next request.
+// A refused call has written nothing, because its target may serve the next request.
 TEST(InPlace, FormsThatFailHaveWrittenNothing) {
   const Tensor at = longs({3, 4096}), source = numbers({16, 2}, kFloat);
   const Tensor spread = run("aten::expand", {at, ints({16, 2})}).to_tensor();
@@ -443,7 +443,7 @@ TEST(InPlace, FormsThatFailHaveWrittenNothing) {
   }
 }
 
-// What is read is read before it is written.
+// Inputs are read before the target is written.
 TEST(InPlace, IndicesThatAreTheTargetItself) {
   const Tensor self = longs({1, 2, 0}), fill = longs({2, 1, 0});
   run("aten::scatter_.value", {self, 0, self, 2});

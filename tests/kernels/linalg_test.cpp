@@ -1,5 +1,5 @@
-// What PyTorch cannot say of linear algebra: threads, sizes that LAPACK cannot count, hostile pivots, and gradients of
-// determinants where PyTorch's are made of rounding errors. Values are in tests/ops/cases/linalg.py.
+// Properties of linear algebra that PyTorch cannot check: threads, sizes beyond LAPACK's integers, malicious pivots,
+// and gradients of determinants where PyTorch's are rounding errors. Values are in tests/ops/cases/linalg.py.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -93,13 +93,13 @@ TEST(Linalg, StartsNoThreadsOfItsOwn) {
   for (const char* name : {"aten::linalg_qr", "aten::_linalg_svd", "aten::_linalg_eigh", "aten::linalg_ldl_factor_ex",
                            "aten::linalg_inv"}) {
     results_of(name, {sample({400, 400}, 3)});
-    // Threads that another test has ended may still be listed when this one begins.
+    // Threads that another test has ended may still be listed when this one starts.
     EXPECT_LE(threads_of_process(), before) << name;
   }
   EXPECT_EQ(thread_budget(), 1);
 }
 
-// LAPACK counts in 32 bits; its work memory for the singular vectors of 30000 rows is more than that.
+// LAPACK uses 32-bit integers; its workspace for the singular vectors of 30000 rows is larger.
 TEST(Linalg, RefusesSizesThatLapackCannotCount) {
   const Tensor square = Tensor::meta(Dims{30000, 30000}, DType::kFloat64);
   const Tensor tall = Tensor::meta(Dims{int64_t{1} << 32, 1}, DType::kFloat64);
@@ -112,14 +112,14 @@ TEST(Linalg, RefusesSizesThatLapackCannotCount) {
   }
   const ops::Op& lu = ops::get_op("aten::linalg_lu_factor_ex");
   EXPECT_THROW(ops::infer(lu, ops::bind(lu, {tall})), Error);
-  // All left vectors of a tall matrix are a large square.
+  // The full left singular vectors of a tall matrix are a large square.
   const ops::Op& svd = ops::get_op("aten::_linalg_svd");
   const Tensor strip = Tensor::meta(Dims{100000, 2}, DType::kFloat64);
   EXPECT_THROW(ops::infer(svd, ops::bind(svd, {strip, true})), Error);
   EXPECT_NO_THROW(ops::infer(svd, ops::bind(svd, {strip, false})));
 }
 
-// PyTorch follows such pivots out of the matrix.
+// PyTorch follows such pivots out of bounds.
 TEST(Linalg, RefusesPivotsOutsideOfTheMatrix) {
   const Tensor a = sample({3, 3}, 4), b = sample({3, 2}, 5);
   const std::vector<std::vector<int32_t>> bad = {{1, 2, 4}, {1, 2, 0}, {1, 2, 2147483647}, {-2147483647 - 1, 1, 1}};
@@ -128,7 +128,7 @@ TEST(Linalg, RefusesPivotsOutsideOfTheMatrix) {
     EXPECT_NE(error_of("aten::linalg_ldl_solve", {a, integers(pivots), b}).find("pivots are not those of"),
               std::string::npos);
   }
-  // Fewer than rows: PyTorch reads what lies behind them.
+  // Fewer pivots than rows: PyTorch reads past their end.
   EXPECT_NE(error_of("aten::lu_unpack", {a, integers({1, 2})}).find("must be between 1 and"), std::string::npos);
   // A pair of equal negative numbers is a block of two rows.
   EXPECT_NE(error_of("aten::linalg_ldl_solve", {a, integers({1, 2, -3}), b}).find("not those of"), std::string::npos);
@@ -136,7 +136,7 @@ TEST(Linalg, RefusesPivotsOutsideOfTheMatrix) {
   EXPECT_EQ(error_of("aten::linalg_ldl_solve", {a, integers({-3, -3, 3}), b}), "no error");
 }
 
-// Infinities and NaN at every place: PyTorch dies of some, and never comes back from others.
+// Infinities and NaN at every position: PyTorch crashes on some, and hangs on others.
 TEST(Linalg, WhatIsNotFiniteIsAnsweredOrRefused) {
   for (const double bad : {std::numeric_limits<double>::infinity(), std::nan("")}) {
     for (int64_t at = 0; at < 9; ++at) {
@@ -158,8 +158,8 @@ TEST(Linalg, WhatIsNotFiniteIsAnsweredOrRefused) {
   }
 }
 
-// The derivative of a determinant is the matrix of cofactors, whatever the rank.
-// In any other order a product has 2^40 elements.
+// The derivative of a determinant is the cofactor matrix, whatever the rank. In any other order a product has 2^40
+// elements.
 TEST(Linalg, ChainsAreMultipliedInTheirBestOrder) {
   constexpr int64_t kMany = 1 << 20;
   const std::vector<std::vector<int64_t>> chains{

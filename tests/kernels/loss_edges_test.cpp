@@ -1,5 +1,5 @@
-// Losses of labeled samples and normalizations by channel, against plain loops: numbers of classes and channels around
-// every block, labels that are left out, weights, each reduction, scores that lie in every way, planes of one pixel.
+// Losses of labeled samples and normalizations by channel, compared with plain loops: numbers of classes and channels
+// around every block, ignored labels, weights, each reduction, all layouts of scores, planes of one pixel.
 #include <cmath>
 
 #include "tests/support/operator_rows.h"
@@ -42,7 +42,7 @@ struct Labeled {
   double smoothing = 0;
 };
 
-// Of each sample, and what it counts.
+// The loss of each sample, and its weight.
 std::pair<std::vector<double>, double> entropies(const Labeled& c) {
   const Dims& s = c.scores.sizes();
   const std::vector<double> x = elements(c.scores);
@@ -104,7 +104,7 @@ TEST(LossEdges, CrossEntropies) {
             const Tensor cube = c.scores.to(dtype);
             const Tensor scores = inner == 1 ? shaped(cube, {samples, classes}) : cube;
             expect_entropy(c, scores, target, dtype == DType::kFloat32 ? 2e-5 : 1e-10);
-            // Classes side by side in memory or not.
+            // Classes contiguous in memory or not.
             const Tensor turned =
                 run("aten::transpose.int", {run("aten::transpose.int", {scores, 0, 1}).to_tensor().contiguous(), 0, 1})
                     .to_tensor();
@@ -117,7 +117,7 @@ TEST(LossEdges, CrossEntropies) {
   }
 }
 
-// One score is far above the others, so that exponentials without the largest one taken off overflow.
+// One score is far above the others, so that exponentials overflow unless the maximum is subtracted.
 TEST(LossEdges, CrossEntropiesOfScoresFarApart) {
   for (const int64_t classes : {2, 5, 17, 40}) {
     for (const int64_t inner : {1, 4, 33}) {
@@ -149,7 +149,7 @@ TEST(LossEdges, NothingThatCounts) {
   }
 }
 
-// Mean and variance of each channel (or group), which the result must have; weights and biases move it.
+// Checks the mean and variance of each channel (or group) of the result, shifted by weights and biases.
 void expect_normed(const Tensor& x, const Tensor& y, int64_t groups, bool by_sample, double eps, double tolerance) {
   const Dims& s = x.sizes();
   const std::vector<double> in = elements(x), out = elements(y);
@@ -208,7 +208,7 @@ TEST(LossEdges, NormsByChannelAndGroup) {
   }
 }
 
-// What is kept of means and variances moves towards the batch's, the variance with one less in its divisor.
+// Running means and variances move towards the batch's; the variance is unbiased.
 TEST(LossEdges, RunningStatistics) {
   const Tensor x = numbers({4, 3, 5}, 9, DType::kFloat32), mean = ones({3}), var = ones({3});
   run("aten::batch_norm", {x, kNone, kNone, mean, var, true, 0.25, 1e-5, false});

@@ -1,5 +1,5 @@
-// What the op cases do not reach: gradients in memory order N, H, W, C, sizes that are cut into parts, sums that must
-// not depend on threads, and statistics far from 0.
+// Cases beyond the op cases: gradients in channels-last memory, sizes that are split into parts, sums independent of
+// threads, and statistics far from 0.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -111,7 +111,7 @@ TEST(NormPoolGradient, OrdersOfMemoryAgree) {
   }
 }
 
-// The indices and the one-pass backward must choose the same pixel of equal ones, and of NaNs the last.
+// The indices and the one-pass backward must select the same of equal pixels, and the last of NaNs.
 TEST(NormPoolGradient, MaxPoolingChoosesOneOfEqualPixels) {
   const Tensor x = random(Dims{2, 3, 12, 33});
   for (int64_t i = 0; i < x.numel(); ++i) x.data<float>()[i] = std::round(x.data<float>()[i]);
@@ -151,7 +151,7 @@ TEST(NormPoolGradient, SumsDoNotDependOnThreads) {
   }
 }
 
-// A mean a thousand deviations away must not cost the variance its digits.
+// A mean a thousand deviations from 0 must not cost the variance its precision.
 TEST(NormPoolGradient, StatisticsFarFromZero) {
   for (const bool last : {false, true}) {
     const Tensor x = random(Dims{4, 20, 30, 30}, last, 999, 1001);

@@ -1,5 +1,5 @@
-// Packed convolutions against the plain calls that they were made of: every kernel, joined calls, both memory
-// orders, several thread counts, and several threads at once.
+// Packed convolutions compared with the plain calls that they replace: every kernel, epilogues, both memory formats,
+// several thread counts, and concurrent calls.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Tensor in_order(const Tensor& t, bool is_last) {
   return out;
 }
 
-// The worst difference, as a part of the largest value expected.
+// The largest difference, relative to the largest expected value.
 double difference(const Tensor& expected, const Tensor& got) {
   const Tensor x = expected.to(DType::kFloat64).contiguous(), y = got.to(DType::kFloat64).contiguous();
   double worst = 0, scale = 1e-3;
@@ -47,7 +47,7 @@ double difference(const Tensor& expected, const Tensor& got) {
   return worst / scale;
 }
 
-// A call whose arguments but the first are known.
+// A call whose arguments after the first are fixed.
 BoundCall bound(const char* op_name, std::vector<Value> rest, int other = -1) {
   const ops::Op& op = ops::get_op(op_name);
   rest.insert(rest.begin(), Value(Tensor::meta(Dims{}, DType::kFloat32)));
@@ -68,7 +68,7 @@ std::ostream& operator<<(std::ostream& out, const Shape& s) {
              << " groups " << s.groups;
 }
 
-// Calls joined to the convolution.
+// Epilogues of the convolution.
 enum class Tail { kNone, kRelu, kAddRelu, kSilu, kRelu6Hard, kBatchNorm };
 
 struct Net {
@@ -110,7 +110,7 @@ Net make_net(const Shape& s, Tail tail, bool is_last, const Tensor& weight, cons
   return net;
 }
 
-// What the calls give one by one.
+// The result of the calls one by one.
 Tensor expected_of(const Net& net, const Tensor& input, const Tensor& other) {
   Tensor value = input;
   for (const BoundCall& call : net.packed->calls()) {
@@ -122,10 +122,10 @@ Tensor expected_of(const Net& net, const Tensor& input, const Tensor& other) {
   return value;
 }
 
-// Runs a prepared call in memory of its own; the residual in the output's memory when it may be.
+// Runs a prepared call in memory of its own; the residual is in the output's memory if that is allowed.
 Tensor run_prepared(const ops::PreparedCall& call, const Tensor& input, const Tensor& other, const Tensor& like,
                     bool overwrites) {
-  // Nothing is written in front of the output or behind it.
+  // Nothing is written before or after the output.
   constexpr int64_t kMargin = 1 << 14;
   constexpr float kUntouched = 1234.5f;
   const Tensor room = Tensor::empty(Dims{like.numel() + 2 * kMargin}, DType::kFloat32);
@@ -205,7 +205,7 @@ const std::vector<Shape> kShapes{
     {1, 1152, 48, 1, 1, 1, 1, 0, 1, 1, "direct"},
     {4, 16, 96, 1, 1, 1, 1, 0, 1, 1, "direct"},
     {1, 12, 9, 30, 1, 3, 1, 1, 1, 1, "direct"},
-    // Windows that lie in the padding, at the near side, at both.
+    // Windows in the padding, at the near side, at both.
     {1, 1, 16, 1, 1, 1, 8, 2, 1, 1, "direct"},
     {1, 1, 16, 1, 1, 2, 128, 64, 3, 1, "direct"},
     {3, 8, 5, 4, 1, 2, 8, 5, 3, 1, "direct"},
@@ -227,7 +227,7 @@ const std::vector<Shape> kShapes{
     {1, 8, 16, 7, 7, 3, 1, 1, 1, 8},
     {1, 6, 6, 7, 7, 3, 1, 1, 1, 6},
     {1, 16, 8, 9, 9, 3, 1, 1, 1, 4},
-    // Enough work for every thread: odd numbers of rows, by rows and by channels, images side by side.
+    // Enough work for every thread: odd numbers of rows, split by rows and by channels, images side by side.
     {1, 32, 32, 13, 13, 3, 1, 2, 2, 1, "direct"},
     {1, 64, 48, 15, 3, 3, 1, 2, 2, 1, "direct"},
     {1, 96, 200, 5, 3, 3, 1, 2, 2, 1, "direct"},

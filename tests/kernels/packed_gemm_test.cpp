@@ -1,4 +1,4 @@
-// Products with packed weights: every shape of tile, what is done at their end, and how exact each precision is.
+// Products with packed weights: every tile shape, epilogues, and the accuracy of each precision.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -44,7 +44,7 @@ Packed linear(const Tensor& weight, const Tensor& bias = {}, Precision precision
   return pack("aten::linear", arguments, precision);
 }
 
-// The call that stands for an epilogue; the packed operator runs it on its own only for what it does not cover.
+// The call that an epilogue represents; the packed operator runs it separately only if it does not cover it.
 Packed with(const Packed& packed, Epilogue epilogue) {
   if (epilogue.kind == Kind::kAdd) {
     Packed joined = packed->with({&op("aten::add.Tensor"), {Value(), Value(), 1}, 0, 1}, epilogue);
@@ -56,7 +56,7 @@ Packed with(const Packed& packed, Epilogue epilogue) {
   return joined;
 }
 
-// Sums in double over f32 operands.
+// Sums in double over float32 operands.
 Tensor product(const Tensor& input, const Tensor& weight, const Tensor& bias = {}) {
   const Tensor x = input.contiguous(), w = weight.contiguous();
   Dims sizes = x.sizes();
@@ -79,7 +79,7 @@ struct Prepared {
   std::unique_ptr<ops::PreparedCall> call;
 };
 
-// Runs the prepared form with poisoned memory; `other` may be what the result is written to.
+// Runs the prepared call with poisoned memory; the result may be written over `other`.
 Prepared run_prepared(const Packed& packed, const Tensor& input, const Tensor& other = {}, bool overwrite = false,
                       int threads = 1) {
   Dims sizes = input.sizes();
@@ -244,7 +244,7 @@ TEST(PackedGemm, InputsOfAnyStrides) {
                                big.as_view(Dims{10, 6, 24}, Dims{48, 480, 1}, 0),  // rows in another order
                                big.as_view(Dims{6, 20, 24}, Dims{480, 1, 20}, 0),  // columns
                                big.as_view(Dims{6, 24}, Dims{24, 2}, 1),           // every other number
-                               big.as_view(Dims{5, 7, 24}, Dims{0, 0, 1}, 0),      // one row again and again
+                               big.as_view(Dims{5, 7, 24}, Dims{0, 0, 1}, 0),      // one expanded row
                                big.as_view(Dims{24}, Dims{3}, 0)}) {
       const Tensor dense = view.contiguous();
       const Prepared got = run_prepared(packed, view);
@@ -307,7 +307,7 @@ TEST(PackedGemm, ErrorsOfNarrowPrecisions) {
             1e-4);
 }
 
-// Halves are multiplied as they are, whatever the number of rows: sums differ from exact ones by a last digit.
+// 16-bit operands are multiplied exactly, whatever the number of rows: sums differ from exact ones in the last digit.
 TEST(PackedGemm, HalvesLoseNothing) {
   for (const DType dtype : {DType::kBFloat16, DType::kFloat16}) {
     for (const int64_t k : {1, 2, 5, 64, 771, 2049}) {
@@ -363,7 +363,7 @@ TEST(PackedGemm, BatchNormGoesIntoTheWeights) {
         with(linear(weight, bias, precision), {.kind = Kind::kChannelAffine, .scale = scale, .shift = shift});
     const double tolerance = precision == Precision::kF32 ? 1e-5 : 0.1;
     EXPECT_LE(worst_difference(run_prepared(joined, input).out, expected), tolerance);
-    // Channels are along dimension 1, which is the last one of matrices only.
+    // Channels are in dimension 1, which is the last one only for matrices.
     EXPECT_FALSE(run_prepared(joined, random(Dims{2, 20, 30})).call);
   }
 }

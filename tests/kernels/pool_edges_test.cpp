@@ -1,5 +1,5 @@
-// Pooling windows at the edges of pictures, with numbers of channels around every block, in both orders of memory,
-// against plain loops; gradients by what they must add up to.
+// Pooling windows at the edges of images, with numbers of channels around every block, in both memory formats, compared
+// with plain loops; gradients by the sums that they must have.
 #include <cmath>
 #include <limits>
 
@@ -28,7 +28,7 @@ Tensor picture(int64_t batch, int64_t channels, int64_t height, int64_t width, D
 }
 Tensor channels_last(const Tensor& x) { return run("aten::contiguous", {x, int64_t{2}}).to_tensor(); }
 
-// As PyTorch: a window that begins in the padding behind the picture is left out.
+// As in PyTorch, a window that starts in the padding after the image is omitted.
 int64_t results(int64_t in, const Window& w) {
   const int64_t reach = w.dilation * (w.kernel - 1) + 1, room = in + 2 * w.padding - reach;
   int64_t out = (w.ceil_mode ? room + w.stride - 1 : room) / w.stride + 1;
@@ -36,7 +36,7 @@ int64_t results(int64_t in, const Window& w) {
   return out;
 }
 
-// fn(values of the window that lie inside, their places) for each result.
+// Calls fn(values of the window inside the image, their positions) for each result.
 template <class Fn>
 std::vector<double> pooled(const Tensor& given, const Window& w, Fn&& fn) {
   const Tensor x = given.to(DType::kFloat64).contiguous();
@@ -136,7 +136,7 @@ TEST(PoolEdges, Maxima) {
     backward.insert(backward.end(), rest.begin(), rest.end());
     backward.push_back(both[1]);
     const Tensor g = run("aten::max_pool2d_with_indices_backward", backward).to_tensor();
-    // Each pixel as often as it is the place of a largest one.
+    // Each pixel as often as it is the position of a maximum.
     std::vector<double> expected(static_cast<size_t>(x.numel()));
     const Tensor places = both[1].to_tensor().contiguous();
     const int64_t plane = x.sizes()[2] * x.sizes()[3], each = places.sizes()[2] * places.sizes()[3];

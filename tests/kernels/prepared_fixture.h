@@ -12,12 +12,12 @@
 #include "core/ops/prepared.h"
 #include "core/ops/run.h"
 
-// Runs prepared calls as a plan would: the memory of inputs, outputs and scratch comes from outside.
+// Runs prepared calls as a plan would: the memory of inputs, outputs and scratch is supplied.
 namespace tensord::fixtures {
 
 inline Tensor meta_of(const Tensor& t) { return Tensor::meta_strided(t.sizes(), t.strides(), t.dtype()); }
 
-// The same bits in every element, wherever they lie. NaNs are equal.
+// Bitwise equal in every element, whatever the layout. NaNs are equal.
 inline bool same_bits(const Tensor& a, const Tensor& b) {
   if (!(a.sizes() == b.sizes()) || a.dtype() != b.dtype()) return false;
   const Tensor x = a.contiguous(), y = b.contiguous();
@@ -32,7 +32,7 @@ inline bool same_bits(const Tensor& a, const Tensor& b) {
   return std::memcmp(x.raw_data(), y.raw_data(), x.size_bytes()) == 0;
 }
 
-// An output of a call, with bytes around it that nothing may write.
+// An output of a call, with guard bytes around it.
 class Guarded {
  public:
   explicit Guarded(const Tensor& meta) {
@@ -60,7 +60,7 @@ class Guarded {
   Tensor room_, tensor_;
 };
 
-// How the elements of a tensor lie in memory: as they do, with the first dimension next to each other, every other one.
+// The memory layout of a tensor: unchanged, reversed dimensions, every second element.
 enum class Layout : uint8_t { kOwn, kReversed, kGapped };
 
 inline Dims strides_of(Layout layout, const Tensor& t) {
@@ -77,7 +77,7 @@ inline Dims strides_of(Layout layout, const Tensor& t) {
 
 class PreparedRunner {
  public:
-  // Tensors of `arguments`, also those in lists, are inputs of each run unless they are in `constants`.
+  // Tensors of `arguments`, including those in lists, are inputs of each run unless they are in `constants`.
   PreparedRunner(const ops::Op& op, std::vector<ops::Value> arguments, const std::vector<Tensor>& constants,
                  int threads, Layout outputs = Layout::kOwn)
       : op_(op), threads_(threads) {
@@ -96,7 +96,7 @@ class PreparedRunner {
   }
   const ops::PreparedCall* prepared() const { return prepared_.get(); }
 
-  // Output 0 lies on input `overwritten` unless that is negative.
+  // Output 0 is in the memory of input `overwritten`, unless that is negative.
   std::vector<Tensor> run(int overwritten = -1) {
     std::vector<const void*> inputs;
     std::vector<Tensor> outputs;
@@ -108,7 +108,7 @@ class PreparedRunner {
       if (static_cast<int>(i) == overwritten) input = target = input.clone(true);
       inputs.push_back(input.raw_data());
     }
-    // What a call reads beyond its inputs is NaN, not the memory of whatever comes next.
+    // Inputs beyond the last are NaN, so that a call that reads them gives NaN.
     static const std::vector<char> stray(1 << 20, static_cast<char>(0xff));
     inputs.insert(inputs.end(), 4, stray.data());
     for (const Tensor& meta : metas_) {

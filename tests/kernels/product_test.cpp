@@ -1,4 +1,4 @@
-// Prepared matrix products against the plain kernels in f64.
+// Prepared matrix products compared with the plain kernels in float64.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,14 +22,14 @@ Tensor random(const Dims& sizes) {
   return t;
 }
 
-// The same sizes, with the last two dimensions the other way round in memory.
+// The same sizes, with the last two dimensions swapped in memory.
 Tensor across(const Dims& shape) {
   Dims sizes = shape;
   std::swap(sizes[sizes.size() - 1], sizes[sizes.size() - 2]);
   return ops::call("aten::transpose.int", random(sizes), int64_t{-2}, int64_t{-1});
 }
 
-// Every second column of a wider one.
+// Every second column of a wider tensor.
 Tensor sparse(const Dims& shape) {
   Dims sizes = shape;
   sizes.back() *= 2;
@@ -78,7 +78,7 @@ void check_call(const char* name, const std::vector<Value>& positional) {
   }
 }
 
-// One row for all.
+// One expanded row.
 Tensor repeated(const Dims& sizes) {
   const Tensor row = random(Dims{1, sizes[1]});
   return row.as_view(sizes, Dims{0, 1}, row.offset());

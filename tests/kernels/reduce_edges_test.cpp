@@ -1,5 +1,5 @@
-// Reductions, scans, softmaxes and norms of rows whose lengths lie around every block and vector that the loops work
-// in, however they lie in memory, against plain loops; the first of equal ones, and NaN wherever it is.
+// Reductions, scans, softmaxes and norms of rows with lengths around every block and vector, in every layout, compared
+// with plain loops; the first of equal values, and NaN at any position.
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -15,7 +15,7 @@ constexpr int64_t kLengths[] = {1,   2,   3,   7,   8,   9,   15,  16,   17,   3
                                 128, 129, 255, 256, 257, 511, 513, 1023, 1024, 1025, 2047, 2048, 2049, 4095, 4097};
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// [outer, length, inner] of small whole numbers, whose sums are exact.
+// [outer, length, inner] of small integers, whose sums are exact.
 Tensor numbers(int64_t outer, int64_t length, int64_t inner, DType dtype) {
   const Tensor out = Tensor::empty(Dims{outer, length, inner}, DType::kFloat32);
   uint32_t state = static_cast<uint32_t>(outer * 31 + length * 7 + inner);
@@ -26,8 +26,7 @@ Tensor numbers(int64_t outer, int64_t length, int64_t inner, DType dtype) {
   return out.to(dtype);
 }
 
-// The same numbers where they lie side by side, the other way around, with gaps, and (one row for all) not at all
-// apart.
+// The same numbers contiguous, transposed, with gaps, and as one expanded row.
 std::vector<std::pair<const char*, Tensor>> layouts(const Tensor& x) {
   const Dims& s = x.sizes();
   const Tensor turned =
@@ -42,7 +41,7 @@ std::vector<std::pair<const char*, Tensor>> layouts(const Tensor& x) {
 
 using Reference = std::function<double(const std::vector<double>&)>;
 
-// fn(row) for each row along dimension 1, as float64 of [outer, inner].
+// Calls fn(row) for each row along dimension 1, as float64 of [outer, inner].
 std::vector<double> reference(const Tensor& x, const Reference& fn) {
   const Tensor dense = x.to(DType::kFloat64).contiguous();
   const Dims& s = x.sizes();
@@ -69,7 +68,7 @@ void expect_near(const Tensor& got, const std::vector<double>& expected, double 
 
 struct Reduction {
   const char* op;
-  std::vector<Value> rest;  // behind the tensor
+  std::vector<Value> rest;  // after the tensor
   Reference fn;
   bool is_of_floats = false;
 };
@@ -173,7 +172,7 @@ TEST(ReduceEdges, RowsOfEveryLength) {
   }
 }
 
-// Of all elements, over several threads' parts.
+// Over all elements, across the parts of several threads.
 TEST(ReduceEdges, AllElements) {
   for (const int64_t length : {0, 1, 16, 1023, 1025, 65'535, 65'536, 65'537, 300'001}) {
     const Tensor x = numbers(1, length, 1, DType::kFloat32);
@@ -185,7 +184,7 @@ TEST(ReduceEdges, AllElements) {
     EXPECT_EQ(run("aten::argmax", {x}).to_tensor().item_double(), place_of(row, true));
     EXPECT_EQ(run("aten::argmin", {x}).to_tensor().item_double(), place_of(row, false));
     EXPECT_NEAR(run("aten::mean", {x}).to_tensor().item_double(), sum_of(row) / static_cast<double>(length), 1e-6);
-    // One that is larger is found wherever it is, NaN too.
+    // A larger value is found at any position, and so is NaN.
     for (const int64_t at : {int64_t{0}, length / 2, length - 1}) {
       for (const double value : {7.0, kNan}) {
         const Tensor y = x.clone();
@@ -267,7 +266,7 @@ TEST(ReduceEdges, SoftmaxesAndNorms) {
         const std::vector<double> logs = reference(laid, norm);
         const Tensor y = run("aten::softmax.int", {laid, 1, kNone}).to_tensor(),
                      z = run("aten::log_softmax.int", {laid, 1, kNone}).to_tensor();
-        // The first and the last element of each row, and that they add up to 1.
+        // The first and the last element of each row, and that the elements sum to 1.
         expect_near(run("aten::sum.dim_IntList", {y, ints({1}), false}).to_tensor(),
                     std::vector<double>(logs.size(), 1), 1e-5);
         for (const int64_t at : {int64_t{0}, length - 1}) {

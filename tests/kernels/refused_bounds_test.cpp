@@ -1,4 +1,4 @@
-// Calls at the edges of what operators take: those just beyond them are refused, those just within are not.
+// Calls at the limits of operators: those just beyond are refused, those at the limit are accepted.
 #include <cmath>
 #include <limits>
 
@@ -54,7 +54,7 @@ TEST(RefusedBounds, DeformableConvolutions) {
                {kLayer, layer(zeros({1, 4, 4, 4}), 1), kTaken}});
 }
 
-// Places that no pixel is near to read 0, those of NaN read NaN, and they have no gradient.
+// Positions without a nearby pixel read 0, those of NaN read NaN, and neither has a gradient.
 TEST(RefusedBounds, PlacesThatAreLost) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const auto& [y, x] : {std::pair(nan, 0.0), std::pair(0.0, nan), std::pair(1e30, 0.0), std::pair(0.0, -1e30)}) {
@@ -80,7 +80,7 @@ TEST(RefusedBounds, PlacesThatAreLost) {
   }
 }
 
-// Numbers that a dtype does not hold, in every operator that fills with one; the ends of its range it holds.
+// Fill values out of a dtype's range, in every operator with a fill value; the ends of the range are valid.
 TEST(RefusedBounds, NumbersOfFills) {
   const auto rows_of = [](DType dtype, const Value& number, const char* text) {
     const Tensor x = zeros({2}, dtype);
@@ -313,7 +313,7 @@ TEST(RefusedBounds, Products) {
                {"aten::linalg_multi_dot", {tensors(std::vector<Value>(1000, zeros({1, 1})))}, kTaken}});
 }
 
-// LAPACK, which does the complex ones, counts in 32 bits; our own, which do the real ones, in 64.
+// LAPACK, used for complex matrices, has 32-bit integers; our own routines for real ones use 64.
 TEST(RefusedBounds, LargeComplexMatrices) {
   constexpr int64_t kMost = 16000, kLong = int64_t{1} << 24;
   for (const DType dtype : {kFloat, kComplex}) {

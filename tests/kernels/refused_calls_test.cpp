@@ -1,5 +1,6 @@
-// What operators must not take, where no script of PyTorch can ask for it or PyTorch would take it: gradients of other
-// sizes, sizes whose products overflow (of tensors without memory), dtypes of what our own operators pass each other.
+// Arguments that operators must refuse, where PyTorch's scripts cannot pass them or PyTorch would accept them:
+// gradients of other sizes, sizes whose products overflow (of tensors without memory), dtypes that our own operators
+// pass to each other.
 #include "tests/support/operator_rows.h"
 
 namespace tensord::refused_calls_test {
@@ -177,7 +178,7 @@ TEST(RefusedCalls, PlanesOfRegions) {
   EXPECT_NO_THROW(infer(INT32_MAX));
 }
 
-// Up to these LAPACK counts in 32 bits.
+// Up to these sizes LAPACK's 32-bit integers suffice.
 TEST(RefusedCalls, MatricesThatAreTooLarge) {
   constexpr int64_t kMax = int64_t{1} << 24, kBoth = 16000;
   const auto factored = [](int64_t rows, int64_t columns) {

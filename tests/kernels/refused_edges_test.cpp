@@ -1,4 +1,4 @@
-// Calls at the very edge of what operators take, and just beyond it: each condition of a check by itself.
+// Calls exactly at the limits of operators, and just beyond: each condition of a check separately.
 #include <cmath>
 
 #include "core/autograd/variable.h"
@@ -359,7 +359,7 @@ TEST(RefusedEdges, Numbers) {
   EXPECT_FALSE(is_contiguous({1, 1, 1, 1, 1}, 2));
   EXPECT_FALSE(is_contiguous({1, 1, 1, 1}, 3));
   EXPECT_TRUE(is_contiguous({1, 1, 1, 1, 1}, 3));
-  // Texts of numbers, and what they are cut to.
+  // Formatted numbers, and their truncation.
   EXPECT_EQ(said("aten::percentFormat", {"%d", 2147483648.0}).to_string(), "-2147483648");
   EXPECT_EQ(said("aten::percentFormat", {"%d", 2147483647.0}).to_string(), "2147483647");
   EXPECT_EQ(said("aten::percentFormat", {"%d", -2147483649.0}).to_string(), "-2147483648");
@@ -403,7 +403,7 @@ TEST(RefusedEdges, Texts) {
   });
 }
 
-// Lists whose items a script's types say nothing of.
+// Lists whose item types a script does not declare.
 TEST(RefusedEdges, PairsOfDicts) {
   const auto outcome = [](const Value& list) {
     return said_by([&] { ops::run(ops::get_op("aten::dict.int"), std::vector<Value>{list}); });

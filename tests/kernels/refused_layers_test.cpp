@@ -1,4 +1,4 @@
-// Calls of layers, tables, windows, products and losses that must be refused: each condition of a check by itself.
+// Calls of layers, tables, windows, products and losses that must be refused: each condition of a check separately.
 #include <cmath>
 #include <functional>
 
@@ -136,7 +136,7 @@ TEST(RefusedLayers, Convolutions) {
 }
 
 TEST(RefusedLayers, DeformableConvolutions) {
-  // Of a 3x3 kernel over 5x5: 3x3 places.
+  // A 3x3 kernel over 5x5: 3x3 positions.
   struct Given {
     Tensor input = zeros({1, 4, 5, 5}), offset = zeros({1, 18, 3, 3}), mask = zeros({1, 9, 3, 3});
     bool use_mask = true;
@@ -317,7 +317,7 @@ TEST(RefusedLayers, NewTensors) {
 
 TEST(RefusedLayers, Spectra) {
   const Tensor samples = zeros({16});
-  const Value frames = complexes({5, 4});  // of 8 points, on one side
+  const Value frames = complexes({5, 4});  // of 8 points, one-sided
   const auto stft = [&](const Value& hop, const Value& length, const Value& window, const Value& onesided,
                         const Value& aligned) {
     return std::vector<Value>{samples, 8, hop, length, window, true, "reflect", false, onesided, true, aligned};

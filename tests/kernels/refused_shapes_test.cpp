@@ -1,5 +1,5 @@
-// Calls of linear algebra, norms, pools, reductions, views, images, optimizers and scripts' own operators that must be
-// refused: each condition of a check by itself.
+// Calls of linear algebra, norms, pools, reductions, views, images, optimizers and the scripts' own operators that must
+// be refused: each condition of a check separately.
 #include <cmath>
 
 #include "tests/support/operator_rows.h"

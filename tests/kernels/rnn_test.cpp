@@ -1,4 +1,4 @@
-// Recurrent layers prepared for shapes: the same bits as the plain kernels, whatever the threads.
+// Recurrent layers prepared for shapes: the same bits as the plain kernels, whatever the number of threads.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "tests/kernels/prepared_fixture.h"
 
-// Counts what the calling thread takes from the heap. The sanitizers have a malloc of their own.
+// Counts the calling thread's heap allocations. The sanitizers have a malloc of their own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define TENSORD_COUNTS_MALLOC 1
 namespace {
@@ -106,7 +106,7 @@ void check_layer(const Layer& layer) {
     expect_same(runner.run(), expected, what);
     set_thread_budget(threads);
     expect_same(run_plain(op, arguments), expected, what + ", plain");
-    // Fewer threads at run time than it was cut for.
+    // Fewer threads at run time than it was split for.
     PreparedRunner wide(op, arguments, parameters, 4);
     expect_same(wide.run(), expected, what + ", cut for 4");
   }
@@ -136,7 +136,7 @@ TEST(Rnn, ManySteps) {
   check_layer({"gru", 90, 20, 3, 100, 1, true});
 }
 
-// Rows do not depend on which others are in the batch, nor on how many.
+// Rows do not depend on the other rows in the batch, nor on their number.
 TEST(Rnn, RowsAreIndependent) {
   for (const char* name : {"lstm", "gru"}) {
     const Layer layer{name, 5, 11, 7, 45, 2, true};
@@ -242,7 +242,7 @@ TEST(Rnn, RunsWithoutHeap) {
 }
 #endif
 
-// Of every hidden unit, in vectors and behind them, on every instruction set.
+// For every hidden unit, in vectors and in the remainder, on every instruction set.
 TEST(Rnn, NotANumberStays) {
   for (const char* name : {"lstm", "gru", "rnn_tanh"}) {
     const Layer layer{name, 2, 3, 4, 19};

@@ -1,5 +1,5 @@
-// What writes into memory counts a version of it, so that a gradient which needs what was there says so: every writer
-// that does not go through an operator's out-of-place form.
+// Every write bumps the version of its memory, so that a gradient that needs the old contents fails: tests every writer
+// that does not use an operator's out-of-place variant.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -27,7 +27,7 @@ void run(const char* name, std::vector<Value> arguments) {
   ops::run(op, ops::bind(op, std::move(arguments)));
 }
 
-// Each of the tensors, alone, is one version further; the others, which are only read, are not.
+// The version of each written tensor grows by one; those that are only read keep theirs.
 void expect_written(const std::function<void()>& call, const std::vector<Tensor>& written,
                     const std::vector<Tensor>& read = {}) {
   std::vector<uint32_t> before;
@@ -56,7 +56,7 @@ TEST(Versions, CopiesAndItems) {
   expect_written([&] { run("aten::index_fill_.int_Scalar", {x, 0, index, 2.0}); }, {x}, {index});
   const Tensor table = ones({3, 2});
   expect_written([&] { run("aten::embedding_renorm_", {table, index, 0.5, 2.0}); }, {table}, {index});
-  // A view's memory is that of all.
+  // A view shares its base's version.
   const Tensor all = ones({2, 3}), row = ops::call("aten::select.int", all, 0, 1);
   expect_written([&] { run("aten::mul_.Scalar", {row, 2.0}); }, {row, all});
 }
@@ -76,7 +76,7 @@ TEST(Versions, RunningStatistics) {
 }
 
 TEST(Versions, StepsOfOptimizers) {
-  // Dense and strided, of which the latter is written through a copy.
+  // Contiguous and strided; the latter is written through a copy.
   for (const bool is_dense : {true, false}) {
     SCOPED_TRACE(is_dense);
     const auto make = [&] { return is_dense ? ones({4, 3}) : ops::call("aten::t", ones({3, 4})); };
@@ -111,7 +111,7 @@ TEST(Versions, StepsOfOptimizers) {
   }
 }
 
-// A function says which of its arguments it wrote.
+// A function declares which of its arguments it wrote.
 struct Halve : autograd::Function<Halve> {
   static Tensor forward(autograd::FunctionContext& context, const Tensor& x, bool says_so) {
     for (int64_t i = 0; i < x.numel(); ++i) x.data<float>()[i] *= 0.5f;

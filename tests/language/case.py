@@ -11,12 +11,12 @@ class Case:
     name: str
     make: Callable[[], Any]  # a function to script, or a module
     calls: list  # of argument tuples, or of (method, arguments)
-    since: tuple  # the first PyTorch that takes it
-    before: tuple  # the first PyTorch that no longer takes it
-    grad: bool  # with grad mode on, as in training; else off, as when served
-    rtol: float  # 0 where every bit counts
-    version: int = 0  # of the archive's format, put into it after it was saved
-    lite: bool = False  # saved with bytecode for phones beside the source
+    since: tuple  # the first PyTorch that accepts it
+    before: tuple  # the first PyTorch that no longer accepts it
+    grad: bool  # with grad mode on, as in training; otherwise off, as in serving
+    rtol: float  # 0 if every bit counts
+    version: int = 0  # of the archive format, set after saving
+    lite: bool = False  # saved with mobile bytecode beside the source
 
 
 class Section:
@@ -27,7 +27,7 @@ class Section:
         self.before = before
 
     def case(self, *calls, since=(1, 13), before=None, grad=False, rtol=0.0):
-        """Decorates a function, or a class of modules that is made without arguments."""
+        """Decorates a function, or a module class whose constructor takes no arguments."""
 
         def add(subject):
             assert calls, f"{subject.__name__} is never called"
@@ -38,7 +38,7 @@ class Section:
         return add
 
     def made(self, name: str, make: Callable[[], Any], *calls, since=(1, 13), before=None, grad=False, rtol=0.0, version=0, lite=False):
-        """A module that `make` gives, scripted or not yet."""
+        """Adds a module made by `make`, scripted or not."""
         self.cases.append(Case(name, make, list(calls), since, before or self.before, grad, rtol, version, lite))
 
 

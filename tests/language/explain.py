@@ -10,7 +10,7 @@ import torch
 
 
 def _scripted(source: str, name: str, scope: dict) -> str:
-    """"" when it can be scripted, saved and loaded, else the complaint."""
+    """"" if it can be scripted, saved and loaded, otherwise the error."""
     file = f"<language {name} {hash(source)}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     scope = dict(scope)
@@ -26,7 +26,7 @@ def _scripted(source: str, name: str, scope: dict) -> str:
 
 
 def refused_parts(function) -> list[tuple[str, str]]:
-    """(text, complaint) of the parts of the last return statement that PyTorch does not take; [] where there are no parts."""
+    """(source, error) of the parts of the last return statement that PyTorch refuses; [] if there are no parts."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (TypeError, OSError):

@@ -1,4 +1,4 @@
-"""Writes an archive for each row of the language suite, and what PyTorch makes of it.
+"""Writes an archive for each row of the language suite, with PyTorch's results.
 
 Usage: python3 -m tests.language.make_cases OUTPUT_FOLDER [SECTION ...]
 """
@@ -25,7 +25,7 @@ SECTIONS = ["literals", "expressions", "statements", "refinement", "classes", "t
 
 @contextlib.contextmanager
 def printed(into: list):
-    """What the C++ side of PyTorch, too, writes to the standard output."""
+    """Captures standard output, including that of PyTorch's C++ side."""
     sys.stdout.flush()
     with tempfile.TemporaryFile() as file:
         kept = os.dup(1)
@@ -41,7 +41,7 @@ def printed(into: list):
 
 
 def set_version(path: pathlib.Path, version: int) -> None:
-    """As if an older PyTorch had written the archive."""
+    """Makes the archive look as if an older PyTorch had written it."""
     with zipfile.ZipFile(path) as old:
         entries = [(entry.filename, old.read(entry)) for entry in old.infolist()]
     with zipfile.ZipFile(path, "w") as new:
@@ -50,7 +50,7 @@ def set_version(path: pathlib.Path, version: int) -> None:
 
 
 def write(section: str, case: Case, folder: pathlib.Path) -> str:
-    """"" when it is written, else why PyTorch does not script it."""
+    """"" if it was written, otherwise why PyTorch does not script it."""
     path = folder / f"{section}_{case.name}.pt"
     try:
         subject = case.make()
@@ -66,7 +66,7 @@ def write(section: str, case: Case, folder: pathlib.Path) -> str:
         path.unlink(missing_ok=True)
         return str(error).strip() or type(error).__name__
     runs = []
-    for call in case.calls * 2:  # a second time with what the first has changed
+    for call in case.calls * 2:  # a second time, with what the first has changed
         named = len(call) == 2 and isinstance(call[0], str) and isinstance(call[1], tuple) and hasattr(loaded, call[0])
         name, arguments = call if named else ("forward", call)
         statements = []

@@ -255,7 +255,7 @@ class TupleAlias(nn.Module):
 @case((torch.tensor([True]), torch.randn(16, 1)), (torch.tensor([False]), torch.randn(16, 1)),
       (torch.tensor([False]), torch.randn(2, 3)))
 class OutResizes(nn.Module):
-    """A result's tensor gets another shape, and its memory is free for the next run."""
+    """The tensor of a result is resized, and its memory is free for the next run."""
 
     def __init__(self):
         super().__init__()

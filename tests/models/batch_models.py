@@ -17,7 +17,8 @@ def images(count):
 
 @case(images(8), images(5), images(8)[:, :, :7, :9].contiguous(), images(3).to(memory_format=torch.channels_last))
 class Batches(nn.Module):
-    """Convolutions of all kinds, a sum around some, gates from means, pools, a softmax, and samples that meet at the end."""
+    """Convolutions of all kinds, residual sums, gates from means, pools, a softmax, and a cross-sample operator at the
+    end."""
 
     def __init__(self):
         super().__init__()

@@ -1,8 +1,9 @@
-"""The list that a file of small models fills, and the decorator that does it."""
+"""The list of a file of small models, and the decorator that fills it."""
 
 
 def collect():
-    """(cases, case): `@case(call, …)` over a model adds (class, calls) to cases; a call is the arguments of forward, or the only one."""
+    """(cases, case): `@case(call, …)` over a model adds (class, calls) to cases; a call is the arguments of forward, or
+    the only one."""
     cases = []
 
     def case(*calls):

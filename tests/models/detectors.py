@@ -25,7 +25,7 @@ CLASSES = 12
 
 
 def with_rois(maker, **options):
-    """A detector of regions over a MobileNet."""
+    """A region-based detector with a MobileNet backbone."""
     backbone = mobilenet_backbone(backbone_name="mobilenet_v3_large", weights=None, fpn=True, trainable_layers=6)
     return maker(backbone, CLASSES, min_size=160, max_size=240, rpn_anchor_generator=AnchorGenerator(
         ((16, 32, 64),) * 3, ((0.5, 1.0, 2.0),) * 3), rpn_pre_nms_top_n_test=200, rpn_post_nms_top_n_test=60,
@@ -51,7 +51,8 @@ SCORES = ("cls_logits", "cls_score", "classification_head", "bbox_ctrness", "mas
 
 
 def spread(model, images) -> None:
-    """Statistics of batch norms from the images; then weights of what says scores, each by the first input that it sees."""
+    """Sets batch norm statistics from the images, then weights of score layers, each from the first input that it
+    sees."""
     torch.manual_seed(2)
     norms = [m for m in model.modules() if isinstance(m, torch.nn.BatchNorm2d)]
     for norm in norms:
@@ -96,14 +97,14 @@ def flat(detections) -> list:
 
 
 def check(name: str, tensord: str, folder: pathlib.Path) -> str:
-    """"" when tensord's answer is PyTorch's; prints what was compared."""
+    """"" if tensord's result equals PyTorch's; prints what was compared."""
     torch.manual_seed(1)
     model = MODELS[name]().double().eval()
     images = [torch.rand(3, 150, 200, dtype=torch.float64), torch.rand(3, 170, 160, dtype=torch.float64)]
     spread(model, images)
     scripted = torch.jit.script(model)
     with torch.no_grad():
-        want = model(images)  # of which PyTorch's own run of the script differs in the eighth digit
+        want = model(images)  # PyTorch's own run of the script differs from it in the eighth digit
     scripted.save(str(folder / "model.pt"))
     torch.save((images,), str(folder / "arguments.pt"))
     subprocess.run([tensord, "run", folder / "model.pt", "--call", f"forward,{folder}/arguments.pt,{folder}/result.pt"], check=True)

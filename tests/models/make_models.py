@@ -30,7 +30,7 @@ VISION = ["resnet18", "resnet50", "vgg11", "squeezenet1_1", "mobilenet_v2", "mob
 
 
 def condition(model):
-    """Random weights that keep activations in a sensible range, so that outputs differ."""
+    """Random weights that keep activations in a reasonable range, so that outputs differ."""
     for module in model.modules():
         if isinstance(module, nn.modules.batchnorm._BatchNorm):
             nn.init.uniform_(module.weight, 0.8, 1.2)
@@ -48,7 +48,7 @@ def condition(model):
 
 
 def fit_statistics(model, x):
-    """Sets running statistics to those of x, so that deep random networks neither vanish nor blow up."""
+    """Sets running statistics to those of x, so that activations of deep random networks neither vanish nor explode."""
     norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
     for module in norms:
         module.momentum = 1.0
@@ -86,12 +86,13 @@ def encoder():
 
 
 def constants():
-    """Traced, its numbers are saved as 0-d tensors of float64 and int64."""
+    """In traces, its numbers are saved as 0-d tensors of float64 and int64."""
     return script_models.Constants().eval(), ["scripted", "traced"], [("forward", (torch.arange(6).view(2, 3),))]
 
 
 def padded_encoder():
-    """nn.TransformerEncoder with a padding mask: PyTorch leaves the padding out, and the result is as long as the longest."""
+    """nn.TransformerEncoder with a padding mask: PyTorch omits the padding, and the result is as long as the longest
+    sequence."""
     model = condition(script_models.PaddedEncoder()).requires_grad_(False)
     x = torch.randn(3, 5, 8)
     lengths = [[3, 2, 4], [5, 1, 5], [0, 2, 1], [0, 0, 0]]
@@ -132,7 +133,7 @@ def snake_case(name):
 
 
 def plain(value):
-    """What `tensord run` writes for a value: NamedTuples as tuples."""
+    """The value as `tensord run` writes it: NamedTuples become tuples."""
     if isinstance(value, tuple):
         return tuple(plain(item) for item in value)
     if isinstance(value, list):
@@ -181,7 +182,7 @@ def make(directory, name):
 
 
 def ensure(directory, names=None):
-    """Makes the models that are missing, one process at a time; gives back their cases."""
+    """Makes the missing models, one process at a time; returns their cases."""
     os.makedirs(directory, exist_ok=True)
     cases = []
     with open(os.path.join(directory, ".lock"), "w") as lock:

@@ -1,6 +1,5 @@
-"""Taggers over recurrent layers, decoders that step through cells, and a recommender over embedding bags.
-@case gives the arguments of the calls of forward, in order.
-"""
+"""Taggers with recurrent layers, decoders that step through cells, and a recommender with embedding bags. @case gives
+the arguments of the calls of forward, in order."""
 
 from typing import List, Tuple
 
@@ -98,7 +97,7 @@ class PackedGru(PackedTagger):
 
 @case((torch.randn(5, 3, 10), torch.randn(2, 3, 20), torch.randn(2, 3, 20)), (torch.randn(1, 1, 10), torch.randn(2, 1, 20), torch.randn(2, 1, 20)))
 class LstmStates(nn.Module):
-    """The states go in and come out, as in a decoder that is called for each token."""
+    """States are inputs and outputs, as in a decoder that is called for each token."""
 
     def __init__(self):
         super().__init__()
@@ -112,7 +111,7 @@ class LstmStates(nn.Module):
 
 @case(torch.randn(3, 2, 10), torch.randn(1, 4, 10), torch.randn(2, 1, 10))
 class CellsFromZero(nn.Module):
-    """Cells of plain layers. Their states begin as zeros, which are constants once the shapes are known."""
+    """Plain cells. Their states start as zeros, which are constants once the shapes are known."""
 
     def __init__(self):
         super().__init__()
@@ -148,7 +147,7 @@ class CellDecoder(nn.Module):
 
 
 def bags(batch, tables=4, most=6):
-    """For each table the indices of all bags, and where each bag starts."""
+    """For each table the indices of all bags, and the start of each bag."""
     indices, offsets = [], []
     for _ in range(tables):
         sizes = torch.randint(0, most, (batch,))
@@ -159,7 +158,7 @@ def bags(batch, tables=4, most=6):
 
 @case(bags(1), bags(5), bags(64))
 class Recommender(nn.Module):
-    """A small DLRM: bags of categories and dense features, their products pair by pair, an MLP."""
+    """A small DLRM: bags of categories and dense features, their pairwise products, an MLP."""
 
     def __init__(self, tables=4, width=16):
         super().__init__()

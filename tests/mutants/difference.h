@@ -1,6 +1,5 @@
-// Included before the code of every source that `undetectable.py` looks at. TENSORD_DIFFERENCES is a file with a byte
-// for each mutant: kReached where the code comes by, and kDiffers too where the mutant would have changed a value
-// there.
+// Included before the code of every source that `undetectable.py` checks. TENSORD_DIFFERENCES is a file with a byte for
+// each mutant: kReached if the code was reached, and also kDiffers if the mutant would have changed a value there.
 #pragma once
 
 #include <fcntl.h>
@@ -24,12 +23,12 @@ inline unsigned char* open_marks() {
   const char* path = std::getenv("TENSORD_DIFFERENCES");
   const int file = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
   if (file < 0) return nowhere;
-  void* bytes = mmap(nullptr, kMax, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);  // stays when the program crashes
+  void* bytes = mmap(nullptr, kMax, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);  // survives a crash of the program
   close(file);
   return bytes == MAP_FAILED ? nowhere : static_cast<unsigned char*>(bytes);
 }
 
-inline unsigned char* marks = open_marks();  // null while other sources' objects are made before main
+inline unsigned char* marks = open_marks();  // null while constructors of other sources run before main
 
 constexpr void note(int mutant, bool differs) {
   if (__builtin_is_constant_evaluated() || !marks) return;
@@ -43,7 +42,7 @@ constexpr int reach(int mutant) {
   return 0;
 }
 
-// A condition that a mutant takes for the other value, which makes a difference where it is `other`.
+// A condition that a mutant fixes to the other value; the mutant differs if the condition is `other`.
 template <int mutant, bool other, class T>
 constexpr bool see(const T& condition) {
   const bool value = static_cast<bool>(condition);
@@ -51,7 +50,7 @@ constexpr bool see(const T& condition) {
   return value;
 }
 
-// Lives around a check: a difference is where it throws.
+// Lives around a check: the mutant differs if the check throws.
 class Watch {
  public:
   explicit Watch(int mutant) : mutant_(mutant), exceptions_(std::uncaught_exceptions()) { note(mutant, false); }
@@ -61,7 +60,7 @@ class Watch {
   int mutant_, exceptions_;
 };
 
-// `a < Compare<kind, mutant>{} > b` stands where `a < b` was, with the same precedence.
+// `a < Compare<kind, mutant>{} > b` replaces `a < b`, with the same precedence.
 enum Kind { kLess, kLessEqual, kGreater, kGreaterEqual };
 template <Kind kind, int mutant>
 struct Compare {};
@@ -86,7 +85,7 @@ constexpr bool operator>(const Left<kind, mutant, L>& left, const R& right) {
   }
 }
 
-// `std::min` and `std::max`, of which one mutant keeps the first operand alone and another the second.
+// `std::min` and `std::max`: one mutant keeps only the first operand, another only the second.
 template <bool is_min, int first, int second>
 struct Clamp {
   template <class T>

@@ -1,6 +1,6 @@
-// Included before the code of every source that has mutants (tests/mutants): a program has many, and TENSORD_SLIP is
-// the number of the one that is made in this run. TENSORD_SLIP_REACHED is a file with a byte for each mutant, which
-// becomes 1 where the code comes by.
+// Included before the code of every source that has mutants (tests/mutants). A program contains many; TENSORD_SLIP is
+// the number of the active one. TENSORD_SLIP_REACHED is a file with a byte for each mutant, which becomes 1 when the
+// code is reached.
 #pragma once
 
 #include <fcntl.h>
@@ -27,13 +27,13 @@ struct State {
     const char* path = std::getenv("TENSORD_SLIP_REACHED");
     const int file = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
     if (file < 0) return;
-    void* bytes = mmap(nullptr, kMax, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);  // stays when the program crashes
+    void* bytes = mmap(nullptr, kMax, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);  // survives a crash of the program
     close(file);
     if (bytes != MAP_FAILED) reached = static_cast<unsigned char*>(bytes);
   }
 };
 
-// Whether mutant `number` is made; never destroyed, since code runs before and after main.
+// Whether mutant `number` is active. The state is never destroyed, since code runs before and after main.
 inline bool on(int number) {
   static State& state = *new State;
   unsigned char* const mark = state.reached + number;
@@ -41,7 +41,7 @@ inline bool on(int number) {
   return state.made == number;
 }
 
-// `a < Compare<kind>{on(n)} > b` stands where `a < b` was, with the same precedence.
+// `a < Compare<kind>{on(n)} > b` replaces `a < b`, with the same precedence.
 enum Kind { kLess, kLessEqual, kGreater, kGreaterEqual };
 template <Kind kind>
 struct Compare {

@@ -18,7 +18,7 @@ NEEDS_GPU = re.compile(r"/cuda/|_cuda\.cpp$")
 
 @dataclass(frozen=True)
 class Mutant:
-    id: str  # stays the same while the line does, wherever it moves in the file
+    id: str  # stays the same as long as the line does, wherever it moves in the file
     path: str  # from the root
     line: int
     rule: str
@@ -42,7 +42,7 @@ class Mutant:
 
 
 def with_gates(source: str, mutants: dict[int, Mutant]) -> str:
-    """A source with and without each of its mutants, none of which lie in one another; which one is made is known when it runs."""
+    """A source with switches for its mutants, which do not overlap; the active mutant is selected at run time."""
     for number, mutant in sorted(mutants.items(), key=lambda item: item[1].start, reverse=True):
         either = gated(mutant.rule, source[mutant.start:mutant.end], mutant.replacement)
         source = source[:mutant.start] + either.replace("@ON@", f"::tensord_mutant::on({number})") + source[mutant.end:]
@@ -50,7 +50,7 @@ def with_gates(source: str, mutants: dict[int, Mutant]) -> str:
 
 
 def without_lock(source: str, mutant: Mutant) -> str:
-    """A source in which a lock is given back as soon as it is taken, so that what else uses it still compiles."""
+    """A source in which a lock is released as soon as it is taken, so that other uses of it still compile."""
     taken = source[mutant.start:mutant.end]
     match = re.match(r"(?:const )?MutexLock (\w+)", taken)
     if not match:
@@ -59,7 +59,7 @@ def without_lock(source: str, mutant: Mutant) -> str:
 
 
 def lines_with_errors(output: str, path: str) -> set[int]:
-    """Lines of one source at which the compiler finds errors, or that it names where they are in templates elsewhere."""
+    """Lines of the source with compiler errors, or named as the origin of errors in templates elsewhere."""
     place = rf"(?:^|[\s/]){re.escape(path)}:(\d+):(?:\d+:)?"
     found = re.findall(place + " error:", output, re.MULTILINE) or re.findall(place, output, re.MULTILINE)
     return {int(line) for line in found}
@@ -84,7 +84,7 @@ def find_mutants(source: str, path: str) -> list[Mutant]:
 
 
 def sources_of(root: pathlib.Path, paths: list[str]) -> dict[str, list[str]]:
-    """The C++ sources of each file or folder that was given; of folders without those that run on a GPU only."""
+    """The C++ sources of each given file or folder, without those that only run on a GPU."""
     found = {}
     for path in paths:
         here = root / path
@@ -96,7 +96,8 @@ def sources_of(root: pathlib.Path, paths: list[str]) -> dict[str, list[str]]:
 
 
 def draw(mutants: dict[str, list[Mutant]], seed: int) -> Iterator[tuple[str, Mutant]]:
-    """Mutants without end but each once: of each folder in turn, its rules with equal chances however often they apply."""
+    """An endless draw of distinct mutants: folders in turn, and within a folder each rule with equal probability,
+    however often it applies."""
     chance = random.Random(seed)
     left = {}
     for folder, own in mutants.items():
@@ -113,7 +114,8 @@ def draw(mutants: dict[str, list[Mutant]], seed: int) -> Iterator[tuple[str, Mut
 
 
 def known_mutants(path: pathlib.Path = KNOWN) -> dict[str, str]:
-    """Reasons by id: mutants that no test can notice, marked by hand. A line is `id path, rule: reason`."""
+    """Reasons by id: equivalent mutants, which no test can detect, marked by hand. A line is `id path, rule:
+    reason`."""
     found = {}
     for number, line in enumerate(path.read_text().splitlines() if path.exists() else [], 1):
         if not line.strip() or line.startswith("#"):

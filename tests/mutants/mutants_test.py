@@ -1,4 +1,4 @@
-"""The rules on small pieces of code, and the whole on a project of one source and one test."""
+"""The rules on small pieces of code, and the whole tool on a project of one source and one test."""
 
 import concurrent.futures
 import contextlib
@@ -76,7 +76,7 @@ long f(unsigned a, long b) {
 
 
 def results(source: str, rule: str) -> list[str]:
-    """The first line of what each mutant of a rule makes of a source."""
+    """The first line that each mutant of a rule changes in a source."""
     return [mutant.apply(source).splitlines()[mutant.line - 1].strip() for mutant in find_mutants(source, "a.cpp") if mutant.rule == rule]
 
 
@@ -226,7 +226,7 @@ class Whole(unittest.TestCase):
             for left in ({"tsan/tiny_test", "other"}, {"tsan/tiny_test", "other", "tiny_test"}):
                 with contextlib.closing(Trials(tree, "dev", 1, 0, set())) as trials:
                     trials.build_for("")
-                    self.assertEqual(set(trials.memory.fixtures), left)  # the second time the build folder is there
+                    self.assertEqual(set(trials.memory.fixtures), left)  # the second time the build folder exists
 
     def try_rule(self, root: pathlib.Path, rule: str) -> tuple[int, list[str], str]:
         output = io.StringIO()
@@ -243,7 +243,7 @@ class Whole(unittest.TestCase):
             self.assertEqual(code, 0, output)
             self.assertEqual(sorted(kind.split("\n")[0][:24] for kind in kinds)[:2], ["noticed tiny_test failed", "noticed tiny_test hung"])
             self.assertTrue(any(kind.startswith("uncompiled") for kind in kinds), kinds)
-            code, kinds, output = self.try_rule(root, ">= for >")  # which changes nothing
+            code, kinds, output = self.try_rule(root, ">= for >")  # it changes nothing
             self.assertEqual(code, 1, output)
             self.assertEqual(kinds[-1], "green 1 of 1 tests come by")
             self.assertIn("+  if (x >= limit) return limit;", output)
@@ -251,7 +251,7 @@ class Whole(unittest.TestCase):
             tree = root / "build" / "mutants" / "tree"
             self.assertEqual((tree / "src/tiny.cpp").read_text(), PROJECT["src/tiny.cpp"])
             (root / "tests/tiny_test.cpp").write_text("int main() { return 1; }\n")
-            code, kinds, output = self.try_rule(root, ">= for >")  # a test that fails by itself notices nothing
+            code, kinds, output = self.try_rule(root, ">= for >")  # a test that fails without a mutant detects nothing
             self.assertIn("failed without any mutant", output)
             self.assertEqual(kinds[-1], "green 0 of 1 tests come by")
 

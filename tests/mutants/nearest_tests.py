@@ -3,8 +3,8 @@
 import fnmatch
 import pathlib
 
-# For sources below a folder (the longest that fits): tests by their place in tests/, the nearest first. What takes a
-# daemon comes last. A mutant that only a test outside of its row would notice counts as not noticed.
+# For sources below a folder (the longest match): tests by their place in tests/, nearest first. Tests with a daemon
+# come last. A mutant that only a test outside its row would detect counts as undetected.
 ROWS = {
     "core/base": ["base/*", "tensor/*", "server/scheduler/*", "server/training/training_checkpoint*", "jit/save*", "server/*"],
     "core/tensor": ["tensor/*", "ops/*", "kernels/*", "autograd/*", "jit/*", "op_db/*", "python/*"],
@@ -54,22 +54,22 @@ def words_of(name: str) -> set[str]:
 
 
 def likeness(path: str, place: str) -> float:
-    """How much of their names a source (with its folder's) and a test share, 0 to 1."""
+    """The overlap of the names of a source (with its folders) and a test, 0 to 1."""
     source = pathlib.PurePath(path)
     ours, theirs = words_of(source.stem) | words_of(source.parent.name), words_of(pathlib.PurePath(place).stem)
     return len(ours & theirs) / max(1, len(ours | theirs))
 
 
 def patterns_for(path: str) -> list[str]:
-    """Sources of folders without a row are tried by every test that is linked with them."""
+    """Sources in folders without a row are tried with every test that links them."""
     fitting = [folder for folder in ROWS if path.startswith(folder + "/")]
     return ROWS[max(fitting, key=len)] if fitting else ["*"]
 
 
 def nearest_first(path: str, places: dict[str, str], noticed: dict[str, int], seconds: dict[str, float]) -> list[str]:
-    """Names of the tests to try, from their places: those that noticed mutants of this source before, then by name and row."""
+    """The tests to try, by place: those that detected mutants of this source before, then by name and row."""
     patterns, keys = patterns_for(path), {}
-    seen = {places.get(name.split("[")[0]) for name in places if "[" in name}  # whole tests come after their pieces
+    seen = {places.get(name.split("[")[0]) for name in places if "[" in name}  # whole tests come after their parts
     for name, place in sorted(places.items(), key=lambda item: (len(item[0]), item[0])):
         rank = next((i for i, pattern in enumerate(patterns) if fnmatch.fnmatch(place, pattern)), None)
         if rank is not None:

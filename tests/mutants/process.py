@@ -24,7 +24,7 @@ class Outcome:
 
 
 def adopt_orphans() -> None:
-    """Children of children that end come to this process, which can then end them."""
+    """Makes this process the parent of orphaned descendants, so that it can kill them."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -33,13 +33,13 @@ def children_of(pid: int) -> list[int]:
     for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
         try:
             found += map(int, task.read_text().split())
-        except OSError:  # it ended
+        except OSError:  # it has ended
             pass
     return found
 
 
 def end_all_children() -> None:
-    """Ends everything that was started and its descendants; for use where nothing else of this process runs."""
+    """Kills all started processes and their descendants; use it only if nothing else of this process runs."""
     while children := children_of(os.getpid()):
         for child in children:
             for pid in (*children_of(child), child):
@@ -54,7 +54,7 @@ def end_all_children() -> None:
 
 
 def read_until(process: subprocess.Popen, deadline: float, stop_at) -> tuple[str, bool, bool]:
-    """Output, whether it said `stop_at`, and whether it was over before the deadline."""
+    """The output, whether it contained `stop_at`, and whether it ended before the deadline."""
     output, descriptor = b"", process.stdout.fileno()
     has_said = is_over = False
     with selectors.DefaultSelector() as selector:
@@ -64,18 +64,18 @@ def read_until(process: subprocess.Popen, deadline: float, stop_at) -> tuple[str
             if piece:
                 output = (output + piece)[-(1 << 20):]
                 has_said = bool(stop_at and stop_at.search(output[-len(piece) - 200:]))
-            elif piece == b"":  # its end is closed: nothing more will be said
+            elif piece == b"":  # its end is closed: there is no more output
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(left)
                 is_over = process.returncode is not None
                 break
-            else:  # others that it started may still hold the pipe
+            else:  # its descendants may still hold the pipe
                 is_over = process.poll() is not None
     return output.decode(errors="replace"), has_said, is_over
 
 
 def run(command: list[str], limit_s: float, *, cwd=None, env=None, stop_at=None) -> Outcome:
-    """Runs a program; `stop_at`, an expression of bytes, says by its output that it fails before it ends."""
+    """Runs a program; output that matches `stop_at`, a bytes expression, means that it fails, before it ends."""
     start = time.monotonic()
     process = subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, start_new_session=True)
@@ -101,8 +101,8 @@ def begin_runner() -> None:
 
 
 class Runners:
-    """Processes that run programs, each one at a time, so that several run at once: what one leaves behind ends with its
-    program, and no other does. Thread-safe."""
+    """Worker processes that each run one program at a time, so that several run at once: descendants that a program
+    leaves behind are killed with it, and no others. Thread-safe."""
 
     def __init__(self, count: int):
         self.pool = concurrent.futures.ProcessPoolExecutor(count, multiprocessing.get_context("fork"), begin_runner)
@@ -111,7 +111,7 @@ class Runners:
         return self.pool.submit(run, command, limit_s, **options).result()
 
     def close(self) -> None:
-        """Ends what still runs."""
+        """Kills what still runs."""
         for process in multiprocessing.active_children():
             process.terminate()
         self.pool.shutdown(cancel_futures=True)

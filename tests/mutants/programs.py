@@ -14,12 +14,12 @@ from tests import compile_commands
 ADDED = re.compile(r'^add_test\(\[=\[(.+?)\]=\] (.*)\)$', re.MULTILINE)
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 SUITE = re.compile(r"^(?:TEST|TEST_F|TEST_P|TYPED_TEST)\((\w+),", re.MULTILINE)
-# Builds by presets of these names need this to say only what is our own fault.
+# Builds with presets of these names need this, so that only our own errors are reported.
 ENVIRONMENTS = {"tsan": {"TSAN_OPTIONS": "suppressions={tree}/tests/stress/thread_sanitizer.supp:"
                                          "ignore_noninstrumented_modules=1:halt_on_error=1"}}
 
 
-# Tests over a folder of files, one for each script of a folder here: with one file alone they take less time.
+# Tests over a folder of files, one for each script of a folder here: with a single file they are faster.
 FOLDER_VARIABLE, FOLDER_SCRIPTS, FOLDER_FILTER = "TENSORD_OP_CASES", "ops/cases", "--gtest_filter=-*EveryOperatorHasARow"
 
 
@@ -33,12 +33,12 @@ class Test:
     labels: list[str]
     needs: list[str]  # fixtures
     gives: list[str]
-    place: str = ""  # its source, from tests/ on
+    place: str = ""  # its source, relative to tests/
     programs: list[str] = field(default_factory=list)  # targets of ninja
 
 
 def commands_of(build: pathlib.Path) -> dict[str, list[str]]:
-    """ctest names no command whose program is not built, but its files do."""
+    """ctest omits commands of programs that are not built, but its files have them."""
     found = {}
     for file in build.rglob("CTestTestfile.cmake"):
         for name, arguments in ADDED.findall(file.read_text()):
@@ -47,7 +47,7 @@ def commands_of(build: pathlib.Path) -> dict[str, list[str]]:
 
 
 def edges_of(file: pathlib.Path) -> dict[str, list[str]]:
-    """What each output is made of, as `build.ninja` says; asking ninja for one program after the other takes minutes."""
+    """The inputs of each output, parsed from `build.ninja`; querying ninja for each program takes minutes."""
     edges = {}
     for line in file.read_text().replace("$\n", "").split("\n"):
         if line.startswith("build "):
@@ -59,7 +59,7 @@ def edges_of(file: pathlib.Path) -> dict[str, list[str]]:
 
 
 def inputs_of(program: str, edges: dict[str, list[str]]) -> set[str]:
-    """Everything that a program is made of, however far back."""
+    """All inputs of a program, transitively."""
     found, waiting = set(), [program]
     while waiting:
         for name in edges.get(waiting.pop(), []):
@@ -75,21 +75,21 @@ class Build:
     def __init__(self, tree: pathlib.Path, preset: str, jobs: int):
         self.tree, self.preset, self.jobs = tree, preset, jobs
         self.folder = tree / "build" / preset
-        # Whatever caches compilations may share them with the user's own tree.
+        # Compiler caches may share entries with the user's own tree.
         self.environment = {**os.environ, "CCACHE_BASEDIR": str(tree), "CCACHE_NOHASHDIR": "1"}
         self.tests: dict[str, Test] = {}
         self.edges: dict[str, list[str]] = {}
         self.inputs: dict[str, set[str]] = {}
 
     def configure(self) -> bool:
-        """Whether the build folder is a new one."""
+        """Returns whether the build folder is new."""
         is_new = not (self.folder / "build.ninja").exists()
         if is_new:
             done = subprocess.run(["cmake", "--preset", self.preset], cwd=self.tree, env=self.environment,
                                   capture_output=True, text=True)
             if done.returncode != 0:
                 raise SystemExit(f"cmake fails:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
-        else:  # sources may have come or gone
+        else:  # sources may have been added or removed
             subprocess.run(["ninja", "build.ninja"], cwd=self.folder, env=self.environment, capture_output=True, check=True)
         self.tests = self.read_tests()
         return is_new
@@ -121,7 +121,7 @@ class Build:
     def pieces_of(self, test: Test) -> Iterator[Test]:
         """The same test with one file at a time."""
         whole = test.environment.get(FOLDER_VARIABLE)
-        counts_all = "device" in test.name  # it knows how many operators there must be
+        counts_all = "device" in test.name  # it checks the number of operators
         if whole is None or len(test.environment) > 1 or counts_all:
             return
         for script in sorted((self.tree / "tests" / FOLDER_SCRIPTS).glob("[a-z]*.py")):
@@ -147,12 +147,12 @@ class Build:
                                           command=[test.command[0], f"--gtest_filter={patterns}"])
 
     def targets(self) -> set[str]:
-        """Programs, and modules that a test finds by a folder of its PYTHONPATH."""
+        """Programs, and modules that a test finds through its PYTHONPATH."""
         listed = subprocess.run(["ninja", "-t", "targets", "all"], cwd=self.folder, capture_output=True, text=True, check=True)
         return {line.split(": ")[0] for line in listed.stdout.splitlines() if re.search(r": (CXX|C)_(EXECUTABLE|MODULE_LIBRARY)_LINKER", line)}
 
     def place_of(self, name: str, command: list[str], places: dict[str, str]) -> str:
-        """The source of a test, from tests/ on, or its folder from the root on."""
+        """The source of a test, relative to tests/, or its folder relative to the root."""
         for word in command:
             if word.startswith(f"{self.tree}/") and not word.startswith(f"{self.tree}/build/"):
                 return word.removeprefix(f"{self.tree}/").removeprefix("tests/")
@@ -161,7 +161,7 @@ class Build:
         return places.get(name, places.get(pathlib.PurePath(command[0]).name, command[0]))
 
     def sources_of(self, program: str) -> set[str]:
-        """Everything that a program is built with, sources that are compiled together too."""
+        """All sources of a program, including those compiled together as a unit."""
         if program not in self.inputs:
             self.edges = self.edges or edges_of(self.folder / "build.ninja")
             found = inputs_of(program, self.edges)
@@ -174,10 +174,10 @@ class Build:
         return str(self.tree / path) in self.sources_of(program)
 
     def tests_with(self, path: str) -> dict[str, str]:
-        """Names and places of the tests whose programs have a source."""
+        """Names and places of the tests whose programs contain a source."""
         return {t.name: t.place for t in self.tests.values() if any(self.has(p, path) for p in t.programs)}
 
     def variables(self, test: Test, temporary: pathlib.Path) -> dict[str, str]:
         own = {key: value.format(tree=self.tree) for key, value in ENVIRONMENTS.get(self.preset, {}).items()}
-        # Threads that wait do not spin: others may build or test on the same cores. The first failure is enough.
+        # Waiting threads do not spin, since others may build or test on the same cores. Stop at the first failure.
         return {**os.environ, "TMPDIR": str(temporary), "OMP_WAIT_POLICY": "passive", "PYTEST_ADDOPTS": "-x", **own, **test.environment}

@@ -1,11 +1,11 @@
 """The rules: a pattern of tokens, and its replacement in the mutant.
 
-A pattern is a list of elements with spaces between them:
-  `^`     the beginning of a statement           `/re/`  a word that the expression matches as a whole
-  `(*)`   a whole group in brackets              `~`     what leads to a member: words, `::`, `.`, `->`, groups
-  `?x`    element x, or nothing                  others  that token; of `<`, `+` and the like only the binary ones
-What each element but `^` matched is {0}, {1}, … of the replacement, and {all} is the whole.
-A finder is a function of the tokens for what no pattern can say.
+A pattern is a list of elements separated by spaces:
+  `^`     the beginning of a statement           `/re/`  a word that the expression matches completely
+  `(*)`   a whole group in brackets              `~`     the path to a member: words, `::`, `.`, `->`, groups
+  `?x`    element x, optional                    others  that token; of `<`, `+` and similar only the binary ones
+In the replacement, {0}, {1}, … are the matches of the elements except `^`, and {all} is the whole match.
+A finder is a function of the tokens for rules that no pattern can express.
 """
 
 import re
@@ -17,14 +17,14 @@ from tests.mutants.tokens import CONDITION_ENDS, Code
 
 @dataclass(frozen=True)
 class Place:
-    """A piece of the source, by its characters, and what a rule puts there."""
+    """A range of characters in the source, and its replacement by a rule."""
     start: int
     end: int
     replacement: str
 
 
 def gated(rule: str, original: str, replacement: str) -> str:
-    """What has the mutant or not, as `@ON@` says while the program runs (mutant.h)."""
+    """Code that contains both variants; `@ON@` selects one at run time (mutant.h)."""
     if rule in COMPARISONS:
         return f"< ::tensord_mutant::Compare<::tensord_mutant::{COMPARISONS[rule]}>{{@ON@}} >"
     if rule == "off by one":
@@ -42,7 +42,7 @@ def gated(rule: str, original: str, replacement: str) -> str:
 
 
 def dropped_operands(code: Code) -> Iterator[Place]:
-    """`a && b` and `a || b` as if one operand was not there."""
+    """`a && b` and `a || b` with one operand removed."""
     for i, token in enumerate(code.tokens):
         if token.kind == "sign" and token.text in ("&&", "||") and token.is_spaced:
             for step in (-1, 1):
@@ -54,7 +54,7 @@ def dropped_operands(code: Code) -> Iterator[Place]:
 
 
 def dropped_choices(code: Code) -> Iterator[Place]:
-    """`a ? b : c` that always takes c."""
+    """`a ? b : c` that always evaluates to c."""
     for i, token in enumerate(code.tokens):
         if token.kind == "sign" and token.text == "?" and token.is_spaced:
             first, last = code.operand(i, -1, CONDITION_ENDS)
@@ -64,7 +64,7 @@ def dropped_choices(code: Code) -> Iterator[Place]:
 
 
 def dropped_clamps(code: Code) -> Iterator[Place]:
-    """`std::min(a, b)` and `std::max(a, b)` that give always the one or always the other."""
+    """`std::min(a, b)` and `std::max(a, b)` that always return one of the operands."""
     for i in range(len(code.tokens)):
         if not (code.is_word(i, "min", "max") and code.is_sign(i - 1, "::") and code.is_word(i - 2, "std")):
             continue
@@ -101,7 +101,7 @@ RULES = [
     ("fsync dropped", r"/fsync|fdatasync/ (*)", "0"),
     ("error ignored", "^ throw ;", "{{ if (false) throw; }}"),
 ]
-# Rules whose mutants only another preset of CMakePresets.json can notice.
+# Rules whose mutants only another preset of CMakePresets.json can detect.
 PRESETS = {"lock dropped": "tsan"}
 NAMES = list(dict.fromkeys(name for name, _, _ in RULES))
 COMPARISONS = {"<= for <": "kLess", "< for <=": "kLessEqual", ">= for >": "kGreater", "> for >=": "kGreaterEqual"}
@@ -110,7 +110,7 @@ GROUPS = {"(*)": "(", "[*]": "[", "{*}": "{"}
 
 
 def match_element(code: Code, element: str, i: int) -> int | None:
-    """The token after what `element` matches at token `i`, or None."""
+    """The token after the match of `element` at token `i`, or None."""
     if i >= len(code.tokens):
         return None
     token = code.tokens[i]
@@ -124,7 +124,7 @@ def match_element(code: Code, element: str, i: int) -> int | None:
 
 
 def skip_leading(code: Code, i: int) -> int | None:
-    """The token after one step of what leads to a member."""
+    """The token after one step of the path to a member."""
     if code.is_sign(i, "::", ".", "->"):
         return i + 1
     if code.tokens[i].kind == "word" and code.tokens[i].text not in ("if", "for", "while", "switch", "return"):
@@ -133,7 +133,7 @@ def skip_leading(code: Code, i: int) -> int | None:
 
 
 def match(code: Code, elements: list[str], i: int) -> list[tuple[int, int]] | None:
-    """What each element matches from token `i` on, as ranges of tokens, or None."""
+    """The matches of all elements from token `i` on, as token ranges, or None."""
     if not elements:
         return []
     element, rest = elements[0], elements[1:]
@@ -171,7 +171,7 @@ def places(code: Code, pattern, replacement: str) -> Iterator[Place]:
 
 
 def all_places(code: Code) -> Iterator[tuple[str, Place]]:
-    """Every rule's name with each of its places, but for what the compiler evaluates by itself."""
+    """Every rule's name with each of its places, except in constant expressions."""
     skipped = [(code.tokens[i].start, code.tokens[code.partner[i + 1]].end) for i in range(len(code.tokens) - 1)
                if code.is_word(i, "static_assert") and i + 1 in code.partner]
     for name, pattern, replacement in RULES:

@@ -42,7 +42,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def find_all(options: argparse.Namespace) -> dict[str, list[Mutant]]:
-    """The mutants of each file or folder that was given, as far as the options want them."""
+    """The mutants of each given file or folder, filtered by the options."""
     found = {}
     for path, files in sources_of(options.root, options.paths).items():
         mutants = [mutant for file in files for mutant in find_mutants((options.root / file).read_text(), file)]
@@ -52,7 +52,7 @@ def find_all(options: argparse.Namespace) -> dict[str, list[Mutant]]:
 
 
 class Journal:
-    """Every verdict, in a file for later reports."""
+    """Records every verdict in a file for later reports."""
 
     def __init__(self, file: pathlib.Path):
         self.file = file
@@ -69,7 +69,7 @@ class Journal:
 
 
 def summary(entries: list[dict]) -> str:
-    """Of each folder: how many were drawn, and what became of them when they were first tried, and since."""
+    """For each folder: the number of drawn mutants, and their verdicts at the first try and since."""
     first, last = {}, {}
     for entry in entries:
         if entry["kind"] != "uncompiled":
@@ -97,7 +97,7 @@ def summary(entries: list[dict]) -> str:
 
 
 def batches(mutants: Iterator[tuple[str, Mutant]], size: int) -> Iterator[list[tuple[str, Mutant]]]:
-    """Pieces of a draw, in which no mutant lies in another; what does not fit comes with a later one."""
+    """Splits a draw into batches without overlapping mutants; what does not fit is in a later batch."""
     waiting = []
     while True:
         batch, others = [], []
@@ -111,7 +111,7 @@ def batches(mutants: Iterator[tuple[str, Mutant]], size: int) -> Iterator[list[t
 
 
 def try_all(options: argparse.Namespace, trials: Trials, journal: Journal, entries: list[dict]) -> None:
-    """Draws until enough mutants were tried; `entries` has what is known when it is interrupted."""
+    """Draws until enough mutants were tried; `entries` has the results if it is interrupted."""
     known, tried = known_mutants(), 0
     diff_of = lambda mutant: mutant.diff(trials.tree.source(mutant.path))  # noqa: E731
 
@@ -139,7 +139,7 @@ def main(arguments: list[str]) -> int:
     options.root = options.root.resolve()
     folder = options.root / "build" / "mutants"
     folder.mkdir(parents=True, exist_ok=True)
-    folder = folder.resolve()  # may be lent by another checkout: build folders know their place
+    folder = folder.resolve()  # may be a link to another checkout: build folders contain their absolute path
     journal, entries = Journal(folder / "journal.jsonl"), []
     if options.report:
         print(summary(journal.entries()))

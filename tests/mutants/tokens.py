@@ -14,7 +14,7 @@ TOKEN = re.compile(r"""
   | (?P<sign><=>|\.\.\.|->\*|<<=|>>=|->|\+\+|--|::|<<|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|.)
 """, re.VERBOSE | re.DOTALL)
 CODE = ("text", "raw", "number", "word", "sign")
-# Where the operand of `&&` or `||` ends, and the condition of `?`.
+# Ends of the operand of `&&` or `||`, and of the condition of `?`.
 OPERAND_ENDS = (";", ",", "?", ":", "&&", "||", "=", "<<", "+=", "-=", "*=", "/=", "%=", "|=", "&=", "^=", "<<=")
 CONDITION_ENDS = tuple(sign for sign in OPERAND_ENDS if sign not in ("&&", "||"))
 OPENING = {"(": ")", "[": "]", "{": "}"}
@@ -26,11 +26,11 @@ class Token:
     text: str
     start: int
     end: int
-    is_spaced: bool  # white space on both sides: in formatted code `<` is a comparison then, and `&&` no reference
+    is_spaced: bool  # white space on both sides: in formatted code `<` is then a comparison, and `&&` is not a reference
 
 
 class Code:
-    """The tokens of one source, and for each bracket the number of its partner."""
+    """The tokens of one source, and for each bracket the index of its partner."""
 
     def __init__(self, source: str):
         self.source = source
@@ -52,7 +52,7 @@ class Code:
                 self.partner[self.partner[i]] = i
 
     def text(self, first: int, last: int) -> str:
-        """The source from token `first` to token `last`, both included."""
+        """The source from token `first` to token `last`, inclusive."""
         return self.source[self.tokens[first].start:self.tokens[last].end] if first <= last else ""
 
     def is_sign(self, i: int, *signs: str) -> bool:
@@ -70,7 +70,7 @@ class Code:
         return before < 0 or self.is_sign(before, ";", "{", "}", ":") or self.is_word(before, "else", "do")
 
     def operand(self, operator: int, step: int, ends=OPERAND_ENDS) -> tuple[int, int]:
-        """First and last token of what the operator at a token has on its left (step -1) or right (step 1)."""
+        """First and last token of the operand on the left (step -1) or right (step 1) of an operator."""
         opening, i = ("([{" if step > 0 else ")]}"), operator + step
         while 0 <= i < len(self.tokens):
             token = self.tokens[i]
@@ -86,7 +86,7 @@ class Code:
         return (operator + 1, i - 1) if step > 0 else (i + 1, operator - 1)
 
     def arguments(self, opening: int) -> list[tuple[int, int]]:
-        """First and last token of each piece between the commas of a group."""
+        """First and last token of each comma-separated part of a group."""
         pieces, first, i = [], opening + 1, opening + 1
         while i < self.partner.get(opening, 0):
             if self.is_sign(i, ","):

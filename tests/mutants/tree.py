@@ -7,7 +7,7 @@ import subprocess
 
 
 def files_of(root: pathlib.Path) -> list[str]:
-    """What the user has, committed or not; without what git ignores."""
+    """The user's files, committed or not, without those that git ignores."""
     listed = subprocess.run(["git", "-C", str(root), "ls-files", "-co", "--exclude-standard", "-z"], capture_output=True)
     if listed.returncode == 0:
         return [name for name in os.fsdecode(listed.stdout).split("\0") if name]
@@ -15,7 +15,7 @@ def files_of(root: pathlib.Path) -> list[str]:
 
 
 def copy_file(source: pathlib.Path, target: pathlib.Path) -> None:
-    """Only what differs is written, so that nothing is built again for its time alone."""
+    """Writes only differing files, so that timestamps cause no rebuilds."""
     if source.is_symlink():
         if not target.is_symlink() or os.readlink(target) != os.readlink(source):
             target.unlink(missing_ok=True)
@@ -30,10 +30,10 @@ class Tree:
     def __init__(self, root: pathlib.Path, folder: pathlib.Path):
         self.root = root  # the user's
         self.copy = folder / "tree"
-        self.sources: dict[str, str] = {}  # what was changed in the copy, as it was
+        self.sources: dict[str, str] = {}  # original contents of the files that were changed in the copy
 
     def sync(self) -> None:
-        """Makes the copy what the user's tree is now."""
+        """Updates the copy to the user's current tree."""
         names = [name for name in files_of(self.root) if os.path.lexists(self.root / name)]
         names = [name for name in sorted(names) if (self.root / name).is_symlink() or (self.root / name).is_file()]
         for name in names:
@@ -52,7 +52,7 @@ class Tree:
                     (here / name).unlink()
 
     def link_tools(self) -> None:
-        """What a setup script put beside the user's build folders, such as packages of Python, is used where it lies."""
+        """Links what setup scripts have put beside the user's build folders, such as Python packages."""
         build = self.root / "build"
         (self.copy / "build").mkdir(exist_ok=True)
         for tool in build.iterdir() if build.is_dir() else []:
@@ -62,7 +62,7 @@ class Tree:
                 target.symlink_to(tool.resolve())
 
     def source(self, path: str) -> str:
-        """A file as it was when the copy was made: the user may go on with it meanwhile."""
+        """A file as it was when the copy was made: the user may edit it meanwhile."""
         return self.sources.get(path) or (self.copy / path).read_text()
 
     def write(self, path: str, source: str) -> None:

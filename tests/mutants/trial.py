@@ -19,22 +19,23 @@ from tests.mutants.rules import PRESETS
 from tests.mutants.mutants import Mutant, lines_with_errors, with_gates, without_lock
 from tests.mutants.tree import Tree
 
-SAYS_FAILURE = re.compile(rb": Failure\r?\n")  # googletest says so long before a program of many cases ends
+SAYS_FAILURE = re.compile(rb": Failure\r?\n")  # googletest reports a failure long before a program of many cases ends
 BUILD_LIMIT_S = 3600
-GUESSED_S = 60  # of a test that is not fast and was not run yet
+GUESSED_S = 60  # for slow tests that have not run yet
 MOST_SLIPS = 4096  # kMax of mutant.h
-SIZES = (1, 2, 4)  # so many tests are linked at once, then always 8
+SIZES = (1, 2, 4)  # the numbers of tests linked at once, then always 8
 
 
 @dataclass(frozen=True)
 class Verdict:
     kind: str  # "noticed", "sometimes", "green" or "uncompiled"
-    by: str = ""  # the test, and how it ended; or how many tests were tried in vain
-    seconds: float = 0  # until it was noticed, builds not counted
+    by: str = ""  # the test, and how it ended; or the number of tests tried in vain
+    seconds: float = 0  # until it was detected, without builds
 
 
 class Memory:
-    """What earlier runs have shown, in a file: times of tests, which noticed mutants of a source, what was made for them."""
+    """Results of earlier runs, stored in a file: times of tests, which tests detected mutants of a source, and their
+    fixtures."""
 
     def __init__(self, file: pathlib.Path):
         self.file = file
@@ -51,7 +52,7 @@ class Memory:
 
 
 class Trials:
-    """Thread-safe but for try_together(). To be closed."""
+    """Thread-safe except try_together(). Must be closed."""
 
     def __init__(self, tree: Tree, preset: str, jobs: int, limit_s: float, without: set[str], say=print, at_once: int = 1):
         self.tree, self.preset, self.jobs, self.limit_s, self.say = tree, preset, jobs, limit_s, say
@@ -69,14 +70,14 @@ class Trials:
         preset = PRESETS.get(rule, self.preset)
         if preset not in self.builds:
             build = Build(self.tree.copy, preset, self.jobs)
-            if build.configure():  # what was made lay in the build folder before
+            if build.configure():  # earlier fixtures were in the build folder
                 for name in build.tests:
                     self.memory.fixtures.pop(self.key(build, name), None)
             self.builds[preset] = build
         return self.builds[preset]
 
     def try_together(self, mutants: list[Mutant]) -> Iterator[tuple[Mutant, Verdict]]:
-        """Tries mutants that are built into the same programs; each is made by itself."""
+        """Tries mutants that are built into the same programs; each is activated separately."""
         try:
             left = []
             for mutant in mutants:
@@ -94,7 +95,7 @@ class Trials:
             self.memory.save()
 
     def seen_by_clang(self, mutant: Mutant) -> Verdict | None:
-        """Members that are marked as guarded may not be touched without their lock: no program need be built for that."""
+        """Clang's thread safety analysis detects access to guarded members without their lock, without a build."""
         script = self.tree.copy / "tests" / "thread_safety.py"
         if not script.exists():
             return None
@@ -130,7 +131,7 @@ class Trials:
                     self.make_fixture(build, giver)
 
     def make_fixture(self, build: Build, giver: Test) -> None:
-        """What is made once for many tests is made again only when the scripts beside its own have changed."""
+        """Shared fixtures are made again only if the scripts in their folder have changed."""
         folder = (build.tree / "tests" / giver.place).parent
         scripts = sorted(folder.rglob("*.py")) if giver.place.endswith(".py") else []
         state = hashlib.sha1(b"".join(f.read_bytes() for f in scripts)).hexdigest()
@@ -153,21 +154,21 @@ class Trials:
 
 
 class Batch:
-    """Mutants in one build. Every test runs once without any of them, which says which ones it comes by."""
+    """Mutants in one build. Every test runs once without active mutants, which shows which ones it reaches."""
 
     def __init__(self, trials: Trials, build: Build, mutants: list[Mutant]):
         self.trials, self.build = trials, build
-        self.files: dict[str, dict[int, Mutant]] = {}  # the mutants of each file by their numbers
+        self.files: dict[str, dict[int, Mutant]] = {}  # the mutants of each file by number
         for number, mutant in enumerate(mutants, 1):
             self.files.setdefault(mutant.path, {})[number] = mutant
-        self.reached: dict[str, bytes] = {}  # by test; empty where it fails without a mutant
+        self.reached: dict[str, bytes] = {}  # by test; empty if it fails without a mutant
         self.locks: dict[str, threading.Lock] = {}  # by test
         self.linked: set[str] = set()
 
     def verdicts(self) -> Iterator[tuple[Mutant, Verdict]]:
         for path, mutants in self.files.items():
             self.gate(path, mutants)
-        self.trials.ninja(self.build, ["-k0", *map(self.object_of, self.files)])  # at once; what fails is met below
+        self.trials.ninja(self.build, ["-k0", *map(self.object_of, self.files)])  # all at once; failures are handled below
         for path, mutants in self.files.items():
             for number, output in self.without_uncompiled(path, mutants).items():
                 yield mutants.pop(number), Verdict("uncompiled", output[-2000:])
@@ -187,7 +188,8 @@ class Batch:
         return f"{self.build.tree / path}^"
 
     def without_uncompiled(self, path: str, mutants: dict[int, Mutant]) -> dict[int, str]:
-        """Takes the mutants out of a source that do not compile: those in whose lines errors are, or else one after the other."""
+        """Removes mutants that do not compile from a source: those in lines with errors, or else one after the
+        other."""
         left, failed, source = dict(mutants), {}, self.trials.tree.source(path)
         while True:
             outcome = self.trials.ninja(self.build, [self.object_of(path)])
@@ -236,7 +238,7 @@ class Batch:
             self.linked |= programs
 
     def comes_by(self, test: Test, number: int) -> bool:
-        """Whether a test runs the code of a mutant. One that fails without any mutant notices nothing."""
+        """Whether a test reaches a mutant's code. A test that fails without mutants detects nothing."""
         with self.locks.setdefault(test.name, threading.Lock()):
             if test.name not in self.reached:
                 self.reached[test.name] = self.run_without(test)
@@ -244,7 +246,7 @@ class Batch:
         return bool(reached) and reached[number] != 0
 
     def run_without(self, test: Test) -> bytes:
-        """Runs a test without any mutant: a byte for each that it comes by, or nothing where it fails."""
+        """Runs a test without active mutants: a byte for each mutant that it reaches, or nothing if it fails."""
         self.trials.make_fixtures(self.build, test)
         with tempfile.NamedTemporaryFile(prefix="mutants-") as file:
             file.write(bytes(MOST_SLIPS))

@@ -2,8 +2,8 @@
 
 Usage: python3 -m tests.mutants.undetectable server/scheduler core/jit/passes [--list]
 
-Every place of every rule is built with something beside it that notes what the mutant would have done there: a check that
-never fails, half a condition that is always true, operands of `<` that are never equal. Then the tests run, once.
+Every place of every rule is built with code that records what the mutant would have changed there: a check that never
+fails, half a condition that is always true, operands of `<` that are never equal. Then the tests run once.
 """
 
 import argparse
@@ -30,11 +30,11 @@ DECLARES = re.compile(r";|^[\w:<>\s*&]+ = ")  # a condition that is more than an
 
 @dataclass
 class Source:
-    """One file with what notes differences beside each place."""
+    """One file with recording code at each place."""
     path: str
     text: str
     mutants: dict[int, Mutant]  # by number
-    dropped: set[int] = field(default_factory=set)  # what has no note, or does not compile with one
+    dropped: set[int] = field(default_factory=set)  # without recording code, or not compiling with it
 
     def noted(self) -> str:
         code, edits = Code(self.text), []
@@ -56,7 +56,7 @@ class Source:
         return f'#include "{HEADER}"\n#line 1\n' + edited(self.text, edits)
 
 
-Edit = tuple[int, int, str, str]  # from, to, and what comes before and behind; a replacement is all before nothing
+Edit = tuple[int, int, str, str]  # from, to, and the text before and after; a replacement is a text before an empty range
 
 
 def note_of(code: Code, begins: dict[int, int], number: int, mutant: Mutant) -> list[Edit]:
@@ -95,7 +95,7 @@ def note_of_clamp(code: Code, i: int, numbers: list[int]) -> list[Edit]:
 
 
 def edited(text: str, edits: list[Edit]) -> str:
-    """Pairs nest: of those that begin at one place the longest comes first, of those that end there the shortest."""
+    """Pairs nest: of those that start at one place the longest comes first, of those that end there the shortest."""
     pieces = []
     for order, (start, end, before, behind) in enumerate(edits):
         if behind is None:
@@ -111,7 +111,7 @@ def edited(text: str, edits: list[Edit]) -> str:
 
 
 def build_all(trials: Trials, sources: list[Source]) -> None:
-    """Compiles every source; what does not compile with a note goes without it."""
+    """Compiles every source; recording code that does not compile is left out."""
     build = trials.build_for("")
     for source in sources:
         trials.tree.write(source.path, source.noted())
@@ -190,7 +190,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     folder = options.root / "build" / "mutants"
     folder.mkdir(parents=True, exist_ok=True)
-    folder = folder.resolve()  # may be lent by another checkout: build folders know their place
+    folder = folder.resolve()  # may be a link to another checkout: build folders contain their absolute path
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     tree = Tree(options.root, folder)
     if not options.last:

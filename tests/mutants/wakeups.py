@@ -2,8 +2,9 @@
 
 Usage: python3 -m tests.mutants.wakeups build/dev/tests/server_scheduler_test [PROGRAM ...] [--only TEXT] [--seconds N]
 
-Nothing is compiled: the calls of a condition variable's notify_one and notify_all are found in the machine code (x86-64, binutils) and
-overwritten, in a copy. Where a trap in the call's place is not met, that program does not come by. Exit status 1 when something stayed green.
+Nothing is compiled: the calls of a condition variable's notify_one and notify_all are found in the machine code
+(x86-64, binutils) and overwritten, in a copy. If a trap in the place of the call is not hit, the program does not reach
+it. Exit status 1 if some removal stayed undetected.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ import time
 
 FUNCTION = re.compile(r"^[0-9a-f]+ <(.*)>:$")
 CALL = re.compile(r"^\s*([0-9a-f]+):\s+(call|jmp|j\w+)\s+[0-9a-f]+ <.*condition_variable.*notify_(one|all).*plt>")
-# By the instruction's first bytes: what stands there instead. A jump to the function is a call and a return.
+# By the first bytes of the instruction: its replacement. A jump to the function is a call and a return.
 NOTHING = {b"\xe8": b"\x0f\x1f\x44\x00\x00", b"\xe9": b"\xc3\x90\x90\x90\x90", b"\x0f": b"\x66\x0f\x1f\x44\x00\x00"}
 TRAP = b"\xcc"
 
 
 @dataclasses.dataclass(frozen=True)
 class Site:
-    name: str  # function, which call of it, and how it wakes
+    name: str  # function, number of the call in it, and the function called
     address: int
 
 
 def sites(listing: str) -> list:
-    """Of a disassembly with names in plain form."""
+    """The calls in a disassembly with demangled names."""
     found, function, count = [], "", 0
     for line in listing.split("\n"):
         if head := FUNCTION.match(line):
@@ -58,7 +59,7 @@ class Program:
         """A copy with the call replaced."""
         copy = os.path.join(folder, self.name)
         if os.path.exists(copy):
-            os.unlink(copy)  # one that is still ending keeps its file
+            os.unlink(copy)  # a process that is still ending keeps the file
         shutil.copy(self.path, copy)
         with open(copy, "r+b") as file:
             file.seek(site.address - self.shift)

@@ -1,4 +1,5 @@
-"""Loads states that tensord's optimizers saved after 50 steps into PyTorch's, which must equal its own.
+"""Loads states that tensord's optimizers saved after 50 steps into PyTorch's optimizers, and compares them with
+PyTorch's own.
 
 Usage: python3 -m tests.nn.check_states CASES_FOLDER STATES_FOLDER
 """

@@ -8,7 +8,7 @@
 
 namespace tensord::nn {
 
-// A module against what run_more() of make_nn_cases.py saved: names and first values, results, gradients.
+// Compares a module with what run_more() of make_nn_cases.py saved: names and initial values, results, gradients.
 inline void compare_module(const ops::Value& saved, Module& module, ops::Generator& generator) {
   const StateDict state = module.state_dict();
   const auto& names = dict_of(item(saved, "state")).items();

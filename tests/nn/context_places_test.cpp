@@ -1,5 +1,5 @@
-// Every field of the ExecutionContext arrives wherever the engine has another thread work. core/base's own places are
-// in tests/base/execution_context_test.cpp.
+// Every field of the ExecutionContext is passed on wherever the engine uses another thread. Those of core/base are
+// tested in tests/base/execution_context_test.cpp.
 #include <future>
 #include <map>
 #include <mutex>
@@ -15,7 +15,7 @@ namespace {
 
 using autograd::leaf;
 
-// An operator that shows where it runs.
+// An operator that records its context.
 OP("test::twice(Tensor x) -> Tensor")
     .infer([](const Tensor& x) {
       return ops::TensorMeta{x.sizes(), x.dtype(), {}, {}};
@@ -29,7 +29,7 @@ IMPL("test::twice", kCPU, [](const ops::KernelContext&, const Tensor& x, Tensor&
 });
 Tensor twice(const Tensor& x) { return ops::call("test::twice", x); }
 
-// Two branches whose hooks wait for each other, so that each is run by another thread.
+// Two branches whose hooks wait for each other, so that they run on different threads.
 TEST(ContextPlaces, HelpersOfABackwardPass) {
   const Tensor x = leaf({1}), y = leaf({2});
   std::mutex mutex;
@@ -61,7 +61,7 @@ TEST(ContextPlaces, HelpersOfABackwardPass) {
   for (const auto& [thread, got] : seen) EXPECT_EQ(got, expected);
 }
 
-// Passes inside of passes, until they get a stack of their own.
+// Nested passes, until they get a stack of their own.
 TEST(ContextPlaces, PassesThatLieDeep) {
   const ExecutionContext changed = changed_context(nullptr);
   std::map<std::thread::id, ExecutionContext> seen;
@@ -88,7 +88,7 @@ TEST(ContextPlaces, PassesThatLieDeep) {
   ASSERT_EQ(seen.size(), 2u);
   for (const auto& [thread, got] : seen) {
     ExecutionContext expected = changed;
-    if (thread != std::this_thread::get_id()) expected.grad_mode = {false, false};  // inside of a pass
+    if (thread != std::this_thread::get_id()) expected.grad_mode = {false, false};  // inside a pass
     EXPECT_EQ(got, expected);
   }
 }
@@ -146,7 +146,7 @@ TEST(ContextPlaces, QueuesOfAProcessGroup) {
       const ExecutionScope whole(changed);
       works = {group.all_reduce(value), group.recv(other, 1)};
     }
-    // Called by the thread that ends it, which is another: the other rank has not begun.
+    // Called by the thread that ends the work, which is another one: the other rank has not started.
     std::mutex mutex;
     for (const WorkPtr& work : works) {
       work->on_done([&](const Work&) {

@@ -1,4 +1,5 @@
-// Samplers' orders against PyTorch's, and the data loader: order, workers, errors, states in mid-epoch.
+// Samplers' orders compared with PyTorch's, and the data loader: order, workers, errors, states in the middle of an
+// epoch.
 #include "core/nn/data/data_loader.h"
 
 #include <gmock/gmock.h>
@@ -170,7 +171,7 @@ TEST(DataLoader, CollatesColumns) {
   for (const auto& batch : summed) EXPECT_EQ(batch[0].item_int(), 3);
 }
 
-// Draws a number for each sample, fails at one, and counts how many are in the making.
+// Draws a number for each sample, fails at one, and counts the samples in progress.
 class Probe final : public Dataset {
  public:
   explicit Probe(int64_t size, int64_t bad = -1) : size_(size), bad_(bad) {}
@@ -208,7 +209,7 @@ TEST(DataLoader, RandomNumbersOfTheDatasetDoNotDependOnWorkers) {
   EXPECT_GT(difference(results[0][0], results[0][14]), 0);
 }
 
-// Waits until the workers have begun `count` samples, then whether they begin more.
+// Waits until the workers have started `count` samples, and checks that they start no more.
 void expect_started(const Probe& dataset, int64_t count) {
   for (int i = 0; i < 10000 && dataset.started < count; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   std::this_thread::sleep_for(std::chrono::milliseconds(20));

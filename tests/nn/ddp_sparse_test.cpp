@@ -1,4 +1,4 @@
-// Sparse gradients of tables in data-parallel training, beside the same tables with dense ones.
+// Sparse gradients of tables in data-parallel training, compared with dense ones.
 #include <gmock/gmock.h>
 
 #include "core/autograd/engine.h"
@@ -29,7 +29,7 @@ Tensor indices(const std::vector<int64_t>& rows) {
   return out;
 }
 
-// A table and a weight behind it.
+// A table followed by a weight.
 struct Model {
   Model(ProcessGroup& group, bool is_sparse, ReducerOptions options = {}) : sparse(is_sparse) {
     table = numbers({kRows, kColumns}, -1);
@@ -62,7 +62,7 @@ struct Model {
   std::unique_ptr<Reducer> reducer;
 };
 
-// The same passes with sparse and with dense gradients of the table.
+// Runs the same passes with sparse and with dense gradients of the table.
 void expect_same(int size, const std::function<void(Model&, int rank)>& passes, const ReducerOptions& options = {}) {
   on_ranks(size, backends_of("local"), [&](ProcessGroup& group) {
     Model sparse(group, true, options), dense(group, false, options);
@@ -80,7 +80,7 @@ TEST(SparseGradients, AreTheMeanOfAllRanks) {
     expect_same(size, [](Model& model, int rank) {
       for (int step = 0; step < 3; ++step) {
         for (const Tensor& tensor : {model.table, model.weight}) autograd::set_grad(tensor, {});
-        // Different rows and numbers of them, some twice, some of several ranks.
+        // Different rows, of different counts: some twice, some on several ranks.
         std::vector<int64_t> rows{rank, 4, 4};
         if (rank == 1) rows.push_back(6);
         model.pass(rows, 1 + rank + step);

@@ -1,4 +1,4 @@
-// DistributedDataParallel against PyTorch's: ranks as threads over the local engine and Gloo, and as processes.
+// DistributedDataParallel compared with PyTorch's: ranks as threads over the local backend and Gloo, and as processes.
 #include "core/nn/distributed.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ using ::testing::HasSubstr;
 using namespace std::chrono_literals;
 using Ddp = DistributedDataParallel;
 
-// make_ddp_cases.py has the same.
+// The same module as in make_ddp_cases.py.
 class Net final : public Module {
  public:
   explicit Net(bool has_norm)
@@ -101,7 +101,7 @@ Trained train(ProcessGroup& group, const Case& c) {
   ops::Generator generator(static_cast<uint64_t>(group.rank()));
   const ops::GeneratorGuard guard(generator);
   const auto net = std::make_shared<Net>(c.norm);
-  if (group.rank() == 0) {  // the others begin with what they get from it
+  if (group.rank() == 0) {  // the others receive it
     const StateDict state = net->state_dict();
     const auto& start = items(c.value, "start");
     check(state.size() == start.size(), "the state of ", c.name);
@@ -150,7 +150,7 @@ std::vector<Trained> train_on_threads(const Case& c, const std::string& engine) 
 }
 
 void expect_same_as_pytorch(const Case& c, const std::vector<Trained>& ranks) {
-  const double max = c.hook == "fp16" ? 2e-3 : 2e-5;  // the products that are added are PyTorch's within rounding only
+  const double max = c.hook == "fp16" ? 2e-3 : 2e-5;  // the sums of products equal PyTorch's only up to rounding
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     const auto& losses = get_items(items(c.value, "losses")[rank], "losses");
     ASSERT_EQ(ranks[rank].losses.size(), losses.size()) << c.name;
@@ -196,7 +196,7 @@ TEST(DistributedDataParallel, GivesTheSameBitsEachTime) {
 
 // --- ranks as processes
 
-// A rank of the test below: this program again, with this test alone.
+// A rank of the test below: this program again, running only this test.
 TEST(DistributedDataParallel, DISABLED_AsRank) {
   const auto variable = [](const char* name) {
     const char* const value = std::getenv(name);
@@ -274,7 +274,7 @@ Tensor floats(Dims sizes, float value) {
 }
 
 TEST(Buckets, AreOfPyTorchsSizes) {
-  // 40 Linears of 512 × 512, whose gradients come in the reverse order; as measured of PyTorch.
+  // 40 Linears of 512 × 512, whose gradients arrive in reverse order; as measured with PyTorch.
   Tensors parameters;
   std::vector<size_t> order;
   for (int i = 0; i < 40; ++i) {
@@ -294,7 +294,7 @@ TEST(Buckets, AreOfPyTorchsSizes) {
 
 Tensor sum(const Tensor& tensor) { return ops::call("aten::sum", tensor); }
 
-// Leaves of ones, and a reducer of them.
+// Leaves of ones, and a reducer for them.
 struct Leaves {
   Leaves(ProcessGroup& group, distributed::ReducerOptions options) {
     for (const int64_t size : {3, 2, 4}) {
@@ -305,7 +305,7 @@ struct Leaves {
                     std::vector<distributed::NamedParameter>{{"a", tensors[0]}, {"b", tensors[1]}, {"c", tensors[2]}},
                     std::vector<distributed::NamedParameter>(), std::move(options));
   }
-  // A pass for each leaf, in this order.
+  // Runs a pass for each leaf, in this order.
   void backward(std::initializer_list<size_t> order) const {
     for (const size_t index : order) autograd::backward(sum(tensors[index]));
   }
@@ -331,8 +331,8 @@ TEST(Buckets, AreMadeAnewInTheOrderOfRank0sGradients) {
 }
 
 TEST(Reducer, MultipliesByOneThrough) {
-  // As PyTorch: the factor 1/W before the sum, so that 3e38 on two ranks stays finite, and 0.3 of one in three is no
-  // 0.1.
+  // As in PyTorch the factor 1/W is applied before the sum, so that 3e38 on two ranks stays finite, and 0.3 on one of
+  // three ranks is not exactly 0.1.
   on_ranks(2, backends_of("local"), [](ProcessGroup& group) {
     Leaves leaves(group, {});
     leaves.reducer->prepare();
@@ -384,7 +384,7 @@ TEST(StaticGraph, UsesAreThoseOfTheFirstPass) {
       for (int pass = 0; pass < 3; ++pass) {
         for (const Tensor& tensor : leaves.tensors) autograd::set_grad(tensor, Tensor());
         leaves.reducer->prepare();
-        // The first by both ranks, the second by rank 1 alone, the third by nobody.
+        // Both ranks use the first, only rank 1 uses the second, nobody the third.
         Tensor total = sum(leaves.tensors[0]);
         if (group.rank() == 1) total = ops::call("aten::add.Tensor", total, sum(leaves.tensors[1]), 1);
         autograd::backward(total);
@@ -397,7 +397,7 @@ TEST(StaticGraph, UsesAreThoseOfTheFirstPass) {
   }
 }
 
-// --- what is refused
+// --- refused calls
 
 std::vector<std::string> errors_of(int size, const std::function<void(ProcessGroup&)>& fn) {
   return errors_of_ranks(size, backends_of("local"), {.timeout = 20s}, fn);

@@ -1,4 +1,4 @@
-// The samples of each rank against PyTorch's DistributedSampler, and with another number of ranks.
+// The samples of each rank compared with PyTorch's DistributedSampler, and resumed with another number of ranks.
 #include "core/nn/data/distributed_sampler.h"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ TEST(DistributedSampler, GoesOnWithAnotherNumberOfRanks) {
   whole.set_epoch(2);
   whole.start_epoch();
   const auto order = rest_of(whole);
-  // Two ranks use six samples each, three go on.
+  // Two ranks consume six samples each, then three ranks continue.
   std::optional<Value> state;
   for (int rank = 0; rank < 2; ++rank) {
     DistributedSampler sampler(24, 2, rank, {.seed = 9});

@@ -1,4 +1,4 @@
-// Layers against PyTorch's: initial values for a seed, results, gradients; modules and their hooks.
+// Layers compared with PyTorch's: initial values for a seed, results, gradients; modules and their hooks.
 #include "core/nn/layers/layers.h"
 
 #include <gmock/gmock.h>
@@ -101,7 +101,7 @@ TEST(Layers, AttentionMasksHideKeys) {
   EXPECT_GT(difference(layer(x), layer(x)), 1e-3);
 }
 
-// Parameters, a buffer that is saved and one that is not, one layer in two places.
+// Parameters, a persistent and a non-persistent buffer, and one layer in two places.
 struct Net final : Layer {
   Net() : Layer("Net") {
     scale = register_parameter("scale", Tensor::scalar(2.0f));
@@ -264,7 +264,8 @@ TEST(Hooks, ChangeValuesAndGradients) {
   EXPECT_EQ(seen_outputs.at(0).contiguous().data<float>()[0], 2);
   EXPECT_EQ(seen_inputs.at(0).contiguous().data<float>()[0], 10);   // 2 · 5
   EXPECT_EQ(autograd::grad(x).contiguous().data<float>()[0], 300);  // … · 10 · 3
-  // Nothing is watched where nothing requires a gradient; an input without one still tells of the results'.
+  // Backward hooks do not run if nothing requires a gradient; if only the inputs do not, the hooks still see the
+  // results' gradients.
   seen_inputs.clear();
   Linear linear(2, 1);
   linear.register_full_backward_hook(

@@ -1,4 +1,4 @@
-// Schedules against PyTorch's numbers over a hundred steps, and their states.
+// Schedules compared with PyTorch's values over a hundred steps, and their states.
 #include "core/nn/optim/lr_scheduler.h"
 
 #include <gmock/gmock.h>
@@ -59,7 +59,7 @@ std::vector<std::unique_ptr<LRScheduler>> sequence(Optimizer& o, const std::stri
   return parts;
 }
 
-// The schedules of a case, in the order they are stepped.
+// The schedules of a case, in stepping order.
 std::vector<std::unique_ptr<LRScheduler>> make_all(Optimizer& o, const std::string& name, const Value& arguments) {
   const auto& dict = dict_of(arguments);
   const auto number = [&](const char* key) { return get_number(dict, key); };

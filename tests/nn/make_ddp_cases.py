@@ -18,7 +18,7 @@ STEPS = 8
 
 
 class Net(nn.Module):
-    """ddp_test.cpp has the same."""
+    """The same module as in ddp_test.cpp."""
 
     def __init__(self, has_norm):
         super().__init__()
@@ -32,7 +32,7 @@ class Net(nn.Module):
         return self.head(h) + self.side(h) if uses_side else self.head(h)
 
 
-# Options of a case, and what is not theirs by default.
+# Options of a case, and their defaults.
 DEFAULTS = {"world": 2, "norm": False, "unused": False, "no_sync": 1, "join": "", "view": False, "hook": "", "keeps": False,
             "static": False}
 CASES = {
@@ -49,7 +49,7 @@ CASES = {
     "join_active": {"join": "active", "world": 3},
     "join_views": {"join": "all", "view": True},
     "fp16": {"hook": "fp16", "world": 3},
-    # Plain for two steps, then compressed; with one column, and with three.
+    # Uncompressed for two steps, then compressed; with one column, and with three.
     "powersgd": {"hook": "powersgd1"},
     "powersgd_3": {"hook": "powersgd3", "world": 3},
     "static": {"static": True, "world": 3},
@@ -58,7 +58,7 @@ CASES = {
 
 
 def uses_side(case, step, rank):
-    """By none in some steps, by one rank in others."""
+    """Used by no rank in some steps, by one rank in others."""
     return not case["unused"] or (step + rank) % 4 == 1
 
 
@@ -109,7 +109,7 @@ def run_rank(rank, world, cases, folder):
     for name, case in cases.items():
         start, x, y = make_inputs(name, case)
         model = Net(case["norm"])
-        if rank == 0:  # the others begin with what they get from it
+        if rank == 0:  # the others receive it
             model.load_state_dict(start)
         torch.save(train(rank, case, model, x[:, rank], y[:, rank]), f"{folder}/{name}.{rank}")
     dist.barrier()

@@ -74,14 +74,14 @@ def sparse_optimizer_cases():
 
 
 def run_sparse_optimizer(kind, options, dtype):
-    """Two tables; indices come up several times, in the second never all of them, and sometimes none."""
+    """Two tables; indices repeat, in the second some are never used, and sometimes there are none."""
     generator = torch.Generator().manual_seed(7)
     start = [torch.randn(size, generator=generator, dtype=dtype) for size in ([9, 4], [6, 3])]
     tables = [p.clone().requires_grad_() for p in start]
     optimizer = getattr(torch.optim, kind)(tables, **options)
     indices, weights, at, grads, state = [], [], [], [], None
     for step in range(20):
-        few = 0 if step % 6 == 5 and kind == "SGD" else 3  # the others of PyTorch fail without any
+        few = 0 if step % 6 == 5 and kind == "SGD" else 3  # PyTorch's other optimizers fail without any
         index = [torch.randint(0, 9, (5,), generator=generator),
                  torch.randint(0, 4, (few,), generator=generator)]
         weight = [torch.randn([i.numel(), t.shape[1]], generator=generator, dtype=dtype) for i, t in zip(index, tables)]
@@ -217,7 +217,7 @@ def sampler_cases():
 
 
 def layers():
-    """Name, how it is made, inputs (sizes, or 'i' for indices)."""
+    """Name, constructor, inputs (sizes, or 'i' for indices)."""
     encoder = dict(d_model=12, nhead=3, dim_feedforward=20, dropout=0.0)
     return [
         ("Linear", lambda: nn.Linear(7, 5), [4, 7]),
@@ -238,7 +238,7 @@ def layers():
 
 
 def more_layers():
-    """Name, how it is made, inputs (sizes or tensors)."""
+    """Name, constructor, inputs (sizes or tensors)."""
     scores, classes = [5, 4], torch.tensor([1, 0, 3, 2, 1])
     signs = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0])
     chances = torch.rand(5, 4, generator=torch.Generator().manual_seed(1))
@@ -291,7 +291,7 @@ def more_layers():
 
 
 def newer_layers():
-    """As more_layers(), of layers that came later."""
+    """Like more_layers(), for layers added later."""
     torch.manual_seed(9)
     stack = dict(d_model=8, nhead=2, dim_feedforward=12, dropout=0.0)
     ahead = nn.Transformer.generate_square_subsequent_mask(5)
@@ -357,7 +357,7 @@ def newer_layers():
 
 
 class Listed(nn.Module):
-    """What holds modules and parameters."""
+    """Containers of modules and parameters."""
 
     def __init__(self):
         super().__init__()
@@ -374,14 +374,14 @@ class Listed(nn.Module):
 
 
 class Shuffled(nn.Module):
-    """ChannelShuffle(2), which has no gradient in an older PyTorch."""
+    """ChannelShuffle(2), which has no gradient in older PyTorch."""
 
     def forward(self, x):
         return x.unflatten(1, (2, 3)).transpose(1, 2).flatten(1, 2)
 
 
 class Padded(nn.Module):
-    """Of an older PyTorch, which has no such layer."""
+    """For older PyTorch, which lacks this layer."""
 
     def __init__(self, mode, sides):
         super().__init__()
@@ -449,7 +449,7 @@ def main(folder):
     searches = ({}, {"line_search_fn": "strong_wolfe"}, {"lr": 0.3, "history_size": 3, "max_iter": 5},
                 {"line_search_fn": "strong_wolfe", "history_size": 2, "max_iter": 6, "max_eval": 9})
     starts = [{"lr": 0.001, **options} if "line_search_fn" not in options else options for options in searches]
-    # Many steps only where they do not blow up what rounding leaves: one or two small iterations at a time.
+    # Many steps only if they do not amplify rounding errors: one or two small iterations at a time.
     slow = ({"lr": 0.01, "max_iter": 1, "history_size": 5}, {"lr": 0.05, "max_iter": 2, "history_size": 10},
             {"line_search_fn": "strong_wolfe", "max_iter": 1})
     torch.save([run_lbfgs(options, torch.float64, 8) for options in starts] +

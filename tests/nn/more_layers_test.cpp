@@ -1,4 +1,5 @@
-// Every layer and loss but those of layers_test against PyTorch's: names and first values, results, gradients.
+// Every layer and loss that is not in layers_test compared with PyTorch's: names and initial values, results,
+// gradients.
 #include <functional>
 #include <map>
 

@@ -161,7 +161,7 @@ TEST(NewerLayers, RunningStatisticsAreUsedWhenNotTraining) {
   norm(x);
   EXPECT_GT(norm.running_mean.data<float>()[0], 0.3f);
   norm.eval();
-  // Far from a mean of zero: by what was seen so far, not by the picture itself.
+  // The mean is far from zero, because the norm uses the running statistics, not the image's own.
   EXPECT_GT(ops::call("aten::mean", norm(x)).item_double(), 2);
   Dropout2d dropout(0.9);
   dropout.eval();

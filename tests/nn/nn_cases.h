@@ -10,7 +10,7 @@
 #include "core/jit/archive/torch_file.h"
 #include "core/nn/state.h"
 
-// What make_nn_cases.py wrote.
+// The cases written by make_nn_cases.py.
 namespace tensord::nn {
 
 inline ops::Value load_cases(const std::string& name) {
@@ -30,7 +30,7 @@ inline std::vector<Tensor> tensors(const ops::Value& list) {
   return out;
 }
 
-// The largest difference, as a part of 1 + |expected|.
+// The largest difference, relative to 1 + |expected|.
 inline double difference(const Tensor& got, const Tensor& expected) {
   EXPECT_EQ(to_string(got.sizes()), to_string(expected.sizes()));
   if (got.sizes() != expected.sizes()) return INFINITY;

@@ -1,4 +1,4 @@
-// Optimizers against a hundred steps of PyTorch's, their states in both directions, and their errors.
+// Optimizers compared with a hundred steps of PyTorch's, their states in both directions, and their errors.
 #include "core/nn/optim/optimizer.h"
 
 #include <gmock/gmock.h>
@@ -179,7 +179,7 @@ TEST(Optimizer, GradientsInAnotherOrderOfMemory) {
     results.push_back(param);
   }
   EXPECT_EQ(difference(results[0], results[1]), 0);
-  // A parameter that is a view with gaps.
+  // A parameter that is a strided view.
   const Tensor base = ops::call("aten::zeros", Dims{4, 12}, Value(6));
   const Tensor view = base.as_view({4, 6}, {12, 2}, 0);
   view.copy_from(start);
@@ -308,7 +308,7 @@ TEST(LBFGS, TrajectoriesEqualPyTorch) {
       EXPECT_NEAR(loss, losses[step], 1e-6 * (1 + std::abs(losses[step]))) << step;
       const Tensor x = ops::call("aten::cat", std::vector<Tensor>{a, b}, 0);
       EXPECT_LT(difference(x, items(saved, "at")[step].to_tensor()), 1e-6) << step;
-      // From here on from a state that PyTorch saved.
+      // Continues from a state that PyTorch saved.
       if (step == 3) {
         EXPECT_EQ(item(item(optimizer->state_dict(), "state").to_dict()->items()[0].second, "func_evals").to_int(),
                   evaluations);
@@ -378,13 +378,13 @@ TEST(ClipGrad, NormDoesNotDependOnThreadsAndSeesEverything) {
   EXPECT_EQ(grad.data<float>()[0], -3.0f);
 }
 
-// Steps of parameters of 16 bits with masters, and of float32 ones from the same start, by the same gradients.
+// Steps of 16-bit parameters with master weights, and of float32 parameters with the same start and gradients.
 class WithMasters {
  public:
   WithMasters(const std::string& kind, const Options& options, DType dtype) {
-    // Over several blocks, in another order than row by row, and with gaps.
+    // Larger than a block, column-major, and strided.
     for (const Dims& sizes : {Dims{5, 3}, Dims{37}, Dims{}, Dims{53, 61}, Dims{4, 6}, Dims{3, 7}}) {
-      // One of them is of float32 itself.
+      // One of them is float32.
       Tensor start = ops::call("aten::randn", sizes).to(sizes == Dims{37} ? DType::kFloat32 : dtype);
       if (sizes == Dims{4, 6}) start = ops::call("aten::t", start);
       if (sizes == Dims{3, 7}) start = ops::call("aten::slice.Tensor", start, 1, 0, 7, 2);
@@ -448,7 +448,7 @@ TEST(MasterWeights, StateDictHoldsThem) {
   EXPECT_EQ(item(first, "master_param").to_tensor().dtype(), DType::kFloat32);
   EXPECT_EQ(item(first, "exp_avg").to_tensor().dtype(), DType::kFloat32);
   EXPECT_EQ(difference(item(first, "master_param").to_tensor(), pair.high_[0]), 0);
-  // Another optimizer, of the same parameters, goes on in the same way.
+  // Another optimizer with the same parameters continues in the same way.
   pair.low_optimizer_ = make_optimizer("adam", {{.params = pair.low_, .options = {}}}, options);
   pair.low_optimizer_->use_master_weights();
   pair.low_optimizer_->load_state_dict(state);

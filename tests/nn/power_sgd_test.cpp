@@ -1,4 +1,5 @@
-// PowerSGD alone: its first steps, its error, what it owes, its state. ddp_test.cpp trains with it beside PyTorch's.
+// PowerSGD alone: its first steps, its approximation error, its error feedback, its state. ddp_test.cpp compares
+// training with PyTorch's.
 #include "core/distributed/ddp/power_sgd.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +34,7 @@ Tensor product(const Tensor& a, const Tensor& b) { return ops::call("aten::mm", 
 double norm_of(const Tensor& tensor) { return ops::call("aten::norm.Scalar", tensor, 2).item_double(); }
 Tensor minus(const Tensor& a, const Tensor& b) { return ops::call("aten::sub.Tensor", a, b, 1); }
 
-// What the hook makes of a bucket of one matrix.
+// Runs the hook on a bucket of one matrix.
 Tensor averaged(ProcessGroup& group, const distributed::CommHook& hook, const Tensor& matrix) {
   const Tensor flat = matrix.clone().as_view({matrix.numel()}, {1}, 0);
   hook(group, {flat, 0, true, {flat.as_view(matrix.sizes(), contiguous_strides(matrix.sizes()), 0)}})();
@@ -60,7 +61,8 @@ TEST(PowerSgd, AveragesAsItIsBeforeItsFirstStep) {
 
 TEST(PowerSgd, ComesNearTheBestApproximation) {
   on_ranks(2, backends_of("local"), [](ProcessGroup& group) {
-    // Both ranks have parts of U diag(8, 4, 1, 0.5) V^T; the best one of rank 2 is off by the norm of (1, 0.5).
+    // Both ranks have parts of U diag(8, 4, 1, 0.5) V^T; the error of the best approximation of rank 2 is the norm of
+    // (1, 0.5).
     const Tensor u =
         ops::run(ops::get_op("aten::linalg_qr"), std::vector<Value>{normals({40, 4}, 5), "reduced"})[0].to_tensor();
     const Tensor v =
@@ -103,7 +105,7 @@ TEST(PowerSgd, WhatOnePassLosesComesWithTheNext) {
       given = ops::call("aten::add.Tensor", given, result, 1);
       lost += norm_of(minus(result, ops::call("aten::mul.Scalar", mean, 1.0 / 3)));
     }
-    // All that was sent was given, but for the mean of the errors that ranks still owe.
+    // The sum of all outputs equals the sum of all inputs, up to the mean of the ranks' stored errors.
     const Value state = power.state_dict();
     const Tensor error = item(dict_of(item(state, "buckets")).items()[0].second, "error").to_tensor();
     const Tensor owed = error.clone();

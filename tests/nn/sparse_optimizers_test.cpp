@@ -1,4 +1,4 @@
-// Optimizers on sparse gradients of tables against PyTorch's steps, and what refuses such gradients.
+// Optimizers with sparse gradients of tables compared with PyTorch's steps, and optimizers that refuse them.
 #include <gmock/gmock.h>
 
 #include "core/autograd/engine.h"

@@ -1,4 +1,4 @@
-// Batch norm over all ranks against batch norm of one process that has all rows.
+// Batch norm over all ranks compared with batch norm in one process that has all rows.
 #include "core/nn/layers/sync_batch_norm.h"
 
 #include <gmock/gmock.h>
@@ -40,14 +40,14 @@ double largest(const Tensor& a, const Tensor& b) {
   return difference.numel() == 0 ? 0 : call("aten::max", call("aten::abs", difference)).item_double();
 }
 
-// What batch norm makes of an input, and of the gradient of its sum, weighted.
+// The output of batch norm, and the gradients of its weighted sum.
 struct Result {
   Tensor output, dx, dweight, dbias, running_mean, running_var;
 };
 
 struct Case {
   std::vector<int64_t> rows;  // of each rank
-  Dims inner;                 // behind the channels
+  Dims inner;                 // the dimensions after the channels
   DType dtype = DType::kFloat32;
   bool is_affine = true, is_last = false, tracks = true;
 };
@@ -95,7 +95,7 @@ void expect_as_one_process(const Case& c, const std::string& engine, double max)
     EXPECT_LT(largest(result.dx, own(whole.dx)), max);
     EXPECT_LT(largest(result.running_mean, whole.running_mean), max);
     EXPECT_LT(largest(result.running_var, whole.running_var), max);
-    // All ranks have the same running statistics, to the bit.
+    // All ranks have bitwise the same running statistics.
     const Tensor first_mean = result.running_mean.clone();
     group.broadcast(first_mean, 0)->wait();
     EXPECT_EQ(largest(first_mean, result.running_mean), 0);
@@ -111,7 +111,7 @@ TEST(SyncBatchNorm, IsThatOfOneProcessWithAllRows) {
   const Case cases[] = {
       {.rows = {4, 4}, .inner = {3, 6}},
       {.rows = {7, 2, 5}, .inner = {3, 6}},
-      {.rows = {3, 0, 1}, .inner = {3, 6}},  // a rank without a row, and one with a single one
+      {.rows = {3, 0, 1}, .inner = {3, 6}},  // a rank without rows, and one with a single row
       {.rows = {1, 1}, .inner = {}},
       {.rows = {5, 3}, .inner = {4}},
       {.rows = {2, 3}, .inner = {2, 3, 2}},
@@ -161,7 +161,7 @@ TEST(SyncBatchNorm, TheLayerIsInEvaluationWhatItLearned) {
     layer.eval();
     const Tensor expected = call("aten::batch_norm", x, layer.weight, layer.bias, layer.running_mean, layer.running_var,
                                  false, 0.1, 1e-5, false);
-    // One rank alone: nothing is exchanged.
+    // With a single rank nothing is exchanged.
     if (group.rank() == 0) {
       EXPECT_EQ(largest(layer.forward(x), expected), 0);
     }

@@ -1,4 +1,4 @@
-// ZeRO-1: the same bits as without it, and a share of the state.
+// ZeRO-1: the same bits as without it, with a share of the state.
 #include "core/nn/optim/zero.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ std::vector<Tensor> make_params() {
   return params;
 }
 
-// The same on all ranks, and another one in each step; the fifth parameter has none in the first.
+// The same on all ranks, and different in each step; the fifth parameter has none in the first step.
 void set_gradients(const std::vector<Tensor>& params, int step) {
   for (size_t p = 0; p < params.size(); ++p) {
     if (step == 0 && p == 4) continue;
@@ -80,7 +80,7 @@ size_t states_of(const Optimizer& optimizer) {
   return as_dict(get_item(as_dict(optimizer.state_dict(), "state"), "state"), "state").items().size();
 }
 
-// States in the order of the parameters.
+// Sorts the states in the order of the parameters.
 ops::Value sorted(const ops::Value& state) {
   const ops::Dict& states = get_item(as_dict(state, "state"), "state").to_dict();
   auto items = states->items();
@@ -95,7 +95,7 @@ TEST(ZeroRedundancy, SharesAreAsPyTorchs) {
   on_ranks(2, backends_of("local"), [](ProcessGroup& group) {
     const std::vector<Tensor> params = make_params();
     SGD optimizer(params, {.lr = 0.1});
-    // As measured of PyTorch: 10, 5 and 1 on rank 0, 7, 7 and 3 on rank 1.
+    // As measured with PyTorch: 10, 5 and 1 on rank 0, 7, 7 and 3 on rank 1.
     EXPECT_EQ(ZeroRedundancy(optimizer, group).owners(), (std::vector<int>{0, 1, 1, 1, 0, 0}));
   });
 }
@@ -171,7 +171,7 @@ TEST(ZeroRedundancy, LbfgsIsRefused) {
   });
 }
 
-// --- values for other ranks
+// --- serialized values
 
 TEST(ValueBytes, ComeBackAsTheyWere) {
   const auto dict = make_intrusive<ops::DictObject>(ops::string_type(), ops::any_type());
@@ -198,7 +198,7 @@ TEST(ValueBytes, WhatIsNoneIsRefused) {
     EXPECT_THROW(distributed::value_of_bytes(bytes.substr(0, size)), Error) << size;
   }
   EXPECT_THROW(distributed::value_of_bytes(bytes + "x"), Error);
-  // Any byte may be another one: an error or a value, never more.
+  // Any byte may be changed: the result is an error or a value.
   for (size_t i = 0; i < bytes.size(); ++i) {
     for (const int other : {0, 1, 5, 8, 127, 255}) {
       std::string changed = bytes;

@@ -16,7 +16,7 @@ import onnx.backend.test
 from onnx import numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
-# Those of whole networks are downloads.
+# Tests of whole networks are downloads.
 MODEL_KINDS = ["simple", "pytorch-converted", "pytorch-operator"]
 
 

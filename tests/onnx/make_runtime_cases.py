@@ -81,7 +81,7 @@ class Writer:
         session = onnxruntime.InferenceSession(model.SerializeToString(), self.session_options,
                                                providers=["CPUExecutionProvider"])
         results = session.run(None, feeds)
-        # Types of the outputs, which the reader of the cases goes by.
+        # Types of the outputs, which the reader of the cases needs.
         del model.graph.output[:]
         model.graph.output.extend(info(key, value) for key, value in zip(outputs, results))
         self.write(f"{name}/model.onnx", model.SerializeToString())
@@ -121,7 +121,7 @@ def products(writer):
                          gather_axis=0, quantize_axis=1, **MICROSOFT)
         writer.case(f"GatherBlockQuantized_{bits}_{has_zero}_{len(places)}", node, {"i": np.array(places)},
                     weights=weights)
-    # As its quantizer writes them: elements of 4 bits, along any axis.
+    # As its quantizer writes them: 4-bit elements, along any axis.
     for kind, (low, high), has_zero, axis in (("INT4", (-8, 8), 0, 1), ("UINT4", (0, 16), 1, 1), ("INT4", (-8, 8), 1, 0),
                                               ("UINT4", (0, 16), 0, 1)):
         sizes, scales = (32, 48), (32, 3) if axis == 1 else (2, 48)
@@ -177,7 +177,7 @@ def quantized(writer):
                    "rs": np.full(count, 0.004, np.float32), "rz": np.full(count, 120, np.uint8)}
         node = make_node("DynamicQuantizeLSTM", ["x", "w", "r", "b", "", "", "", "", "ws", "wz", "rs", "rz"],
                          ["y", "h", "c"], hidden_size=5, direction=direction, **MICROSOFT)
-        # ONNX Runtime rounds what goes into its products to 8 bits, we do not.
+        # ONNX Runtime rounds inputs of its products to 8 bits, we do not.
         writer.case("DynamicQuantizeLSTM_" + direction, node, {"x": floats(4, 2, 6)}, ("y", "h", "c"), weights,
                     tolerance=0, absolute=2e-2)
 
@@ -251,7 +251,7 @@ def numbers(writer):
 
 
 def later(writer):
-    """What came after the cases above, whose numbers stay as they are."""
+    """Cases added after those above, whose random numbers stay the same."""
     for last in (0, 1):
         scales = {"xs": scalar(0.1), "xz": scalar(120, np.uint8), "ys": scalar(0.1), "yz": scalar(100, np.uint8)}
         names = ["x", "xs", "xz", "ys", "yz"]
@@ -309,7 +309,7 @@ def refused(writer):
             data = refused_models.model_of(opset, node, inputs, weights, is_symbolic).SerializeToString()
             try:
                 onnxruntime.InferenceSession(data, writer.session_options, providers=["CPUExecutionProvider"]).run(None, inputs)
-            except Exception:  # it has many kinds
+            except Exception:  # the exception type varies
                 pass
             else:
                 raise AssertionError(f"{name} is not refused")

@@ -8,7 +8,7 @@
 
 namespace tensord::jit {
 
-// A protobuf message, written field by field; for models that no exporter makes.
+// A protobuf message, written field by field; for models that no exporter produces.
 class Message {
  public:
   Message& number(uint32_t field, uint64_t value) {
@@ -80,7 +80,7 @@ inline Message graph_attribute(const std::string& name, const Message& graph) {
   return Message().bytes(1, name).message(6, graph).number(20, 5);
 }
 
-// A graph of these nodes; names of inputs and outputs are float32 of one dimension "n".
+// A graph of these nodes; its inputs and outputs are float32 of one dimension "n".
 inline Message graph(const std::vector<Message>& nodes, const std::vector<std::string>& inputs,
                      const std::vector<std::string>& outputs, const std::vector<Message>& initializers = {}) {
   Message message;

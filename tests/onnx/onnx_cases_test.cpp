@@ -1,6 +1,6 @@
 // The ONNX standard's backend tests, as make_cases.py writes them: each model is loaded and run, and its results are
-// compared. Those whose element types no tensor has are counted
-// apart; not_passing.txt names the others that fail and says why. Every one else has to pass, and those in it to fail.
+// compared. Cases with unsupported element types are counted separately. not_passing.txt lists the other failing cases
+// with reasons: exactly these must fail.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ std::span<const uint8_t> bytes_of(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-// TensorProto, SequenceProto and OptionalProto, as the model's type says.
+// TensorProto, SequenceProto and OptionalProto, according to the model's type.
 Value read_value(std::span<const uint8_t> bytes, const onnx::TypeProto& type) {
   onnx::TensorReader reader(nullptr, "", {.copies_tensors = true});
   using Kind = onnx::TypeProto::Kind;
@@ -53,18 +53,18 @@ struct Tolerance {
   double relative = 0, absolute = 0;
 };
 
-// "" when they agree.
+// "" if they agree.
 std::string difference(const Tensor& got, const Tensor& expected, Tolerance tolerance) {
   if (got.dtype() != expected.dtype() || got.sizes() != expected.sizes()) {
     return "got " + describe(got) + ", expected " + describe(expected);
   }
-  // The standard's results are rounded once, or after every step; an element of these types has 8 and 11 bits.
+  // The standard's results are rounded once, or after every step; these types have 8 and 11 significant bits.
   if (got.dtype() == DType::kBFloat16) tolerance.relative = std::max(tolerance.relative, std::exp2(-6.0));
   if (got.dtype() == DType::kFloat16) tolerance.relative = std::max(tolerance.relative, std::exp2(-9.0));
   const bool is_floating_type = is_floating(got.dtype());
   const Tensor a = got.to(is_floating_type ? DType::kFloat64 : DType::kInt64).contiguous();
   const Tensor b = expected.to(is_floating_type ? DType::kFloat64 : DType::kInt64).contiguous();
-  // Sums of large numbers that make a small one are as far off as the large ones are rounded.
+  // If large numbers sum to a small one, its error is the rounding error of the large ones.
   double largest = 0;
   for (int64_t i = 0; is_floating_type && i < b.numel(); ++i) {
     if (std::isfinite(b.data<double>()[i])) largest = std::max(largest, std::abs(b.data<double>()[i]));
@@ -101,7 +101,7 @@ std::string difference(const Value& got, const Value& expected, Tolerance tolera
   return {};
 }
 
-// Runs one set of data; what comes out, "" when it is right.
+// Runs one set of data; returns the difference, "" if it is right.
 std::string run_set(const Module& module, const onnx::ModelProto& model, const fs::path& folder, Tolerance tolerance) {
   const auto read = [&](const char* kind, size_t i, const onnx::TypeProto& type) -> std::optional<Value> {
     const fs::path path = folder / (std::string(kind) + "_" + std::to_string(i) + ".pb");
@@ -125,7 +125,7 @@ std::string run_set(const Module& module, const onnx::ModelProto& model, const f
   return {};
 }
 
-// What is to be refused at load, by an error with a certain text.
+// A model that must be refused at load, with a certain string in the error.
 std::string load_refused(const fs::path& folder, const LoadOptions& options) {
   const std::string text = read_file(folder / "refused");
   try {
@@ -180,7 +180,7 @@ std::vector<NotPassing> read_not_passing() {
   return all;
 }
 
-// The case's operator or kind, for the table: what stands before the first "_" after "test_".
+// The case's operator or kind, for the table: the part before the first "_" after "test_".
 std::string group_of(const std::string& name) {
   const size_t begin = name.starts_with("test_") ? 5 : 0;
   return name.substr(begin, name.find('_', begin) - begin);

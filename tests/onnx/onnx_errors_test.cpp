@@ -1,4 +1,4 @@
-// What a model may not say, by the part of the file that says it: each by the smallest model that does.
+// Invalid models, by the part of the file: each error with the smallest model that causes it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -62,12 +62,12 @@ TEST_F(OnnxErrors, Wire) {
   const std::string good = abs_model().str();
   ASSERT_EQ(error_of(good), "none");
   const auto with = [&](const std::string& tail) { return error_of(good + tail); };
-  // Field 99, which nobody reads, of each wire type.
+  // The unknown field 99, of each wire type.
   EXPECT_EQ(with("\x98\x06\x01"), "none");
   EXPECT_EQ(with(std::string("\x99\x06") + std::string(8, 'x')), "none");
   EXPECT_EQ(with(std::string("\x9a\x06\x02") + "ab"), "none");
   EXPECT_EQ(with(std::string("\x9d\x06") + std::string(4, 'x')), "none");
-  // The largest number of ten bytes, and one that has a bit more.
+  // The largest varint of ten bytes, and one with a bit more.
   EXPECT_EQ(with("\x98\x06" + std::string(9, '\xff') + "\x01"), "none");
   EXPECT_THAT(with("\x98\x06" + std::string(9, '\xff') + "\x02"), HasSubstr("ModelProto: a number is damaged"));
   EXPECT_THAT(with("\x98\x06" + std::string(10, '\xff') + "\x01"), HasSubstr("ModelProto: a number is damaged"));
@@ -75,16 +75,16 @@ TEST_F(OnnxErrors, Wire) {
   EXPECT_THAT(with(std::string("\x99\x06") + std::string(7, 'x')), HasSubstr("a field ends after the message"));
   EXPECT_THAT(with(std::string("\x9d\x06") + std::string(3, 'x')), HasSubstr("a field ends after the message"));
   EXPECT_THAT(with(std::string("\x9a\x06\x03") + "ab"), HasSubstr("a field ends after the message"));
-  // Field 0, the last number that a field may have, one more, and a group.
+  // Field 0, the largest field number, one more, and a group.
   EXPECT_THAT(with(std::string("\x00\x01", 2)), HasSubstr("ModelProto: a field has no number"));
   EXPECT_EQ(with("\xf8\xff\xff\xff\x0f\x01"), "none");
   EXPECT_THAT(with("\x80\x80\x80\x80\x10\x01"), HasSubstr("ModelProto: a field has no number"));
   EXPECT_THAT(with("\x9b\x06"), HasSubstr("DATA_LOSS"));
   EXPECT_THAT(with("\x9b\x06"), HasSubstr("ModelProto: field 99 has an unknown wire type"));
-  // producer_name as a number, and as what is no UTF-8.
+  // producer_name as a number, and with invalid UTF-8.
   EXPECT_THAT(with("\x10\x01"), HasSubstr("ModelProto: field 2 has another type than it should"));
   EXPECT_THAT(with("\x12\x01\xff"), HasSubstr("ModelProto: field 2 is not UTF-8"));
-  // An attribute's type is a number from 0 to 2^31 - 1; its floats are whole.
+  // An attribute's type is a number from 0 to 2^31 - 1; its floats are complete.
   const auto attribute = [&](const Message& tail) {
     return nodes_error({node("Abs", {"x"}, {"y"}, {Message().bytes(1, "a").message(21, Message()).bytes(5, "")})}) +
            error_of(model(graph({node("Abs", {"x"}, {"y"}, {tail})}, {"x"}, {"y"})));
@@ -106,7 +106,7 @@ TEST_F(OnnxErrors, Models) {
   EXPECT_EQ(error_of(abs_model().message(8, opset(17, "ai.onnx"))), "none");
   EXPECT_THAT(error_of(Message().number(1, 8).message(7, graph({kAbs}, {"x"}, {"y"}))),
               HasSubstr("opset_import has no version of domain ''"));
-  // An old version of the format is fine, one to come is not.
+  // An old version of the format is accepted, a future one is not.
   const auto version = [&](uint64_t number) {
     return error_of(Message().number(1, number).message(7, graph({kAbs}, {"x"}, {"y"})).message(8, opset(17)));
   };
@@ -131,7 +131,7 @@ TEST_F(OnnxErrors, TypesOfInputs) {
   EXPECT_THAT(with(Message().message(9, Message())), HasSubstr("input 't': its type has no element type"));
   EXPECT_THAT(with(Message().message(5, Message())), HasSubstr("input 't': maps are not supported"));
   EXPECT_THAT(with(Message().message(8, Message())), HasSubstr("input 't': sparse tensors are not supported"));
-  // Forty deep with the graph that it is in, and one more.
+  // Forty deep including its graph, and one more.
   const auto deep = [&](int depth) {
     Message type = tensor;
     for (int i = 1; i < depth; ++i) type = Message().message(4, Message().message(1, type));
@@ -142,7 +142,7 @@ TEST_F(OnnxErrors, TypesOfInputs) {
   EXPECT_THAT(deep(40), HasSubstr("graphs or types are nested more than 40 deep"));
 }
 
-// Numbers in fields of their own instead of raw_data.
+// Numbers in typed fields instead of raw_data.
 TEST_F(OnnxErrors, NumbersOfTensors) {
   const auto values = [&](uint64_t type, const std::vector<uint64_t>& numbers, uint64_t size) {
     Message tensor = Message().number(1, size).number(2, type);
@@ -179,7 +179,7 @@ TEST_F(OnnxErrors, NumbersOfTensors) {
   EXPECT_THAT(error_of(model(graph({kAbs}, {"x"}, {"y"}, {bools}))), HasSubstr("tensor 'w'"));
 }
 
-// Linear indices and those of each dimension.
+// Linear indices and indices for each dimension.
 TEST_F(OnnxErrors, SparseTensors) {
   struct Parts {
     std::vector<int64_t> values_size = {2}, indices_size = {2};
@@ -254,7 +254,7 @@ TEST_F(OnnxErrors, Calls) {
   EXPECT_THAT(calls({"x", "x"}), HasSubstr("has 2 inputs, but the function takes 1"));
 }
 
-// Whatever a file tells is known when it is loaded: every value of an attribute, and what follows from them.
+// What the file determines is checked at load: every value of an attribute, and what follows from it.
 TEST_F(OnnxErrors, ValuesOfAttributes) {
   EXPECT_THAT(node_error(node("Pad", {"x", "a"}, {"y"}, {text_attribute("mode", "mirror")})),
               HasSubstr("node 'the_Pad' (Pad): attribute 'mode' is mirror; values that are taken: constant, reflect, "
@@ -300,7 +300,7 @@ TEST_F(OnnxErrors, WhatEveryRunWouldSayIsSaidAtLoad) {
   EXPECT_THAT(attention({"x", "a", "b", "", "", "x", "a", "x", "x"}), HasSubstr("Dimension out of range"));
 }
 
-// Elements of 4 bits are for operators that take them.
+// 4-bit elements are only for operators that accept them.
 TEST_F(OnnxErrors, ElementsOfFourBits) {
   const auto tensor = [](const std::string& bytes) {
     return Message().number(1, 3).number(2, 22).bytes(8, "w").bytes(9, bytes);
@@ -348,7 +348,7 @@ TEST_F(OnnxErrors, WhatEveryRunOfTheDeclaredShapesWouldSayIsSaidAtLoad) {
   EXPECT_THAT(error_of(sized_model({relu, node("Add", {"t", "w"}, {"y"})}, {7, 2}, {weight})),
               HasSubstr("node 'the_Add' (Add): for the shapes that the file declares: "));
   EXPECT_EQ(error_of(sized_model({relu, other}, {7, -1}, {weight})), "none");
-  // In a branch of the model's own it is the run's to say.
+  // In a branch of the model itself the check is left to the run.
   const auto branch = [](const std::vector<Message>& nodes) { return graph(nodes, {}, {"y"}); };
   const auto choice = node("If", {"c"}, {"y"},
                            {graph_attribute("then_branch", branch({relu, split})),
@@ -358,7 +358,7 @@ TEST_F(OnnxErrors, WhatEveryRunOfTheDeclaredShapesWouldSayIsSaidAtLoad) {
   EXPECT_EQ(error_of(model(whole, 13)), "none");
 }
 
-// What a branch of the model's own may check before stays the run's to say.
+// A branch of the model itself may check first, so this is left to the run.
 TEST_F(OnnxErrors, ShapesInBranchesAreLeftToTheRun) {
   const auto squeeze = [](const std::string& axis) { return node("Squeeze", {"w", axis}, {"s"}); };
   const Message axis = Message().number(1, 1).number(2, 7).bytes(8, "axis").number(7, 0);
@@ -475,7 +475,7 @@ TEST_F(OnnxErrors, SequencesAndAttention) {
   EXPECT_THAT(error_of(flex.message(8, opset(1, "ai.onnx.preview"))), HasSubstr("must have three inputs"));
 }
 
-// What a function or branch leaves out has no value.
+// An input that a function or branch omits has no value.
 TEST_F(OnnxErrors, InputsThatAreLeftOut) {
   const Message inner = graph({}, {}, {"a"});
   const Message function =

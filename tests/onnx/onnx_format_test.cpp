@@ -1,4 +1,4 @@
-// What the reader makes of models, and what it refuses: each with one error that names what is wrong.
+// How the reader interprets models, and which it refuses, each with one error that names the problem.
 #include <gmock/gmock.h>
 
 #include <cstdio>
@@ -178,7 +178,7 @@ TEST_F(OnnxFormat, InitializersThatAreInputsMayBeOverruled) {
   EXPECT_EQ(made(3)->signature("forward")->inputs.size(), 1U);
 }
 
-// Who still names every weight does not mean to send them.
+// A file that lists every weight as an input does not expect requests to send them.
 TEST_F(OnnxFormat, FilesThatNameAllTheirWeightsAsInputs) {
   std::vector<Message> weights, nodes;
   std::vector<std::string> inputs{"v0"};
@@ -191,7 +191,7 @@ TEST_F(OnnxFormat, FilesThatNameAllTheirWeightsAsInputs) {
   EXPECT_EQ(module->signature("forward")->inputs.size(), 1U);
 }
 
-// Each attribute that is a text is a choice that the table knows, and each row of it is somebody's.
+// Each string attribute is in the table of choices, and each row of the table is used.
 TEST_F(OnnxFormat, EveryChoiceIsInTheTableOfAttributes) {
   const auto& library = onnx::OperatorLibrary::instance();
   std::set<const onnx::AttributeValues*> used;
@@ -269,13 +269,13 @@ TEST_F(OnnxFormat, ValuesAreMadeBeforeTheyAreUsedAndOnce) {
   EXPECT_THAT(load_error(model(graph({}, {"x"}, {"z"}))), HasSubstr("value 'z' is used"));
 }
 
-// However many of one name there are, in a file or as attributes.
+// Any number of initializers with one name, in the graph or as attributes.
 TEST_F(OnnxFormat, ManyInitializersOfOneName) {
   const std::vector<Message> same(20000, float_tensor("w", {2}, {1, 2}));
   EXPECT_THAT(load_error(model(graph({node("Abs", {"x"}, {"y"})}, {"x"}, {"y"}, same))),
               HasSubstr("initializer 'w' is there twice"));
   EXPECT_EQ(code_, ErrorCode::kDataLoss);
-  // With more dots than an attribute has, names become others with '_' for each.
+  // Dots in names are replaced by '_'; colliding names get more of them.
   std::vector<Message> alike;
   for (int i = 0; i < 4096; ++i) {
     std::string name = "a";
@@ -333,7 +333,7 @@ TEST_F(OnnxFormat, SizesMustAgreeWithBytes) {
   EXPECT_THAT(with(float_tensor("w", {0, int64_t{1} << 62, int64_t{1} << 62}, {})),
               HasSubstr("larger than any memory"));
   EXPECT_THAT(with(float_tensor("w", std::vector<int64_t>(65, 1), {1})), HasSubstr("has 65 dimensions"));
-  // No data at all for a terabyte.
+  // A terabyte without any data.
   EXPECT_THAT(with(Message().number(1, uint64_t{1} << 38).number(2, 1).bytes(8, "w")),
               HasSubstr("fewer elements than"));
   EXPECT_THAT(with(Message().number(1, 1).number(2, 20).bytes(8, "w").bytes(9, "a")),
@@ -377,7 +377,7 @@ TEST_F(OnnxFormat, ExternalDataStaysInTheFolder) {
   EXPECT_THAT(load_error(with(tensor("."))), HasSubstr("not a regular file"));
 }
 
-// Beyond the 2 GB that other readers stop at. The files have holes where nothing is read.
+// Beyond the 2 GB limit of other readers. The files are sparse.
 constexpr size_t kHugeCount = 600'000'000, kHugeBytes = kHugeCount * sizeof(float);
 
 void make_huge(const fs::path& path, size_t size) {
@@ -419,7 +419,7 @@ TEST_F(OnnxFormat, TheFileItselfMayBeHuge) {
   field.begin_bytes(5, tensor.bytes().size() + kHugeBytes);
   const std::string graph = last_of_weight().str() + field.bytes() + tensor.bytes();
   std::string head;
-  // Where it is aligned it is not copied.
+  // Aligned data is not copied.
   for (size_t padding = 0; head.empty() || (head.size() + graph.size()) % 64 != 0; ++padding) {
     onnx::MessageWriter model;
     model.number(1, 8);
@@ -436,7 +436,7 @@ TEST_F(OnnxFormat, TheFileItselfMayBeHuge) {
   EXPECT_EQ(code_, ErrorCode::kDataLoss);
 }
 
-// Cut anywhere, or with any byte changed, a file gives an Error or a model, and nothing else happens.
+// A file truncated anywhere, or with any byte changed, gives an Error or a model.
 TEST_F(OnnxFormat, DamagedFilesAreRefused) {
   const Message branch = graph({node("Abs", {"x"}, {"z"})}, {}, {"z"});
   const Message condition = Message().bytes(1, "value").message(5, Message().number(2, 9).bytes(9, "\1")).number(20, 4);

@@ -1,4 +1,4 @@
-// What small files ask for: how much memory, and how often.
+// Memory that small files request: how much, and how often.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 const Message kAbs = node("Abs", {"x"}, {"y"});
 
-// "CODE message", or "none", of a load that may have so many bytes.
+// "CODE message", or "none", of a load with this memory limit.
 std::string error_of(const Message& message, uint64_t limit_bytes) {
   const fs::path file = fs::path(::testing::TempDir()) / concat("onnx_memory.", getpid(), ".onnx");
   std::ofstream(file, std::ios::binary) << message.str();
@@ -39,7 +39,7 @@ std::string error_of(const Message& message, uint64_t limit_bytes) {
   return error;
 }
 
-// What small files ask for is summed up before any of it is made.
+// The requested memory is summed up before any is allocated.
 TEST(OnnxMemory, SparseTensorsAreSummedUp) {
   const auto sparse = [](const std::string& name) {
     return Message()
@@ -67,7 +67,7 @@ TEST(OnnxMemory, SparseTensorsAreSummedUp) {
               HasSubstr("asks for 25165824 bytes of memory"));
 }
 
-// A function that is called again and again has its tensors once.
+// The tensors of a function are created once, however often it is called.
 TEST(OnnxMemory, ConstantsOfFunctionsAreMadeOnce) {
   const std::vector<float> ones(size_t{1} << 16, 1);
   Message function = Message().bytes(1, "f").bytes(4, "a").bytes(5, "b").message(9, opset(17)).bytes(10, "here");

@@ -1,5 +1,5 @@
-// What every run refuses by the number of dimensions is refused at load, also where the sizes hang on what requests
-// bring.
+// Errors that every run would raise for the number of dimensions are raised at load, also if sizes depend on the
+// request.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ Message int_tensor(const std::string& name, const std::vector<int64_t>& values) 
   return tensor;
 }
 
-// Of what requests bring: numbers of floats in three dimensions, lists of two numbers, a number, a condition.
+// With inputs from the request: floats in three dimensions, lists of two numbers, a number, a condition.
 std::string error_of(const std::vector<Message>& nodes, int64_t version = 18) {
   Message whole;
   for (const Message& each : nodes) whole.message(1, each);
@@ -61,7 +61,7 @@ std::vector<uint64_t> perm_of(size_t rank) {
   return perm;
 }
 
-// Nodes that make "t", and the rank that it has.
+// Nodes that compute "t", and its rank.
 struct Row {
   std::vector<Message> nodes;
   size_t rank;
@@ -112,7 +112,7 @@ std::vector<Row> rows() {
 }
 
 TEST(OnnxRanks, BehindWhatDependsOnData) {
-  // What rows need beside: six pads and two conditions, from the request as well.
+  // Additional inputs of some rows, also from the request: six pads and two conditions.
   const std::vector<Message> before{node("Concat", {"list", "list", "list"}, {"pads"}, {int_attribute("axis", 0)}),
                                     node("Cast", {"list"}, {"c1"}, {int_attribute("to", 9)})};
   for (const Row& row : rows()) {
@@ -265,7 +265,7 @@ Message choice(const std::vector<Message>& first, const std::vector<Message>& se
               {graph_attribute("then_branch", branch(first)), graph_attribute("else_branch", branch(second))});
 }
 
-// Which branch is taken the request says: what both refuse is refused, and what both give is known.
+// The request selects the branch: what both branches refuse is refused, and what both determine is known.
 TEST(OnnxRanks, BranchesThatTheRequestChooses) {
   const std::vector<Message> good{node("Abs", {"x"}, {"b"})},
       other{node("Concat", {"x", "x"}, {"b"}, {int_attribute("axis", 2)})};
@@ -282,13 +282,13 @@ TEST(OnnxRanks, BranchesThatTheRequestChooses) {
   // One has three dimensions, the other two.
   for (const auto& perm : {perm_of(3), perm_of(2)})
     EXPECT_EQ(error_of({choice(good, flat), transpose("t", perm)}), "none");
-  // Sizes that one branch alone has are no reason.
+  // Sizes that only one branch has are no reason to refuse.
   const Message weight = node("Add", {"t", "x"}, {"y"});
   EXPECT_EQ(error_of({choice(good, other), weight}), "none");
   EXPECT_THAT(error_of({choice(other, other), weight}), HasSubstr("(Add): "));
 }
 
-// A condition that the file says is a choice that is made.
+// If the file determines the condition, the branch is known.
 TEST(OnnxRanks, BranchesThatTheFileChooses) {
   const std::vector<Message> good{node("Abs", {"x"}, {"b"})};
   const std::vector<Message> bad{node("Softmax", {"x"}, {"b"}, {int_attribute("axis", 7)})};
@@ -301,7 +301,7 @@ TEST(OnnxRanks, BranchesThatTheFileChooses) {
     nodes.push_back(node("Abs", {"t"}, {"y"}));
     return error_of(nodes);
   };
-  // By a number of the file, and by a shape that it declares.
+  // By a number in the file, and by a declared shape.
   for (const std::vector<Message>& condition :
        {std::vector{node("Constant", {}, {"one"}, {int_attribute("value_int", 1)}),
                     node("Cast", {"one"}, {"chosen"}, {int_attribute("to", 9)})},

@@ -3,7 +3,7 @@ node, the shapes and types of the inputs, and the weights. ONNX Runtime refuses 
 import numpy as np
 from onnx import helper, numpy_helper
 
-# Whose first size, where a request chooses it, is what fails.
+# These fail because of their first size, even if a request chooses it.
 OF_THE_REQUEST = ("Attention_mask", "MaxUnpool")
 MICROSOFT = {"domain": "com.microsoft"}
 make_node = helper.make_node
@@ -182,7 +182,7 @@ def transformers():
 
 
 def bodies():
-    """In the first round of a loop that has one, and in both branches."""
+    """In the first iteration of a loop that has one, and in both branches."""
     def graph(nodes, inputs, outputs):
         return helper.make_graph(nodes, "body", [helper.make_tensor_value_info(*each) for each in inputs],
                                  [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs])
@@ -219,7 +219,7 @@ def rows():
 
 
 def model_of(opset, node, inputs, weights, is_symbolic):
-    """With a first dimension that requests choose, or with sizes that are all known."""
+    """With a first dimension that requests choose, or with only known sizes."""
     node.name = "bad"
 
     def info(name, value):

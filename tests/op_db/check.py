@@ -15,7 +15,7 @@ TOLERANCES = {torch.float32: (1e-4, 1e-5), torch.float64: (1e-7, 1e-7), torch.fl
               torch.complex64: (1e-4, 1e-5), torch.complex128: (1e-7, 1e-7)}
 TIME_LIMIT_S = 60
 GROUP = 40  # samples in one archive
-SEEDS = 12  # where few outcomes are possible, some of them agree by chance
+SEEDS = 12  # with few possible outcomes, some agree by chance
 
 
 def describe(tensor) -> str:
@@ -23,14 +23,14 @@ def describe(tensor) -> str:
 
 
 def is_random(tensors) -> bool:
-    """Whether PyTorch gave something else with another seed."""
+    """Whether PyTorch's results differ with another seed."""
     tensors = [torch.view_as_real(t) if t.is_complex() else t for t in tensors]
     first, *others = [t.nan_to_num() if is_continuous(t) else t for t in tensors]
     return any(first.shape == other.shape and not torch.equal(first, other) for other in others)
 
 
 def difference(got, want, *again) -> str:
-    """"" where `got` is as right as PyTorch is. `again`: what PyTorch gave with other random numbers."""
+    """"" if `got` is as accurate as PyTorch. `again`: PyTorch's results with other random numbers."""
     if len(got) != len(want):
         return f"{len(got)} results, not {len(want)}"
     for x, y, *others in zip(got, want, *again):
@@ -55,7 +55,7 @@ def dense(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def load_result(path: pathlib.Path):
-    """As torch.load; CSR tensors are written as PyTorch 2 reads them."""
+    """Like torch.load; CSR tensors are written as PyTorch 2 reads them."""
     coo = torch._utils._rebuild_sparse_tensor
 
     def rebuild(layout, data):
@@ -66,7 +66,8 @@ def load_result(path: pathlib.Path):
 
 
 class Program:
-    """A sample as an archive may hold it, with PyTorch's results: one, or where it draws numbers those of several seeds."""
+    """A sample as an archive may contain it, with PyTorch's results; with random numbers, the results of several
+    seeds."""
 
     def __init__(self, sample: Sample, gradients: bool, folder: pathlib.Path, index: int):
         self.module, arguments = archive_of(sample, gradients)
@@ -110,7 +111,7 @@ def run(binary: str, model: pathlib.Path, calls: list, gradients: bool, limit_s:
 
 
 def check_alone(program: Program, binary: str, gradients: bool) -> str:
-    """"" when right, else why not."""
+    """"" if correct, otherwise the reason."""
     try:
         done = run(binary, program.folder / f"model{program.index}.pt", program.call("forward"), gradients, TIME_LIMIT_S)
     except subprocess.TimeoutExpired:
@@ -133,7 +134,7 @@ def check_group(programs: list, binary: str, gradients: bool, folder: pathlib.Pa
 
 
 def check_samples(samples: list, binary: str, gradients: bool, folder: pathlib.Path) -> list:
-    """A text for each sample that PyTorch can trace and compute: "" when right, else why not."""
+    """A string for each sample that PyTorch can trace and compute: "" if correct, otherwise the reason."""
     programs = []
     with torch.jit.optimized_execution(False):
         for index, sample in enumerate(samples):

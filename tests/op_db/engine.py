@@ -24,7 +24,7 @@ def to_engine(value):
     if isinstance(value, torch.Tensor):
         if value.dtype is torch.bool:
             return engine.tensor(value.tolist(), dtype=engine.bool).reshape(tuple(value.shape))
-        # Not contiguous stays so; what DLPack cannot hand over is no sample for us.
+        # Non-contiguous tensors stay so; those that DLPack cannot export are skipped.
         return engine.from_dlpack(value.detach())
     if isinstance(value, torch.dtype):
         return getattr(engine, str(value).split(".")[1])
@@ -95,7 +95,7 @@ for name in ("to", "new_zeros", "new_ones", "new_empty", "new_full", "float", "d
              "byte", "bool", "sum", "clone", "contiguous"):
     setattr(engine.Tensor, name, converting(getattr(engine.Tensor, name)))
 
-# What PyTorch's programs ask of a tensor before they call something.
+# Attributes that PyTorch's programs read from a tensor before a call.
 engine.Tensor.layout = property(lambda self: torch.strided)
 seed_torch = torch.manual_seed
 
@@ -146,7 +146,7 @@ def gradients(call, arguments, library) -> list:
     if total is None or not inputs:
         return []
     def whole(found):
-        # What does not depend on an input may come as None or as zeros.
+        # The gradient of an unused input may be None or zeros.
         return [library.zeros_like(x) if g is None else g.detach() for g, x in zip(found, inputs)]
 
     first = library.autograd.grad(total, inputs, create_graph=True, allow_unused=True)
@@ -168,10 +168,10 @@ def with_leaves(value):
 
 
 def check_sample(info, sample, checks_gradients: bool) -> str:
-    """"" when right, "-" where PyTorch has no answer, else why not."""
+    """"" if correct, "-" if PyTorch has no result, otherwise the reason."""
     def call(first, args, kwargs):
         if isinstance(first, engine.Tensor) and (info.name.startswith("__") or info.name.endswith("_")):
-            return getattr(first, info.name)(*args, **kwargs)  # PyTorch's descriptor takes PyTorch's tensors only
+            return getattr(first, info.name)(*args, **kwargs)  # PyTorch's descriptor only accepts PyTorch's tensors
         return info.op(first, *args, **kwargs)
 
     arguments = [sample.input, list(sample.args), sample.kwargs]
@@ -197,7 +197,7 @@ def check_sample(info, sample, checks_gradients: bool) -> str:
 
 
 def check(info, dtype, checks_gradients: bool) -> tuple:
-    if "empty" in info.name:  # memory as it is found
+    if "empty" in info.name:  # uninitialized memory
         return 0, 0, ""
     if dtype not in info.dtypes or (checks_gradients and not info.supports_autograd):
         return 0, 0, ""
@@ -210,7 +210,8 @@ def check(info, dtype, checks_gradients: bool) -> tuple:
 
 
 def check_errors(info) -> tuple:
-    """Of the calls that PyTorch's tests expect to fail, and PyTorch refuses: how many the engine refuses too."""
+    """The number of calls that PyTorch's tests expect to fail and PyTorch refuses, and how many of them the engine
+    refuses too."""
     if not info.error_inputs_func:
         return 0, 0, ""
     right = count = 0

@@ -1,4 +1,5 @@
-"""Calls that have to fail (`error_inputs`), scripted: what PyTorch compiles and refuses when it runs must be refused here."""
+"""Calls that must fail (`error_inputs`), scripted: calls that PyTorch compiles and refuses at run time must be refused
+here too."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from tests.op_db.check import TIME_LIMIT_S
 
 
 class NotWritten(Exception):
-    """Nothing that TorchScript has a text for."""
+    """The value has no TorchScript source form."""
 
 
 def source_of(value, tensors: list) -> str:
@@ -51,7 +52,7 @@ def scripted(source: str):
 
 
 def check_error(info, error, binary: str, folder: pathlib.Path) -> str:
-    """"" when it is refused here too, "-" where PyTorch compiles no such call or takes it, else what happened."""
+    """"" if it is refused here too, "-" if PyTorch does not compile the call or accepts it, otherwise what happened."""
     try:
         written = list(programs_of(info, error.sample_input))
     except NotWritten:

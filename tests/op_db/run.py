@@ -22,7 +22,7 @@ ALL_DTYPES = "float32,float64,int64,bool,bfloat16,float16,complex64,complex128"
 
 
 def check_operator(job) -> tuple:
-    """The operator's index, how many samples are right, of how many, and why the first other one is not."""
+    """The operator's index, the number of correct samples, the total, and the reason of the first failure."""
     index, kind, dtype, binary, most = job
     torch.set_num_threads(1)
     info = all_operators()[index]
@@ -39,7 +39,7 @@ def check_operator(job) -> tuple:
 
 
 def listed(kind: str) -> dict:
-    """name → reason; `kind` is a dtype, gradients or errors, with a + where only some of all samples are at fault."""
+    """name → reason; `kind` is a dtype, gradients or errors, with a + if only some samples fail."""
     lines = UNSUPPORTED.read_text().splitlines() if UNSUPPORTED.exists() else []
     rows = [line.split(" ", 1) for line in lines if line and not line.startswith("#")]
     wanted = kind.replace("float64", "float32").replace("complex128", "complex64")
@@ -47,7 +47,7 @@ def listed(kind: str) -> dict:
 
 
 def run(kind: str, dtype, arguments, indices) -> dict:
-    """name → (right, count, reason) of the operators that have samples."""
+    """name → (correct, count, reason) of the operators that have samples."""
     operators = all_operators()
     jobs = [(i, kind, dtype, arguments.tensord, arguments.samples) for i in indices]
     found = {}

@@ -20,7 +20,7 @@ def name_of(info) -> str:
 
 
 def all_operators() -> list:
-    # jiterator_*: code for CUDA alone.
+    # jiterator_*: code for CUDA only.
     return [info for info in op_db if not info.name.startswith("jiterator")]
 
 
@@ -37,7 +37,7 @@ def is_continuous(tensor) -> bool:
 
 
 class Sample:
-    """One call: `tensors` come with the run, everything else is part of the program."""
+    """One call: `tensors` are inputs of the run, everything else is part of the program."""
 
     def __init__(self, info, sample):
         self.info = info
@@ -62,7 +62,7 @@ class Sample:
         return tuple(tensors_in(self.function(tensors)))
 
     def loss(self, tensors):
-        """One number that every floating point or complex result has a part in."""
+        """One number that depends on every floating-point or complex result."""
         total = torch.zeros((), dtype=torch.float64)
         for i, result in enumerate(self.results(tensors)):
             if result.is_complex():
@@ -89,7 +89,7 @@ def _put(value, tensors):
 
 
 def samples_of(info, dtype, most: int = MOST_SAMPLES) -> list:
-    """The first ones; all with `most` 0."""
+    """The first samples; all if `most` is 0."""
     torch.manual_seed(0)
     found = []
     for sample in info.sample_inputs("cpu", dtype, requires_grad=False):
@@ -115,7 +115,7 @@ class Gradients(torch.nn.Module):
         total = torch.zeros([], dtype=torch.float64)
         found: list[torch.Tensor] = []
         for x, g in zip(inputs, first):
-            # What does not depend on an input may come as None or as zeros.
+            # The gradient of an unused input may be None or zeros.
             if g is None:
                 found.append(torch.zeros_like(x))
             else:

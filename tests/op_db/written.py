@@ -1,8 +1,8 @@
 """Refusals of in-place and out= variants: each of the engine's against PyTorch's of the same schema, where the written tensor
 has another dtype than the result, has elements that share memory, or shares memory with an input.
 
-Where PyTorch refuses, the engine must; where PyTorch answers, the engine gives the same or refuses. Where memory is shared and PyTorch
-answers nevertheless, it often reads what it has just written; nothing is said of these ("unlike"). See README.md.
+If PyTorch refuses, the engine must; if PyTorch has a result, the engine gives the same or refuses. With shared memory
+PyTorch's results often depend on what it has just written; these are not compared ("unlike"). See README.md.
 Usage: PYTHONPATH=build/dev/python python3 -m tests.op_db.written [--strict] [NAME…]
 """
 
@@ -23,17 +23,17 @@ from tensord import engine
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.int64, torch.int32, torch.uint8, torch.complex64, torch.bool)
 SHAPES = ((4, 4), (4,), (2, 4, 4), (1, 2, 4, 4), (1, 2, 4, 4, 4))
 VALUES = {"int": 1, "Scalar": 2, "number": 2, "float": 0.5, "bool": False, "str": "mean", "List[int]": [1], "ScalarType": 6}
-# Numbers at random, and what changes a tensor beyond its elements.
+# Random results, and operators that change more of a tensor than its elements.
 LEFT_OUT = ("resize_", "set_", "rename_", "squeeze_", "unsqueeze_", "t_", "transpose_", "swapaxes_", "swapdims_", "as_strided_", "detach_",
             "requires_grad_", "random_", "normal_", "uniform_", "bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_")
-# PyTorch 1.13 writes 1+1j where they hold.
+# PyTorch 1.13 writes 1+1j for True.
 WRONG_OF_COMPLEX = ("eq_", "ne_")
-# Refusals that say nothing of the call: PyTorch has no kernel of the dtype.
+# Refusals that do not depend on the call: PyTorch has no kernel for the dtype.
 NO_WORD = ("not implemented for", "INTERNAL ASSERT")
 
 
 def forms() -> list:
-    """(name, overload) of every form that writes a tensor of its own, here and in PyTorch."""
+    """(name, overload) of every variant that writes into a given tensor, here and in PyTorch."""
     found = []
     for name in engine.ops.aten.__dir__():
         for record in engine._engine._schemas("aten::" + name):
@@ -71,7 +71,7 @@ def arguments_of(schema, shape, dtype, of_index) -> list:
 
 
 def tensors_in(arguments):
-    """(place, index in a list or None) of each tensor."""
+    """(position, index in a list or None) of each tensor."""
     for i, argument in enumerate(arguments):
         if isinstance(argument, torch.Tensor):
             yield i, None
@@ -104,11 +104,11 @@ class Form:
         return function(*arguments, out=out) if self.is_out else function(*arguments)
 
     def starts(self):
-        """Arguments that PyTorch takes, with the written tensor as it leaves it."""
+        """Arguments that PyTorch accepts, with the written tensor afterwards."""
         for dtype, shape, index in itertools.product(DTYPES, SHAPES, ("same", "one")):
             try:
                 arguments = arguments_of(self.schema, shape, dtype, shape if index == "same" else (1,))
-                # The dtype of the result is that of the functional form, where out= does not say it.
+                # The dtype of the result is that of the functional variant, unless out= determines it.
                 out = torch.empty(0, dtype=dtype) if self.is_out else None
                 written = self.call(torch, replaced(arguments, (0, None), arguments[0].clone()) if not self.is_out else arguments, out)
             except Exception:  # noqa: BLE001: no such call
@@ -171,7 +171,7 @@ def to_torch(tensor):
 
 
 def rounded(tensor):
-    """As exact as what the calls are made of."""
+    """As exact as the composed calls."""
     return tensor.to({torch.float64: torch.float32, torch.complex128: torch.complex64}.get(tensor.dtype, tensor.dtype))
 
 
@@ -180,7 +180,7 @@ def first_line(error) -> str:
 
 
 def check_form(job) -> list:
-    """(kind, what) of each call that is not as PyTorch's."""
+    """(kind, what) of each call that differs from PyTorch's."""
     name, overload = job
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
@@ -230,7 +230,7 @@ def main() -> int:
                 if kind in ("taken", "differs") or (kind and options.strict):
                     print(kind, what, flush=True)
     print(", ".join(f"{count} {kind}" for kind, count in counts.items()))
-    # A run over all that finds few forms, or refuses most calls, has shown nothing.
+    # A run over everything that finds few variants, or refuses most calls, proves nothing.
     is_idle = not options.names and (counts["forms"] < 350 or counts["alike"] < 4000)
     if is_idle:
         print("too little was compared")

@@ -1,4 +1,4 @@
-"""Rows of operator tests. A row names an operator and gives arguments; PyTorch gives the expected results."""
+"""Rows of operator tests. A row names an operator and its arguments; PyTorch gives the expected results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Callable
 import torch
 
 FLOATING = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
-FULL = [torch.float32, torch.float64]  # where PyTorch has no half kernels on the CPU
+FULL = [torch.float32, torch.float64]  # for operators without 16-bit CPU kernels in PyTorch
 INTEGRAL = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 BOOL = [torch.bool]
 NUMERIC = FLOATING + INTEGRAL
@@ -18,7 +18,7 @@ COMPLEX = [torch.complex64, torch.complex128]
 
 @dataclasses.dataclass
 class TensorSpec:
-    """A random tensor, made anew for every dtype and memory order of a row."""
+    """A random tensor, created for every dtype and memory format of a row."""
 
     sizes: tuple
     dtype: torch.dtype | None  # None: the row's current dtype
@@ -76,14 +76,16 @@ def _of_eigh(values, vectors):
 
 
 def _of_eig(values, vectors):
-    """By size of the values: their order is free, and so are length and phase of vectors, which have length 1."""
+    """Sorted by absolute value: their order is arbitrary, and so are length and phase of vectors, which have length
+    1."""
     order = values.abs().argsort(dim=-1)
     values = values.gather(-1, order)
     vectors = vectors.gather(-1, order.unsqueeze(-2).expand(vectors.shape))
     return [values, (vectors.abs() ** 2).sum(-2), _times(vectors, values) @ torch.linalg.inv(vectors)]
 
 
-# What does not change with the signs of vectors, which libraries choose as they like; op_cases.h has the same.
+# The parts of results that do not depend on the signs of vectors, which libraries choose freely; op_cases.h has the
+# same.
 INVARIANTS = {"svd": _of_svd, "svd of V": lambda u, s, v: _of_svd(u, s, v.mH), "eigh": _of_eigh, "eig": _of_eig}
 
 
@@ -113,12 +115,12 @@ class Case:
     strided: bool
     rtol: float | None
     atol: float | None
-    check: str  # "values", "shape", "drawn" (numbers that the same seed gives), or a name of INVARIANTS
+    check: str  # "values", "shape", "drawn" (random numbers of a fixed seed), or a name in INVARIANTS
     reference: Callable | None
     error: str | tuple | None
     gradient: bool | str = True
-    written: tuple = ()  # positions of arguments that `reference` writes, where PyTorch's registry does not say it
-    optional: bool = False  # only checked where the operator is registered
+    written: tuple = ()  # positions of arguments that `reference` writes, if PyTorch's registry does not declare it
+    optional: bool = False  # only checked if the operator is registered
 
 
 def case(op: str, *args, dtypes=None, strided=True, rtol=None, atol=None, check="values", reference=None, error=None,

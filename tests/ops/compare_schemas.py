@@ -10,7 +10,7 @@ import sys
 
 import torch
 
-# Names of arguments that no program writes, and what scripts of old archives call.
+# Names of arguments that no program writes, and operators that scripts of old archives call.
 KNOWN = {"aten::can_cast", "aten::seed"}
 
 
@@ -28,7 +28,7 @@ def main() -> int:
             continue
         try:
             own = torch._C.parse_schema(ours[name])
-        except RuntimeError:  # types of our own
+        except RuntimeError:  # our own types
             continue
         compared += 1
         if described(own) != described(theirs):

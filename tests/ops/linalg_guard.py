@@ -1,5 +1,5 @@
-"""LAPACK's routines on matrices of many shapes between pages without access: its loops may read behind a matrix only where
-room was left. Usage: TENSORD_GUARD=1 PYTHONPATH=build/dev/python python3 -m tests.ops.linalg_guard"""
+"""Runs LAPACK's routines on matrices of many shapes between guard pages: loops may read past the end of a matrix only
+where padding was reserved. Usage: TENSORD_GUARD=1 PYTHONPATH=build/dev/python python3 -m tests.ops.linalg_guard"""
 
 import os
 

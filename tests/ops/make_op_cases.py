@@ -24,7 +24,7 @@ GRADIENT_TOLERANCES = {torch.float64: (1e-7, 1e-8), torch.float32: (5e-4, 5e-5),
                        torch.bfloat16: (3e-2, 3e-2), torch.complex64: (5e-4, 5e-5), torch.complex128: (1e-7, 1e-8)}
 TOLERANCES = {torch.float64: (1e-9, 1e-9), torch.complex128: (1e-9, 1e-9), torch.float16: (2e-3, 2e-3), torch.bfloat16: (1.6e-2, 1.6e-2)}
 DEFAULT_TOLERANCE = (1.3e-5, 1e-5)
-DRAWN_SEED = 4711  # of rows with check="drawn"
+DRAWN_SEED = 4711  # for rows with check="drawn"
 
 
 def build(argument, dtype, generator, strided):
@@ -39,7 +39,7 @@ def build(argument, dtype, generator, strided):
 
 
 def portable(value):
-    """What a result or argument looks like in TorchScript, where dtypes are numbers."""
+    """A result or argument as in TorchScript, where dtypes are numbers."""
     if isinstance(value, torch.dtype):
         return DTYPE_NUMBERS[value]
     if isinstance(value, torch.memory_format):
@@ -74,7 +74,7 @@ def operator(op: str):
 
 
 def positional(schema, args, kwargs):
-    """Arguments in schema order, defaults left out from the end on."""
+    """Arguments in schema order, without trailing defaults."""
     values = list(args)
     for argument in schema.arguments[len(args):]:
         if argument.name in kwargs:
@@ -166,7 +166,7 @@ def replace(value, by_id: dict):
 
 
 def weights(tensor, seed: int):
-    """Numbers in -1 … 1 that op_gradients_test makes in the same way."""
+    """Numbers in -1 … 1 that op_gradients_test generates in the same way."""
     if tensor.is_complex():
         return torch.view_as_complex(weights(torch.empty(*tensor.shape, 2, dtype=torch.float32 if tensor.dtype == torch.complex64 else torch.float64), seed))
     at = torch.arange(tensor.numel(), dtype=torch.int64) + 7919 * seed
@@ -174,7 +174,7 @@ def weights(tensor, seed: int):
 
 
 def sample(gradient):
-    """Up to 256 of the elements, so that the files stay small; op_gradients_test takes the same."""
+    """Up to 256 of the elements, so that the files stay small; op_gradients_test selects the same."""
     if gradient is None:
         return None
     gradient = gradient.resolve_conj().resolve_neg()
@@ -222,7 +222,7 @@ def gradients(row: Case, schema, dtype, strided: bool, seed: int, with_written: 
 
 
 def gradient_record(row: Case, schema, dtype, strided: bool, seed: int):
-    """What op_gradients_test checks of a row, or None."""
+    """The gradients of a row that op_gradients_test checks, or None."""
     if row.error is not None or row.check in ("shape", "drawn") or dtype not in DIFFERENTIABLE or not row.gradient:
         return None
     for with_written in [True, False]:

@@ -31,9 +31,9 @@ MOST_ELEMENTS = 4000
 OF_ROUNDING = 4.0
 ROWS_FOR_DTYPES, ROWS_FOR_SHAPES = 2, 1
 MIXED = [torch.float64, torch.float16, torch.int64, torch.uint8, torch.bool]
-# What answers at random.
+# Random results.
 SKIPPED = {"aten::empty_strided", "aten::new_empty_strided"}
-# PyTorch checks too little here: with other shapes it reads what lies beside its arguments.
+# PyTorch checks too little here: with other shapes it reads out of bounds.
 UNCHECKED = {"aten::rrelu_with_noise", "aten::rrelu_with_noise_", "aten::fused_moving_avg_obs_fake_quant",
              "aten::_fused_moving_avg_obs_fq_helper", "aten::embedding_bag", "aten::_embedding_bag", "aten::embedding_bag.padding_idx", "aten::native_batch_norm",
              "aten::lstm.data", "aten::gru.data", "aten::rnn_tanh.data", "aten::rnn_relu.data", "aten::_pad_packed_sequence",
@@ -41,7 +41,7 @@ UNCHECKED = {"aten::rrelu_with_noise", "aten::rrelu_with_noise_", "aten::fused_m
              "torchvision::ps_roi_pool", "torchvision::_roi_align_backward", "torchvision::_roi_pool_backward",
              "torchvision::_ps_roi_align_backward", "torchvision::_ps_roi_pool_backward", "torchvision::deform_conv2d",
              "torchvision::nms"}
-# Here it reads the memory of bools and ints as if it were that of another type, or divides by an int that is 0.
+# Here it reads the memory of bools and ints as another type, or divides by an int that is 0.
 UNTYPED = {"aten::_embedding_bag_backward", "aten::_embedding_bag_per_sample_weights_backward", "aten::smooth_l1_loss_backward"}
 
 
@@ -58,7 +58,7 @@ class Expanded(TensorSpec):
 
 @dataclasses.dataclass
 class Dense(Expanded):
-    """The same in memory of its own."""
+    """The same in contiguous memory."""
 
     def make(self, dtype, generator, strided):
         return super().make(dtype, generator, strided).contiguous()
@@ -87,7 +87,7 @@ def with_specs(row, change):
 
 
 def distinct(row):
-    """The row with every tensor an object of its own, since rows use one spec for several arguments."""
+    """The row with a separate object for every tensor, since rows use one spec for several arguments."""
     return with_specs(row, lambda spec: dataclasses.replace(spec))
 
 
@@ -182,7 +182,7 @@ def record_of(row, dtype, what, seed):
 
 
 def widened(value):
-    """Floating point tensors as float64, and dtypes that are asked for."""
+    """Floating-point tensors as float64, and requested dtypes likewise."""
     if isinstance(value, (list, tuple)):
         return type(value)(widened(item) for item in value)
     if isinstance(value, torch.Tensor) and value.is_floating_point():
@@ -191,7 +191,7 @@ def widened(value):
 
 
 def rounding_of(row, record) -> float:
-    """How far PyTorch's results are from the same in float64; 0 where that is not known."""
+    """The difference between PyTorch's results and those in float64; 0 if unknown."""
     schema = schema_of(row.op)
     if row.check != "values" or schema is None:
         return 0.0
@@ -211,7 +211,8 @@ def rounding_of(row, record) -> float:
 
 
 def is_steady(row, dtype, record, seed):
-    """Whether PyTorch says the same of dense copies: for some operators it reads strided arguments as if they were dense."""
+    """Whether PyTorch's results are the same for contiguous copies: some operators treat strided arguments as
+    contiguous."""
     dense = with_specs(row, lambda spec: Dense(*[getattr(spec, f.name) for f in dataclasses.fields(spec)])
                        if isinstance(spec, Expanded) else spec)
     if not any(isinstance(spec, Expanded) for spec in specs_in([*row.args, *row.kwargs.values()])):
@@ -231,8 +232,8 @@ def same(a, b):
 
 
 def fits(tensor):
-    """Whether a file holds it, and it lies in its storage, as it does not where PyTorch was made to resize a view."""
-    if tensor.dtype == torch.complex32:  # which files do not hold
+    """Whether it can be saved, and lies within its storage, which fails if PyTorch has resized a view."""
+    if tensor.dtype == torch.complex32:  # which cannot be saved
         return False
     if tensor.numel() == 0:
         return True
@@ -241,8 +242,8 @@ def fits(tensor):
 
 
 def is_mistaken(record) -> bool:
-    """What PyTorch 1.13 gets wrong of complex numbers: comparisons in place whose operands it converts write 1 + 1j, and
-    convolutions over no channels give none."""
+    """PyTorch 1.13's errors with complex numbers: in-place comparisons with converted operands write 1 + 1j, and
+    convolutions over zero channels return none."""
     tensors = tensors_in(record["args"])
     if not any(tensor.is_complex() for tensor in tensors):
         return False
@@ -257,7 +258,7 @@ def dtypes_in(value) -> list:
 
 
 def variants(row, number):
-    if row.reference and schema_of(row.op):  # for what torch.ops gets wrong
+    if row.reference and schema_of(row.op):  # torch.ops is wrong here
         return
     row = distinct(row)
     specs = specs_in([*row.args, *row.kwargs.values()])
@@ -307,13 +308,13 @@ def main() -> int:
     for module_info in pkgutil.iter_modules(cases_package.__path__):
         if options.families and module_info.name not in options.families:
             continue
-        # PyTorch may end its process on what nobody calls; then it must be known on what.
+        # PyTorch may crash on calls that nobody makes; then the test must know which one.
         current = multiprocessing.Array("c", 600)
         process = multiprocessing.Process(target=write_family, args=(module_info.name, folder, current, options.part))
         process.start()
         process.join()
         if process.exitcode != 0:
-            failed = options.part == 1  # else it is PyTorch's affair alone
+            failed = options.part == 1  # otherwise it only concerns PyTorch
             print(f"{module_info.name}: PyTorch ended with {process.exitcode} at {current.value.decode()}")
     return 1 if failed else 0
 

@@ -12,7 +12,7 @@
 #include "core/ops/run.h"
 #include "core/tensor/complex.h"
 
-// The cases that tests/ops/make_op_cases.py wrote: reading, copying and comparing them.
+// Reads, copies and compares the cases written by tests/ops/make_op_cases.py.
 namespace tensord::op_cases {
 
 using ops::Value;
@@ -37,7 +37,7 @@ inline bool close(double got, double expected, Tolerance tolerance) {
   return std::abs(got - expected) <= tolerance.atol + tolerance.rtol * std::abs(expected);
 }
 
-// "" when equal, else what differs first.
+// "" if equal, otherwise the first difference.
 inline std::string compare(const Value& got, const Value& expected, Tolerance tolerance);
 
 inline std::string compare_tensors(const Tensor& got, const Tensor& expected, Tolerance tolerance) {
@@ -45,7 +45,7 @@ inline std::string compare_tensors(const Tensor& got, const Tensor& expected, To
     return concat("got ", describe(got), ", expected ", describe(expected));
   }
   if (is_complex(got.dtype())) return compare_tensors(as_real_pairs(got), as_real_pairs(expected), tolerance);
-  // Integers compare exactly: a double would lose the low bits of int64.
+  // Integers are compared exactly: a double would lose the low bits of int64.
   if (!is_floating(got.dtype())) {
     const Tensor a = got.to(DType::kInt64).contiguous(), b = expected.to(DType::kInt64).contiguous();
     for (int64_t i = 0; i < a.numel(); ++i) {
@@ -129,8 +129,8 @@ inline std::vector<Value> copy_all(const std::vector<Value>& values, bool as_met
   return out;
 }
 
-// The results, or, by the `check` of a case, what of them does not change with the signs of vectors: as INVARIANTS of
-// case.py.
+// The results, or, according to the case's `check`, the part that does not depend on the signs of vectors: see
+// INVARIANTS in case.py.
 inline std::vector<Value> comparable(const std::string& check_name, const std::vector<Value>& results) {
   if (check_name == "values" || check_name == "shape") return results;
   const auto turned = [](const Tensor& x) { return ops::call("aten::mH", x); };

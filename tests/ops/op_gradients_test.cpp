@@ -1,9 +1,9 @@
-// Replays the cases that tests/ops/make_op_cases.py wrote, through autograd:
-//  - the same results require gradients as in PyTorch,
-//  - gradients, and gradients of gradients, equal PyTorch's,
-//  - the in-place forms have the gradients of the functional form,
-//  - an operator that PyTorch differentiates has a gradient,
-//  - gradients equal finite differences.
+// Replays the cases written by tests/ops/make_op_cases.py with autograd:
+//   - the same results require gradients as in PyTorch,
+//   - gradients and second gradients equal PyTorch's,
+//   - in-place variants have the gradients of the functional variant,
+//   - an operator that PyTorch differentiates has a gradient,
+//   - gradients equal finite differences.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ bool is_list_of_values(const Value& value) { return value.is_list() || value.is_
 
 bool is_continuous(const Tensor& x) { return is_floating(x.dtype()) || is_complex(x.dtype()); }
 
-// The floating point and complex tensors of arguments or results, lists and tuples taken apart.
+// The floating-point and complex tensors of arguments or results, including those in lists and tuples.
 void collect(const Value& value, std::vector<Tensor>& to) {
   if (value.is_tensor() && is_continuous(value.to_tensor())) to.push_back(value.to_tensor());
   if (!is_list_of_values(value)) return;
@@ -43,7 +43,7 @@ std::vector<Tensor> tensors_in(const std::vector<Value>& values) {
   return out;
 }
 
-// The same value with its floating point tensors replaced, in the order of `collect`.
+// The same value with its floating-point tensors replaced, in the order of `collect`.
 Value replace(const Value& value, const TensorFn& fn) {
   if (value.is_tensor() && is_continuous(value.to_tensor())) return fn(value.to_tensor());
   if (value.is_list()) {
@@ -59,7 +59,7 @@ Value replace(const Value& value, const TensorFn& fn) {
   return value;
 }
 
-// As make_op_cases.weights makes them.
+// As in make_op_cases.weights.
 Tensor weights(const Tensor& like, int64_t seed) {
   if (is_complex(like.dtype()))
     return as_complex(weights(Tensor::meta(as_real_pairs(like).sizes(), real_dtype(like.dtype())), seed));
@@ -71,7 +71,7 @@ Tensor weights(const Tensor& like, int64_t seed) {
   return out.to(like.dtype());
 }
 
-// As make_op_cases.sample takes them.
+// As in make_op_cases.sample.
 Tensor sample(const Tensor& gradient) {
   const Tensor dense = gradient.contiguous();
   const int64_t step = dense.numel() / 256 + 1, count = (dense.numel() + step - 1) / step;
@@ -85,7 +85,7 @@ bool is_all(const Tensor& x, Fn&& fn) {
   return std::all_of(wide.data<double>(), wide.data<double>() + wide.numel(), fn);
 }
 
-// A case whose floating point arguments are leaves, made anew for each run.
+// A case whose floating-point arguments are leaves, created anew for each run.
 class GradientCase {
  public:
   GradientCase(const Value& record, const ops::Op& op)
@@ -98,7 +98,7 @@ class GradientCase {
     tolerance_ = {field(expected_, "rtol").to_float(), field(expected_, "atol").to_float()};
   }
 
-  // "" or what is wrong. `form` is the operator itself or its in-place form.
+  // "" or the problem. `form` is the operator itself or its in-place variant.
   std::string check(const ops::Op& form) const {
     const std::vector<Tensor> leaves = make_leaves();
     if (!fits(form)) return "";
@@ -107,7 +107,7 @@ class GradientCase {
       return concat("got ", outputs.size(), " floating results, expected ", requires_.size());
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
-      // Statistics beside the first result have a gradient here where PyTorch says they have none.
+      // Statistics after the first result have a gradient here, but none in PyTorch.
       if (autograd::requires_grad(outputs[i]) != requires_[i] && (requires_[i] || i == 0)) {
         return concat("result ", i, requires_[i] ? " requires no gradient" : " requires a gradient");
       }
@@ -116,7 +116,7 @@ class GradientCase {
     return roots.empty() ? "" : check_gradients(leaves, roots);
   }
 
-  // Compares with finite differences; false where the case is too large, or not of finite float64.
+  // Compares with finite differences; false if the case is too large, or not of finite float64.
   bool check_differences() const {
     const std::vector<Tensor> leaves = make_leaves();
     int64_t elements = 0;
@@ -128,7 +128,7 @@ class GradientCase {
     const std::vector<Tensor> roots = roots_of(call(op_, leaves));
     int64_t results = 0;
     for (const Tensor& root : roots) {
-      if (root.dtype() != DType::kFloat64) return true;  // a conversion: its steps are larger than the differences
+      if (root.dtype() != DType::kFloat64) return true;  // a conversion: its rounding is larger than the differences
       results += root.numel();
     }
     if (results == 0 || results > 2000) return false;
@@ -148,7 +148,7 @@ class GradientCase {
     return leaves;
   }
 
-  // The floating results, and the written arguments that are not among them. Leaves that are written are cloned.
+  // The floating-point results, and the mutated arguments that are not among them. Mutated leaves are cloned.
   std::vector<Tensor> call(const ops::Op& form, const std::vector<Tensor>& leaves) const {
     int64_t number = 0;
     size_t next = 0;
@@ -180,7 +180,7 @@ class GradientCase {
     return roots;
   }
 
-  // Whether the in-place form applies.
+  // Whether the in-place variant applies.
   bool fits(const ops::Op& form) const {
     if (&form == &op_) return true;
     const std::vector<Value> bound = ops::bind(op_, copy_all(arguments_));
@@ -214,7 +214,7 @@ class GradientCase {
     return compare_gradients("second gradient", second, inputs, items(field(expected_, "second")), false);
   }
 
-  // Where PyTorch says None, zeros will do; the other way round unless `is_strict`.
+  // Zeros are accepted for PyTorch's None, and the reverse unless `is_strict`.
   std::string compare_gradients(const char* what, const std::vector<Tensor>& got, const std::vector<Tensor>& inputs,
                                 const std::vector<Value>& expected, bool is_strict) const {
     if (got.size() != expected.size()) return concat(what, ": got ", got.size(), ", expected ", expected.size());
@@ -270,7 +270,7 @@ void for_each_case(Fn&& fn) {
       if (record.to_dict()->find(Value("gradient")) < 0) continue;
       const ops::Op* op = ops::find_op(field(record, "op").to_string());
       if (!op) continue;
-      const GradModeGuard restores_mode(execution_context().grad_mode);  // rows may change it
+      const GradModeGuard restores_mode(execution_context().grad_mode);  // cases may change it
       fn(record, *op);
     }
   }
@@ -278,7 +278,7 @@ void for_each_case(Fn&& fn) {
 
 TEST(OpGradients, EqualPyTorch) {
   size_t count = 0;
-  std::map<std::string, std::string> missing;  // operators without a gradient, and what was said
+  std::map<std::string, std::string> missing;  // operators without a gradient, and the error
   for_each_case([&](const Value& record, const ops::Op& op) {
     ++count;
     std::string problem;
@@ -298,7 +298,7 @@ TEST(OpGradients, EqualPyTorch) {
   EXPECT_TRUE(missing.empty()) << missing.size() << " operators have no gradient, but PyTorch's have one:" << without;
 }
 
-// One case of each operator, the first that is small enough.
+// For each operator the first case that is small enough.
 TEST(OpGradients, EqualFiniteDifferences) {
   std::set<const ops::Op*> checked, all;
   for_each_case([&](const Value& record, const ops::Op& op) {

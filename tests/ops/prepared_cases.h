@@ -18,7 +18,7 @@ inline void collect_tensors(const Value& value, std::vector<Tensor>& out) {
   for (const Value& item : value.to_list()->items) collect_tensors(item, out);
 }
 
-// The same values; elements of a tensor, also of those in a list, lie otherwise in memory.
+// The same values with another memory layout, also for tensors in lists.
 inline Value laid_out(const Value& value, fixtures::Layout layout) {
   if (value.is_tensor()) {
     const Tensor& t = value.to_tensor();
@@ -33,7 +33,7 @@ inline Value laid_out(const Value& value, fixtures::Layout layout) {
   return ops::make_tensor_list(tensors);
 }
 
-// One prepared call: as it is, and with its result on each operand that allows it.
+// One prepared call: with separate results, and with its result on each operand that allows it.
 inline std::string check_prepared(const ops::Op& op, const std::vector<Value>& arguments,
                                   const std::vector<Tensor>& constants, const std::vector<Tensor>& expected,
                                   Tolerance tolerance, fixtures::Layout outputs) {
@@ -41,14 +41,14 @@ inline std::string check_prepared(const ops::Op& op, const std::vector<Value>& a
   try {
     runner.emplace(op, arguments, constants, 2, outputs);
   } catch (const Error&) {
-    return "";  // needs the elements of what is no constant
+    return "";  // needs the elements of a non-constant tensor
   }
   if (!runner->prepared()) return "";
   for (int overwritten = -1; overwritten < static_cast<int>(std::min<size_t>(runner->input_count(), 32));
        ++overwritten) {
     if (overwritten >= 0 &&
         (outputs != fixtures::Layout::kOwn || !(runner->prepared()->may_overwrite >> overwritten & 1)))
-      continue;  // only a result that lies as the operand does takes its memory
+      continue;  // only a result with the operand's layout may take its memory
     const std::vector<Tensor> results = runner->run(overwritten);
     for (size_t i = 0; i < expected.size(); ++i) {
       const std::string problem = compare(Value(results.at(i)), Value(expected[i]), tolerance);
@@ -59,7 +59,7 @@ inline std::string check_prepared(const ops::Op& op, const std::vector<Value>& a
   return "";
 }
 
-// Each tensor once the only constant, and once the only one that comes with the run.
+// Each tensor once as the only constant, and once as the only input of the run.
 inline std::string check_prepared(const ops::Op& op, const std::vector<Value>& arguments,
                                   const std::vector<Tensor>& expected, Tolerance tolerance, fixtures::Layout outputs) {
   std::vector<Tensor> tensors;
@@ -77,7 +77,7 @@ inline std::string check_prepared(const ops::Op& op, const std::vector<Value>& a
   return problem;
 }
 
-// Whatever the strides of the arguments and of the results are, a prepared call is right or there is none.
+// Whatever the strides of arguments and results, a prepared call is correct or does not exist.
 inline std::string check_prepared(const ops::Op& op, const std::vector<Value>& arguments,
                                   const std::vector<Value>& results, Tolerance tolerance) {
   if (!op.prepare[static_cast<size_t>(DeviceKind::kCPU)] || op.base || !op.is_pure || op.is_random) return "";

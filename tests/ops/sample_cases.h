@@ -17,7 +17,7 @@ inline Tensor sample_of(const Tensor& t, int64_t sample) {
   return t.as_view(sizes, t.strides(), t.offset() + sample * t.strides()[0]);
 }
 
-// As the value, with one sample of the tensors that have `samples` of them along dimension 0; see plan/batch_tiling.
+// The value with one sample of the tensors whose dimension 0 is `samples`; see plan/batch_tiling.
 inline Value sample_of(const Value& value, int64_t sample, int64_t samples, int64_t max_dims) {
   if (value.is_list() && !value.to_list()->items.empty() && value.to_list()->items[0].is_tensor()) {
     std::vector<Tensor> tensors;
@@ -31,7 +31,7 @@ inline Value sample_of(const Value& value, int64_t sample, int64_t samples, int6
   return is_split ? Value(sample_of(t, sample)) : value;
 }
 
-// What an operator says to keep apart is the same for each sample alone.
+// The result of a batch-independent operator is the same for each sample alone.
 inline std::string check_samples(const ops::Op& op, const std::vector<Value>& arguments,
                                  const std::vector<Value>& results, Tolerance tolerance) {
   if (op.base || !op.is_pure || op.is_random) return "";
@@ -53,7 +53,7 @@ inline std::string check_samples(const ops::Op& op, const std::vector<Value>& ar
     try {
       made = ops::run(op, alone);
     } catch (const Error&) {
-      return "";  // of another shape than it can be; no plan splits it
+      return "";  // of another shape than a batch can have; no plan tiles it
     }
     std::vector<Tensor> got;
     for (const Value& value : made) collect_tensors(value, got);
@@ -69,7 +69,7 @@ inline std::string check_samples(const ops::Op& op, const std::vector<Value>& ar
   return "";
 }
 
-// What an operator says of its result's rank.
+// Checks the declared rank of the operator's result.
 inline std::string check_rank(const ops::Op& op, const std::vector<Value>& arguments,
                               const std::vector<Value>& results) {
   if (!ops::keeps_rank(op) || !arguments[0].is_tensor() || !results[0].is_tensor()) return "";

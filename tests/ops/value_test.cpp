@@ -1,4 +1,4 @@
-// Values and types that a hostile script nests in each other.
+// Values and types that a malicious script nests.
 #include "core/ops/value.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace tensord::ops::value_test {
 namespace {
 
-// Far deeper than the stack could take.
+// Far deeper than the stack allows.
 constexpr int kDeep = 1'000'000;
 
 TEST(ValueTest, FreesContainersHoweverDeep) {
@@ -47,12 +47,12 @@ double thread_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// A file may have very many, and each is looked for when it is compiled.
+// A file may have very many attributes, and each is looked up when it is compiled.
 TEST(ValueTest, AttributesAreFoundAmongMany) {
   const auto seconds = [](int count) {
     ClassType type("Large", true);
     for (int i = 0; i < count; ++i) type.add_attribute(std::to_string(i), any_type());
-    type.add_attribute("0", int_type());  // the first is meant
+    type.add_attribute("0", int_type());  // the first one counts
     const double start = thread_seconds();
     int wrong = type.find_attribute("none") != -1;
     for (int i = 0; i < count; ++i) wrong += type.find_attribute(std::to_string(i)) != i;
@@ -61,7 +61,7 @@ TEST(ValueTest, AttributesAreFoundAmongMany) {
   };
   double small = 1e9;
   for (int i = 0; i < 3; ++i) small = std::min(small, seconds(2000));
-  // Ten times as many; a hundred times as long where each is a walk over all.
+  // For ten times as many; linear searches would take a hundred times as long.
   EXPECT_LT(seconds(20'000), 40 * small);
 }
 

@@ -1,4 +1,4 @@
-"""scripts/binary_size.py on a small map of the linker: every byte of the file is in one row."""
+"""scripts/binary_size.py on a small linker map: every byte of the file is in one row."""
 
 import collections
 import unittest

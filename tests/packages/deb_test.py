@@ -30,8 +30,8 @@ def unit_settings(debian):
 
 
 class Service:
-    """What systemd does with the unit, as far as a folder without systemd allows: its user, its command, its environment
-    file, the socket that it is told over, and a gRPC socket that it is handed."""
+    """Simulates systemd, as far as possible in a chroot: the unit's user, its command, its environment file, the
+    notification socket, and an inherited gRPC socket."""
 
     def __init__(self, debian, flags):
         settings = unit_settings(debian)
@@ -47,7 +47,7 @@ class Service:
                        if line and not line.startswith("#"))
         command = settings["ExecStart"][0].replace("$TENSORD_OPTIONS", default["TENSORD_OPTIONS"] + " " + flags)
         user = settings["User"][0]
-        # The process itself must be the one that the socket is for: its number is only known once it is there.
+        # LISTEN_PID must be the process itself, whose number is only known inside it.
         start = (f"exec 3<&{self.listener.fileno()}; export LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=grpc NOTIFY_SOCKET=/run/notify; "
                  f"exec chroot --userspec={user}:{user} {debian.folder} {command}")
         self.process = subprocess.Popen(["bash", "-c", start], pass_fds=[self.listener.fileno()], stdin=subprocess.DEVNULL,
@@ -95,7 +95,7 @@ def check_service(debian):
     tensord = ("tensord", "models", "--address", service.address, "--json")
     models = [json.loads(line) for line in debian.run(*tensord).splitlines()]
     assert [(model["name"], model["state"]) for model in models] == [("shapes", "READY")], models
-    # What systemctl reload does: a model that has come is there at once.
+    # Like systemctl reload: a new model is served at once.
     copied = debian.path("/var/lib/tensord/models/more")
     shutil.copytree(ROOT / "examples" / "models" / "shapes", copied)
     for path in [copied, *glob.glob(copied + "/**", recursive=True)]:

@@ -1,4 +1,4 @@
-"""A clean Debian in a folder, which debootstrap makes of Debian's packages. Wants root and a mirror."""
+"""A clean Debian in a folder, created by debootstrap. Needs root and a mirror."""
 
 import os
 import pathlib
@@ -24,7 +24,7 @@ def base_of(suite, packages):
         print(f"making a clean Debian ({base.name})", flush=True)
         shutil.rmtree(f"{base}.part", ignore_errors=True)
         run(ROOT / "scripts" / "base_image", f"{base}.part", suite, ",".join(packages))
-        # Slim images leave documentation out.
+        # Slim images exclude documentation.
         os.remove(f"{base}.part/etc/dpkg/dpkg.cfg.d/slim")
         os.rename(f"{base}.part", base)
     return base
@@ -55,7 +55,7 @@ class Debian:
         return self.folder + name
 
     def command(self, *command):
-        """That runs there, with none of this machine's variables."""
+        """A command that runs there, without this machine's environment variables."""
         return ["chroot", self.folder, "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", *command]
 
     def run(self, *command):

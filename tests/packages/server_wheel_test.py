@@ -18,7 +18,7 @@ from tests.packages.debian import ROOT, Debian, run
 SKIPPED = 77
 LIMIT_BYTES = 30_000_000
 SUITES = {"bookworm": "Debian 12", "trixie": "Debian 13"}
-# What the daemon must not take from the system, or a build would have put there.
+# Libraries that the daemon must not take from the system, or that a build would have put there.
 ABSENT = ("libgomp", "libopenblas", "liblapack", "libdnnl", "libgrpc", "libprotobuf", "libspdlog", "libhwy", "libprometheus-cpp")
 SQUARE = [1.0 if 6 <= row < 26 and 6 <= column < 26 else 0.1 for row in range(32) for column in range(32)]
 
@@ -32,7 +32,7 @@ def check_that_nothing_is_there(debian):
 
 
 class Daemon:
-    """`tensord serve` of the environment, by a command that goes through no Python."""
+    """The environment's `tensord serve`, run without Python."""
 
     def __init__(self, debian, *flags):
         shutil.copytree(ROOT / "examples" / "models", debian.path("/root/models"), dirs_exist_ok=True)

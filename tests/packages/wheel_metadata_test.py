@@ -125,7 +125,7 @@ class WheelTest(unittest.TestCase):
         engine = tomllib.loads((ROOT / "python/pyproject.toml").read_text())["project"]
         self.assertEqual(client["optional-dependencies"]["server"], ["tensord-server"])
         self.assertEqual(engine["dependencies"], [f"tensord-server=={engine['version']}"])
-        self.assertNotIn("scripts", client)  # `tensord` is the daemon's
+        self.assertNotIn("scripts", client)  # the daemon provides `tensord`
 
 
 if __name__ == "__main__":

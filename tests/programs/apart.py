@@ -8,16 +8,16 @@ import signal
 import sys
 import traceback
 
-# A child that computes for longer is ended, and one that is awaited for longer.
+# Limits of a child's CPU time and elapsed time.
 COMPUTED_SECONDS, AWAITED_SECONDS = 240, 900
 
 
 class Died(Exception):
-    """The child was ended by a signal."""
+    """The child was killed by a signal."""
 
 
 def apart(function, *arguments, expected: tuple = ()):
-    """function(*arguments), or the exception of one of the `expected` kinds that it raised. Raises Died."""
+    """function(*arguments), or an exception of one of the `expected` kinds. Raises Died."""
     reader, writer = os.pipe()
     sys.stdout.flush()
     child = os.fork()
@@ -49,7 +49,7 @@ def _answer(writer: int, function, arguments: tuple, expected: tuple):
         with os.fdopen(writer, "wb") as pipe:
             pickle.dump(outcome, pipe)
         status = 0
-    except BaseException:  # told here: nobody else would
+    except BaseException:  # printed here, because nothing else would report it
         traceback.print_exc()
     finally:
         os._exit(status)

@@ -23,7 +23,7 @@ RULES, WEIGHTS = [], []
 
 
 class Skip(Exception):
-    """A rule does not fit here."""
+    """A rule does not apply here."""
 
 
 class Builder:
@@ -33,9 +33,9 @@ class Builder:
         self.module = nn.Module().eval()
         self.names = {"torch": torch, "F": F, "nn": nn, "self": self.module, "filled": parts.filled, "seeded": parts.seeded}
         exec("import math\nfrom enum import Enum\nfrom typing import Dict, List, NamedTuple, Optional, Tuple\nfrom torch import Tensor", self.names)
-        self.kinds: dict = {}  # name → class, of what the program declares
-        self.types: dict = {}  # variable → type, in order of making
-        self.frozen: set = set()  # loop variables: not assigned
+        self.kinds: dict = {}  # name → class, of the program's declarations
+        self.types: dict = {}  # variable → type, in order of creation
+        self.frozen: set = set()  # loop variables, which are not assigned
         self.inputs: list = []  # (name, Argument) of forward
         self.block: list = []
         self.depth = 0
@@ -46,12 +46,12 @@ class Builder:
         if self.rng.random() < 0.08:
             self.sizes[1] = self.rng.choice([16, 33, 64])
             self.sizes[2] = self.rng.choice([24, 48, 67])
-        # Some programs work on 16 bits, some on tensors of both memory formats side by side.
+        # Some programs use 16-bit floats, some mix tensors of both memory formats.
         self.float_dtype = torch.bfloat16 if self.rng.random() < 0.1 else torch.float32
         self.layouts = ["plain"] * 9 + ["last", "last", "swapped", "gaps", "expanded"]
         if self.rng.random() < 0.15:
             self.layouts = ["plain", "last"]
-        self.forward_open = True  # new inputs may still be made: not inside of helpers
+        self.forward_open = True  # new inputs may still be added, outside of helpers
 
     # ---- names and values
 
@@ -66,7 +66,7 @@ class Builder:
         fitting = [name for name, type_ in self.types.items() if type_ == kind and fits(self.value(name))]
         if not fitting:
             raise Skip(kind)
-        # What is new is used more often, so that programs are deep.
+        # New variables are used more often, so that programs get deep.
         return self.rng.choice(fitting[-4:] if self.rng.random() < 0.6 else fitting)
 
     def float_tensor(self, fits=lambda value: True) -> str:
@@ -79,7 +79,7 @@ class Builder:
         return tuple(1 if self.rng.random() < 0.12 else self.size() for _ in range(self.rng.randint(low, high)))
 
     def fresh(self, shape=None, dtype=None, low: float = -2.0, high: float = 2.0) -> str:
-        """A tensor of that shape: an input, a parameter, or a buffer."""
+        """A tensor of this shape: an input, a parameter, or a buffer."""
         dtype = dtype or self.float_dtype
         shape = self.shape() if shape is None else tuple(shape)
         seed = self.rng.randrange(1 << 30)
@@ -95,7 +95,7 @@ class Builder:
         return self.member(f"nn.Parameter({tensor_source}, requires_grad=False)" if is_parameter else f"buffer {tensor_source}", "p")
 
     def some_float(self, shape) -> str:
-        """A float32 tensor of exactly this shape: one that is there, or a new one."""
+        """A float32 tensor of exactly this shape: an existing one, or a new one."""
         shape = tuple(shape)
         try:
             if self.rng.random() < 0.7:
@@ -127,7 +127,7 @@ class Builder:
             self.kinds[found.group(1)] = self.names[found.group(1)]
 
     def of_kind(self, prefix: str) -> list:
-        """(variable, class) of those of declared classes whose names begin so."""
+        """(variable, class) for declared classes whose names start with the prefix."""
         return [(name, kind) for name, kind in self.types.items() if kind in self.kinds and kind.startswith(prefix)]
 
     # ---- statements
@@ -196,7 +196,7 @@ class Builder:
         self.types = dict(kinds)
 
     def nested(self, count: int) -> list:
-        """Statements made on a copy of what there is."""
+        """Statements executed on a copy of the state."""
         kept, outer = self.snapshot(), self.block
         self.block = []
         self.depth += 1
@@ -212,7 +212,7 @@ class Builder:
         return made
 
     def add_members_again(self, first: int):
-        """The members from this one on, in a module that was put back to before them."""
+        """Adds the members from this one on again, after the module was reset to before them."""
         for name, text, _ in self.program.members[first:]:
             if hasattr(self.module, name):
                 continue
@@ -225,7 +225,7 @@ class Builder:
                 self.types[f"self.{name}"] = "Tensor"
 
     def compound(self, statement: Statement):
-        """Runs a statement with a body and takes it over."""
+        """Runs a statement with a body and adds it to the program."""
         kept = self.snapshot()
         try:
             self.execute("\n".join(statement.lines("")))
@@ -248,7 +248,7 @@ class Builder:
                 made += 1
                 self.program.rules.add(rule.__name__)
             except Skip:
-                pass  # what it has written by then is well, and stays
+                pass  # the statements so far are valid and kept
 
 
 _FIXED = {"torch", "F", "nn", "self", "filled", "seeded", "math", "Dict", "Enum", "List", "NamedTuple", "Optional", "Tuple", "Tensor", "__builtins__"}

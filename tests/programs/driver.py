@@ -54,7 +54,7 @@ BASE_MODES = [
     {"name": "lent", "lent": True, "same_as": "planned"},
     {"name": "plans in the background", "background": True, "again": False},
 ]
-# Only of programs without steps.
+# Only for programs without steps.
 PRECISION_MODES = [{"name": "bf16", "precision": "bf16"}, {"name": "int8", "precision": "int8"}]
 
 
@@ -67,10 +67,11 @@ def only(names, all_names) -> dict:
 
 
 def pass_modes(rng, at_work, all_names, count: int) -> list:
-    """Each pass that changes the program left out and alone, pairs of them, and random sets; `count` of them, drawn."""
+    """Modes with each pass that changes the program disabled or alone, pairs of them, and random sets; `count` of them,
+    drawn."""
     at_work = sorted(set(at_work) | {"memory_plan", "in_place"})
     modes = [without([name]) for name in at_work]
-    # A plan needs its shapes, and a pass that works on shapes has nothing to do without them.
+    # A plan needs shapes, and passes that work on shapes do nothing without them.
     modes += [only({name, "shape_prop", "plan"}, all_names) for name in at_work] + [only({name}, all_names) for name in at_work]
     for _ in range(6):
         modes.append(without(rng.sample(at_work, min(2, len(at_work)))))

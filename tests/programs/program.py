@@ -1,4 +1,5 @@
-"""A TorchScript module as data: members, functions, statements and calls, so that it can be written out, run by PyTorch and cut down."""
+"""A TorchScript module as data: members, functions, statements and calls, so that it can be written out, run by PyTorch
+and reduced."""
 
 from __future__ import annotations
 
@@ -33,13 +34,13 @@ def random_tensor(shape, dtype: torch.dtype, low: float, high: float, seed: int)
 
 
 def filled(seed: int, shape, dtype: str = "float32", low: float = -2.0, high: float = 2.0) -> torch.Tensor:
-    """A tensor member's first contents; the same numbers where the default dtype is float64."""
+    """A tensor member's initial contents; the same numbers if the default dtype is float64."""
     tensor = random_tensor(shape, getattr(torch, dtype), low, high, seed)
     return tensor.to(torch.get_default_dtype()) if dtype == "float32" or torch.get_default_dtype() == torch.float64 and tensor.is_floating_point() else tensor
 
 
 def seeded(seed: int, make):
-    """A layer with weights of its own seed, and statistics as training leaves them."""
+    """A layer with weights of its own seed, and statistics as after training."""
     dtype = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
     torch.manual_seed(seed)
@@ -56,7 +57,7 @@ def seeded(seed: int, make):
 
 @dataclasses.dataclass
 class Argument:
-    """What a call gives for one input."""
+    """An argument of a call."""
 
     type: str
     shape: tuple = ()
@@ -65,9 +66,9 @@ class Argument:
     high: float = 2.0
     seed: int = 0
     layout: str = "plain"  # or "last" (channels_last), "swapped" (transposed memory), "gaps", "expanded"
-    value: object = None  # of what is no tensor; of a list of tensors their Arguments
+    value: object = None  # of non-tensors; for a list of tensors their Arguments
     is_none: bool = False  # of an Optional
-    same_as: Optional[int] = None  # the argument whose memory this one has
+    same_as: Optional[int] = None  # the argument whose memory this one shares
     how: str = "same"  # or "view", "turned", "row"
 
     def __str__(self):
@@ -104,7 +105,7 @@ class Argument:
 
 
 def make_all(arguments: list, is_double: bool) -> list:
-    """A call's values; some are others, or views of them."""
+    """A call's values; some are other arguments, or views of them."""
     values = [argument.make(is_double) for argument in arguments]
     for i, argument in enumerate(arguments):
         if argument.same_as is not None:
@@ -162,11 +163,11 @@ class Method:
 @dataclasses.dataclass
 class Program:
     seed: int
-    members: list = dataclasses.field(default_factory=list)  # (name, text of the constructor's right side, annotation or "")
-    pieces: list = dataclasses.field(default_factory=list)  # texts of functions and classes before the module
+    members: list = dataclasses.field(default_factory=list)  # (name, source of its initial value, annotation or "")
+    pieces: list = dataclasses.field(default_factory=list)  # sources of functions and classes before the module
     methods: list = dataclasses.field(default_factory=list)  # helpers first, forward last
     calls: list = dataclasses.field(default_factory=list)  # (method name, [Argument])
-    rules: set = dataclasses.field(default_factory=set)  # names of what made it
+    rules: set = dataclasses.field(default_factory=set)  # the rules that made it
     is_traced: bool = False
     is_frozen: bool = False
 

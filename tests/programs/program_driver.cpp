@@ -1,10 +1,10 @@
-// Runs programs in given ways and says what differs from what PyTorch made of them: one JSON request a line on standard
-// input, one JSON answer a line on standard output. run.py is its only user.
+// Runs programs in given modes and reports differences from PyTorch's results: one JSON request a line on standard
+// input, one JSON response a line on standard output. Only run.py uses it.
 //
-// {"archive": PATH, "calls": PATH, "modes": [{"name": TEXT, …}]}; a mode has the fields that read_mode reads.
-// Answer: {"problems": [{"mode", "kind", "text"}], "passes": [names of those that changed the program], "runs": N}.
-// Kinds: "wrong" (another value), "error" (where PyTorch has none), "no error", "refused" (UNIMPLEMENTED),
-// "unstable" (other bits than the mode named by "same_as", or than its own first round).
+// {"archive": PATH, "calls": PATH, "modes": [{"name": TEXT, …}]}; the fields of a mode are those that read_mode reads.
+// Response: {"problems": [{"mode", "kind", "text"}], "passes": [names of those that changed the program], "runs": N}.
+// Kinds: "wrong" (a different value), "error" (PyTorch has none), "no error", "refused" (UNIMPLEMENTED), "unstable"
+// (bits differ from the mode named by "same_as", or from its own first round).
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -28,8 +28,8 @@ namespace {
 using jit::LoadOptions;
 using Json = nlohmann::json;
 
-// A request that takes longer ends the process: the one who asked takes that for a hang. How long it computes is no
-// matter of what else the machine does; how long it is awaited is.
+// A request that exceeds these limits ends the process, which the caller reports as a hang. The limit on CPU time does
+// not depend on other load; the limit on elapsed time does.
 constexpr unsigned kMaxComputedS = 120, kMaxAwaitedS = 900;
 void limit_time(unsigned computed_s, unsigned awaited_s) {
   const itimerval computed{.it_interval = {}, .it_value = {.tv_sec = computed_s, .tv_usec = 0}};
@@ -49,16 +49,17 @@ struct Mode {
   std::string name, same_as, precision = "f32";
   LoadOptions options;
   int threads = 1;
-  bool is_again = false;       // a second round of calls with the same frame, given back what the first returned
-  bool is_background = false;  // plans are built by another thread meanwhile
-  bool is_lent = false;        // calls get arguments that others read too, and write to copies
+  bool is_again =
+      false;  // a second round of calls with the same frame, after the results of the first were returned to it
+  bool is_background = false;  // another thread builds the plans meanwhile
+  bool is_lent = false;        // arguments are shared with other readers, so calls write to copies
 };
 
 struct Problem {
   std::string kind, text;
 };
 
-// What one call made of its arguments.
+// The result of one call.
 struct Outcome {
   std::string error;
   ErrorCode code = ErrorCode::kInternal;
@@ -180,7 +181,8 @@ class Runner {
         std::vector<Value> arguments = Copier()(call.arguments);
         const Value lender = tuple_of(is_lent ? arguments : std::vector<Value>());
         if (is_lent) arguments = Copier(Copier::Tensors::kLent)(arguments);
-        // As PyTorch's caller, who keeps lists and dictionaries of its own: a call gets others, of the same tensors.
+        // Like PyTorch's caller, which keeps its own lists and dictionaries: a call gets copies of them with the same
+        // tensors.
         const std::vector<Value> handed = Copier(Copier::Tensors::kShared)(arguments);
         Value result = module.method(call.method).run(frame, handed, options);
         outcome.found = Copier()(tuple_of({result, tuple_of(std::move(arguments)), buffers_of(module)}));

@@ -37,7 +37,7 @@ def target_of(text: str):
 
 
 def candidates(program: Program):
-    """Smaller programs, the boldest first, as functions that change a copy."""
+    """Smaller programs, largest reductions first, as functions that change a copy."""
     for i in range(len(program.calls)):
         if len(program.calls) > 1:
             yield lambda p, i=i: p.calls.pop(i)
@@ -102,7 +102,7 @@ def drop_input(program: Program, i: int):
 
 
 def without(argument: Argument, i: int) -> Argument:
-    """The same where argument `i` is no more."""
+    """The same without argument `i`."""
     other = argument.same_as
     return dataclasses.replace(argument, same_as=None if other is None or other == i else other - (other > i))
 

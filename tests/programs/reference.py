@@ -12,27 +12,28 @@ import torch
 from tests.programs.program import Loaded, Program, make_all
 from tests.programs.rounding import Rounding
 
-# Relative to an element, and to the largest of its tensor: what another order of sums and another library's functions change.
+# Relative to an element, and to the largest of its tensor: the effect of another summation order and of other
+# libraries' functions.
 RELATIVE = {torch.float64: 1e-9, torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 OF_LARGEST = {torch.float64: 1e-9, torch.float32: 4e-6, torch.float16: 2e-3, torch.bfloat16: 2e-2}
-# Times the distance of float32 (or what the program computes in) from float64.
+# Times the difference between float32 (or the program's dtype) and float64.
 OF_ROUNDING = 32.0
-# Runs with other roundings, of which the one that is farthest off counts; only where something differed.
+# Runs with other rounding, of which the largest difference counts; only if something differed.
 ROUNDINGS = 8
-# A leaf of which rounding changes more than this, of its largest, says nothing.
+# A leaf that rounding changes by more than this, relative to its largest element, is not compared.
 MAX_ROUNDING = 1e-2
-# How far lower precision may be off, relative to the largest of a tensor, and how many times more than float32.
+# The allowed error of lower precision, relative to the largest element, and as a multiple of float32's error.
 PRECISIONS = {"bf16": (0.08, 2.0**17), "int8": (0.25, 2.0**18)}
-# So far off says nothing.
+# Larger errors are not compared.
 MAX_LOWER = 0.75
 
 
 class Unusable(Exception):
-    """Not a program: PyTorch does not script it, or it gives nothing to compare."""
+    """Not a usable program: PyTorch does not script it, or it has no results to compare."""
 
 
 def leaves(value) -> list:
-    """Tensors and numbers in the order in which the driver meets them."""
+    """Tensors and numbers in the driver's order."""
     if isinstance(value, (torch.Tensor, bool, int, float)):
         return [value]
     if isinstance(value, (list, tuple)):
@@ -51,7 +52,8 @@ NOTHING = (-1.0, 0.0, 0.0, 0.0)
 
 
 def leaf_tolerance(value, exact, moved: list) -> tuple:
-    """(absolute, relative, largest, rounding) of one leaf; absolute < 0: it says nothing. `moved`: by other roundings."""
+    """(absolute, relative, largest, rounding) of one leaf; absolute < 0: not compared. `moved`: values with other
+    rounding."""
     rows = [_tolerance(value, exact)] + [_tolerance(other, exact) for other in moved]
     if any(row[0] < 0 for row in rows) or any(_kind(other) != _kind(value) for other in moved):
         return NOTHING
@@ -66,7 +68,7 @@ def _kind(value):
 def _tolerance(value, exact) -> tuple:
     if not isinstance(value, torch.Tensor):
         if isinstance(value, float) and isinstance(exact, float):
-            # A number of a script was a float32 tensor's element, as a rule.
+            # A script's number usually was an element of a float32 tensor.
             value, exact = torch.tensor(value, dtype=torch.float32), torch.tensor(exact, dtype=torch.float64)
         else:
             return (0.0, 0.0, 0.0, 0.0) if type(value) is type(exact) and value == exact else NOTHING
@@ -96,7 +98,7 @@ def tolerance_tables(value, exact, *moved) -> dict:
         table = []
         for leaf, (absolute, relative, largest, rounding) in zip(found, rows):
             is_float = isinstance(leaf, float) or (isinstance(leaf, torch.Tensor) and leaf.is_floating_point())
-            # A float32 result that happens to be exact says nothing of how bf16 fares.
+            # A float32 result that happens to be exact does not predict bf16's error.
             wide = of_largest * largest + of_rounding * rounding
             is_known = absolute >= 0 and is_float and wide <= MAX_LOWER * largest
             table.append((wide, relative) if is_known else (-1.0, 0.0))
@@ -153,7 +155,7 @@ def run_calls(module, program: Program, is_double: bool) -> list:
         values = make_all(arguments, is_double)
         try:
             result = copied(getattr(module, name)(*values))
-        except Exception as error:  # whatever PyTorch says
+        except Exception as error:  # whatever PyTorch raises
             outcomes.append((str(error).strip().split("\n")[-1] or type(error).__name__, None))
             return outcomes
         buffers = [copied(buffer) for _, buffer in module.named_buffers()]
@@ -162,7 +164,7 @@ def run_calls(module, program: Program, is_double: bool) -> list:
 
 
 def exact_calls(program: Program, folder: str) -> list:
-    """The same in float64; [] where that cannot be done."""
+    """The same in float64; [] if that is impossible."""
     try:
         with default_dtype(torch.float64):
             return run_calls(compiled(program, folder, True), program, True)
@@ -171,7 +173,7 @@ def exact_calls(program: Program, folder: str) -> list:
 
 
 def moved_calls(program: Program, archive: str) -> list:
-    """What the calls give with other roundings."""
+    """The calls' results with other rounding."""
     runs = []
     for seed in range(ROUNDINGS):
         module = torch.jit.load(archive)
@@ -204,7 +206,8 @@ def write(program: Program, folder: str, name: str = "program", is_careful: bool
     except Exception as error:
         raise Unusable(f"{type(error).__name__}: {error}") from error
     module = torch.jit.load(archive)
-    # A traced number is saved as a 0-d float64 tensor, and only PyTorch's usual executor makes a number of it again.
+    # A traced number is saved as a 0-d float64 tensor, and only PyTorch's default executor turns it into a number
+    # again.
     with torch.jit.optimized_execution(program.is_traced):
         outcomes = run_calls(module, program, False)
         _check_usable(outcomes)

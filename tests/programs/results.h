@@ -10,14 +10,14 @@
 #include "core/ops/value.h"
 #include "core/tensor/lend.h"
 
-// Comparing and copying what programs take and give back.
+// Compares and copies arguments and results of programs.
 namespace tensord::programs {
 
 using ops::Value;
 
-// How far each tensor, float, int and bool of a result may lie from the expected one, in the order in which they come.
-// `scale` widens for lower precision. A negative entry: its value says nothing (a tie, a rounding at a step, a sum that
-// cancels), only what it is does; so with all when the list is empty.
+// The allowed difference of each tensor, float, int and bool of a result from the expected one, in order. `scale`
+// widens it for lower precision. With a negative entry only the type and shape are compared, because the value is
+// unstable (a tie, rounding at a step, a sum that cancels). An empty list does the same for all entries.
 struct Tolerances {
   struct Leaf {
     double absolute = -1, relative = 0;
@@ -117,7 +117,7 @@ inline bool is_identical(const Value& a, const Value& b) {
   return a.tag() == b.tag() && a.equals(b);
 }
 
-// Copies values with all that they hold. Tensors that share memory share it in the copy, with the same strides.
+// Copies values deeply. Tensors that share memory share it in the copy, with the same strides.
 class Copier {
  public:
   enum class Tensors { kCopied, kShared, kLent };

@@ -1,6 +1,7 @@
 """Estimates the effect of rounding on a program: PyTorch runs it with every result moved to a random neighboring float.
 
-One run alone may be lucky, above all near 0: x - x.mean() of one element is exactly 0 there, and a rounding of x elsewhere.
+A single run may be exact by chance, mainly near 0: x - x.mean() of one element is exactly 0 there, and a rounding error
+elsewhere.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from torch._decomp import get_decompositions
 from torch.utils._python_dispatch import TorchDispatchMode
 
 aten = torch.ops.aten
-# Computed step by step, so that their inner roundings count.
+# Computed step by step, so that their inner rounding counts.
 DECOMPOSED = get_decompositions([aten.native_layer_norm, aten.native_group_norm, aten.native_batch_norm, aten._softmax, aten._log_softmax])
-# What hands on numbers that are there already.
+# Operators that return existing values.
 EXACT = set("""_to_copy abs amax amin aminmax alias as_strided bernoulli broadcast_tensors cat ceil clamp clamp_max clamp_min clone constant_pad_nd copy cummax
 cummin detach diag diag_embed diagonal dropout empty empty_like expand eye fill flip floor fmax fmin frac full full_like gather hardtanh heaviside index
 index_copy index_fill index_put _index_put_impl index_select kthvalue lift lift_fresh masked_fill masked_scatter masked_select max maximum median min minimum

@@ -30,13 +30,13 @@ from tests.programs.known import has_steps, is_refusal, known_difference
 from tests.programs.reduce import reduced
 from tests.programs.reference import Unusable, write
 
-# A worker makes so many programs, then ends, and shows what it found.
+# A worker runs this many programs, then ends, and reports its findings.
 PROGRAMS_OF_WORKER = 400
 MODES_OF_PASSES = 14
-# Of programs that are made: at least so many can be compared, at most so many are refused or differ in known ways; of
-# their leaves at most so many say nothing.
+# Of generated programs: the minimum that can be compared, and the maximum that is refused or differs in known ways; the
+# maximum of leaves that are not compared.
 LEAST_COMPARED, MOST_REFUSED, MOST_KNOWN, MOST_OPEN = 0.6, 0.1, 0.15, 0.1
-# Of all, so many may end PyTorch.
+# The maximum that may crash PyTorch.
 MOST_DIED = 0.02
 
 
@@ -48,7 +48,7 @@ class Examiner:
         self.folder = folder
 
     def problems(self, written: dict, modes: list) -> tuple:
-        """([problem], passes at work, runs)."""
+        """([problem], effective passes, runs)."""
         request = {"archive": written["archive"], "calls": written["calls"], "modes": modes}
         try:
             answer = self.driver.ask(request)
@@ -70,7 +70,7 @@ class Examiner:
         return apart(write, program, self.folder, name, is_careful, expected=(Unusable,))
 
     def proven(self, program, found: list, modes: list, name: str) -> list:
-        """Of `found` what is left when other roundings are allowed for."""
+        """The problems in `found` that remain when other rounding is considered."""
         if not any(problem["kind"] == "wrong" for problem in found):
             return found
         affected = {problem["mode"] for problem in found}
@@ -78,7 +78,7 @@ class Examiner:
         return self.problems(self.write(program, name, True), [mode for mode in modes if mode["name"] in affected])[0]
 
     def examine(self, program, seed: int) -> tuple:
-        """(what `write` gave, [(problem, mode)], runs). Raises Unusable and Died."""
+        """(result of `write`, [(problem, mode)], runs). Raises Unusable and Died."""
         written = self.write(program)
         modes = BASE_MODES + ([] if has_steps(program) else PRECISION_MODES)
         found, at_work, runs = self.problems(written, modes)
@@ -90,7 +90,7 @@ class Examiner:
         return written, [(problem, by_name[problem["mode"]]) for problem in self.proven(program, found, modes, "careful")], runs
 
     def fails_alike(self, program, problem: dict, mode: dict) -> bool:
-        # Beside the planned way, which tells an error of dead code from others.
+        # With the planned mode beside it, which distinguishes errors of dead code.
         modes = [mode] if mode["name"] == "planned" else [known for known in BASE_MODES if known["name"] == "planned"] + [mode]
         try:
             found, _, _ = self.problems(self.write(program, "smaller"), modes)
@@ -102,7 +102,7 @@ class Examiner:
             return False
 
     def culprits(self, program, problem: dict, mode: dict) -> list:
-        """(pass, its first wrong change) of those without which all is well."""
+        """(pass, its first wrong change) for passes without which everything is correct."""
         written = self.write(program, "smaller", True)
 
         def is_good(flags) -> bool:
@@ -128,7 +128,7 @@ def shown(program, problem: dict, found: list) -> str:
 
 
 def work(options) -> int:
-    """One worker's share; a line of JSON with its counts at the end."""
+    """One worker's share; prints a JSON line with its counts at the end."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     counts, rules, reasons = collections.Counter(), collections.Counter(), collections.Counter()
@@ -172,12 +172,12 @@ def report(examiner: Examiner, program, problem: dict, mode: dict) -> str:
         problem = found[0] if found else problem
     try:
         return shown(smallest, problem, examiner.culprits(smallest, problem, mode))
-    except (Unusable, Died):  # PyTorch may take too long or die of what is left
+    except (Unusable, Died):  # PyTorch may time out or crash on the reduced program
         return shown(smallest, problem, [])
 
 
 def judge(counts: collections.Counter) -> list:
-    """What makes the whole run worthless, though nothing differed."""
+    """Reasons why the whole run proves nothing, though nothing differed."""
     made, usable = max(counts["made"], 1), max(counts["made"] - counts["unusable"] - counts["reference died"], 1)
     shares = [("compared", counts["compared"] + counts["different"] >= LEAST_COMPARED * made, f"at least {LEAST_COMPARED} of all"),
               ("refused", counts["refused"] <= MOST_REFUSED * usable, f"at most {MOST_REFUSED}"),

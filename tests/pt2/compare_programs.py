@@ -1,6 +1,6 @@
-"""Runs the programs of a folder that make_programs wrote, and compares what they give:
+"""Runs the programs of a folder that make_programs wrote, and compares their results:
 
-    python -m tests.pt2.compare_programs DIR TENSORD
+python -m tests.pt2.compare_programs DIR TENSORD
 """
 
 import pathlib
@@ -10,7 +10,7 @@ import tempfile
 
 import torch
 
-TOLERANCE = 2e-5  # of the largest element
+TOLERANCE = 2e-5  # relative to the largest element
 
 
 def leaves(value):
@@ -22,7 +22,7 @@ def leaves(value):
 
 
 def difference(got, expected):
-    """What differs, or nothing."""
+    """The difference, or nothing."""
     if not isinstance(expected, torch.Tensor):
         return "" if got == expected else f"{got}, expected {expected}"
     if got.shape != expected.shape or got.dtype != expected.dtype:
@@ -39,7 +39,7 @@ def difference(got, expected):
 
 
 def run(tensord, file, calls):
-    """What is wrong with the calls of a program, or nothing."""
+    """The errors in a program's calls, or nothing."""
     with tempfile.TemporaryDirectory() as folder:
         command = [tensord, "run", str(file)]
         for number, (arguments, _) in enumerate(calls):

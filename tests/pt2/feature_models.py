@@ -1,4 +1,4 @@
-"""Small models, each for something that an exported program can hold.
+"""Small models, each for one feature of exported programs.
 
 FEATURES: name -> Feature. `make_programs.py` exports them.
 """
@@ -48,7 +48,7 @@ BATCH = Dim("batch", min=2, max=64)
          dynamic={"x": {0: BATCH}, "d": {"a": {0: BATCH}}, "k": {0: BATCH}},
          more=[((randn(3, 4, seed=2), {"a": randn(3, 8, seed=3)}), {"k": randn(3)})])
 class Nested(torch.nn.Module):
-    """Dicts and lists in and out, keyword arguments, constants, sizes in results."""
+    """Dicts and lists as inputs and outputs, keyword arguments, constants, sizes in results."""
 
     def __init__(self):
         super().__init__()
@@ -161,7 +161,7 @@ class Sizes(torch.nn.Module):
 
 @feature("number", randn(4, 3), 5, dynamic=(None, getattr(Dim, "DYNAMIC", None)), more=[(randn(4, 3), 9)])
 class Number(torch.nn.Module):
-    """An argument that is an int, not fixed."""
+    """An int argument that is not fixed."""
 
     def forward(self, x, n):
         return x * n, torch.arange(n * 2)
@@ -266,7 +266,7 @@ class Lists(torch.nn.Module):
 
 @feature("numbers", randn(3, 4), torch.arange(12).reshape(3, 4))
 class Numbers(torch.nn.Module):
-    """Numbers of Python where operators take tensors, and how they take part in promotion."""
+    """Python numbers where operators take tensors, and their effect on type promotion."""
 
     def forward(self, x, i):
         return (i * 2, i * 2.5, i + True, x / 3, i / 3, i // 3, i % 3, x ** 2, 2 ** x, 1 - x, x > 0, i == 4, i & 3,

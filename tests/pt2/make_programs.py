@@ -26,7 +26,7 @@ def leaves(value):
 
 
 def fed_leaves(program, args, kwargs):
-    """What is given with each call: tensors and dynamic ints. Constants are part of the program."""
+    """The inputs of each call: tensors and dynamic ints. Constants are part of the program."""
     specs = [spec for spec in program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
     values = pytree.tree_leaves((args, kwargs))
     assert len(specs) == len(values)

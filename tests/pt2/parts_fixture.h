@@ -37,7 +37,7 @@ class Pt2Parts : public ::testing::Test {
   Pt2Parts() : file_(fs::path(::testing::TempDir()) / concat("pt2_parts.", getpid(), ".pt2")) {}
   ~Pt2Parts() override { fs::remove(file_); }
 
-  // What loading says of a program of tests/pt2/data, after a change.
+  // The error of loading a program of tests/pt2/data after a change.
   std::string error_after(const std::string& name, const std::function<void(json&)>& change) {
     const auto zip = ZipArchive::open((fs::path(tests_folder()) / "pt2" / "data" / (name + ".pt2")).string());
     fs::remove(file_);

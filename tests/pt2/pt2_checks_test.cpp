@@ -1,5 +1,5 @@
-// What a program asks of its inputs: guards over their sizes, sizes that follow from each other, ranges, types; and
-// archives whose tensors are not what they should be.
+// A program's requirements on its inputs: guards over sizes, derived sizes, ranges, dtypes; and archives with wrong
+// tensors.
 #include <cmath>
 #include <fstream>
 #include <sstream>
@@ -14,7 +14,7 @@ using ops::Value;
 
 class Pt2Checks : public Pt2Parts {
  protected:
-  // What running the program "conv" with an input says; its first size is open and called s77.
+  // The result of running the program "conv" with an input; its first size is symbolic and called s77.
   std::string ran(const std::function<void(json&)>& change, const Dims& sizes = {2, 3, 8, 8},
                   DType dtype = DType::kFloat32) {
     const std::string refused = error_after("conv", change);
@@ -30,7 +30,7 @@ class Pt2Checks : public Pt2Parts {
     graph_of(program)["tensor_values"]["x"]["sizes"][static_cast<size_t>(dim)] =
         json{{"as_expr", {{"expr_str", expression}, {"hint", nullptr}}}};
   }
-  // An archive of the program with some entries replaced, added, or left out where the text is empty.
+  // The error of the program's archive with some entries replaced, added, or removed if the string is empty.
   std::string error_with(const std::string& name, const std::map<std::string, std::string>& entries) {
     const auto zip = ZipArchive::open((fs::path(tests_folder()) / "pt2" / "data" / (name + ".pt2")).string());
     fs::remove(file_);
@@ -60,7 +60,7 @@ class Pt2Checks : public Pt2Parts {
   }
 };
 
-// As torch.export says parts of forward's *kv and **more.
+// The names that torch.export gives to parts of forward's *kv and **more.
 TEST_F(Pt2Checks, GuardsOfArgumentsWithoutNamesOfTheirOwn) {
   const auto refusal = [&](const std::string& guard, int64_t samples) {
     const auto change = [&](json& p) {
@@ -93,7 +93,7 @@ TEST_F(Pt2Checks, GuardsOfArgumentsWithoutNamesOfTheirOwn) {
 
 TEST_F(Pt2Checks, EveryOperationOfAGuard) {
   const std::string n = "L['x'].size()[0]";
-  // Over two samples, each way round.
+  // With two samples, in both directions.
   const std::vector<std::pair<std::string, bool>> guards{
       {n + " == 2", true},
       {n + " != 2", false},
@@ -163,19 +163,19 @@ TEST_F(Pt2Checks, SizesThatFollow) {
   EXPECT_EQ(sized(s, {5, 3, 8, 8}), "none");
   EXPECT_THAT(sized(s, {5, 3, 8, 8}, s), HasSubstr("dimension 1 has to be as large as that of input 'x': dimension 0"));
   EXPECT_EQ(sized(s, {3, 3, 8, 8}, s), "none");
-  // 2 s - 1, of which s follows.
+  // 2 s - 1, which determines s.
   const std::string odd = "Add(Mul(Integer(2), " + s + "), Integer(-1))";
   EXPECT_EQ(sized(odd, {3, 3, 8, 8}), "none");
   EXPECT_THAT(sized(odd, {4, 3, 8, 8}), HasSubstr("has to be a multiple of 2 and -1, but is 4"));
   EXPECT_THAT(sized("Mul(Integer(4), " + s + ")", {6, 3, 8, 8}), HasSubstr("has to be a multiple of 4, but is 6"));
   EXPECT_EQ(sized("Mul(Integer(4), " + s + ")", {8, 3, 8, 8}), "none");
-  // What the second size says of the first one.
+  // Constraints from the second size on the first one.
   EXPECT_EQ(sized(odd, {5, 3, 8, 8}, s), "none");
   EXPECT_THAT(sized(odd, {3, 3, 8, 8}, s), HasSubstr("does not go with the sizes of the other inputs: it is 3"));
   EXPECT_EQ(sized("Mul(" + s + ", " + s + ")", {9, 3, 8, 8}, s), "none");
   EXPECT_THAT(sized("Mul(" + s + ", " + s + ")", {8, 3, 8, 8}, s), HasSubstr("does not go with the sizes"));
   EXPECT_THAT(sized("Integer(2)", {3, 3, 8, 8}), HasSubstr("it is 3"));
-  // Of what is no line, and of two unknowns, nothing follows.
+  // Non-linear expressions, and two unknowns, determine nothing.
   EXPECT_EQ(sized("Mul(" + s + ", " + s + ")", {8, 3, 8, 8}), "none");
   EXPECT_EQ(sized("Add(" + s + ", " + t + ")", {8, 3, 8, 8}), "none");
   EXPECT_EQ(sized("Add(Mul(Integer(9223372036854775807), " + s + "), Integer(5))", {8, 3, 8, 8}), "none");
@@ -224,7 +224,7 @@ TEST_F(Pt2Checks, TensorsThatAreNotWhatTheyShouldBe) {
   EXPECT_THAT(error_with("conv", {{"archive_format", "pt9"}}), HasSubstr("archive format 'pt9' is not known"));
 }
 
-// Tensors as PyTorch up to 2.8 had them, in an archive of their own.
+// Tensors as PyTorch stored them up to 2.8, in an archive of their own.
 TEST_F(Pt2Checks, PickledTensors) {
   const std::string entry = "serialized_state_dict.pt";
   const auto zip = ZipArchive::open((fs::path(tests_folder()) / "pt2" / "data" / "conv_torch25.pt2").string());

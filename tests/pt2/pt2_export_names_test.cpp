@@ -1,4 +1,4 @@
-// Names of an exported program: Python's, and each once.
+// Names in an exported program: valid in Python, and unique.
 #include <gtest/gtest.h>
 
 #include "core/jit/formats/pt2_export/program_writer.h"

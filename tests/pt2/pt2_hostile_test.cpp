@@ -1,4 +1,4 @@
-// Programs that were damaged, or made to do harm: refused by one Error, or run to an end.
+// Damaged or malicious programs: refused with one Error, or run to their end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ class Pt2HostileTest : public ::testing::Test {
   Pt2HostileTest() : file_(fs::path(::testing::TempDir()) / concat("pt2_hostile.", getpid(), ".pt2")) {}
   ~Pt2HostileTest() override { fs::remove(file_); }
 
-  // The archive of a program with some entries replaced; those with no text are left out.
+  // Writes a program's archive with some entries replaced; an empty string removes the entry.
   void write(const std::string& name, const std::map<std::string, std::string>& entries) {
     fs::remove(file_);
     const auto zip = ZipArchive::open((data() / (name + ".pt2")).string());
@@ -111,7 +111,7 @@ TEST_F(Pt2HostileTest, Depth) {
   const std::string deep(100000, '[');
   write("conv", {{"models/model.json", deep + std::string(100000, ']')}});
   expect_refused(ErrorCode::kResourceExhausted, "nested more than 200 deep");
-  // In what is not kept, too.
+  // Also in parts that are skipped.
   write("conv",
         {{"models/model.json", "{\"target\": 1, \"metadata\": {\"a\": " + deep + std::string(100000, ']') + "}}"}});
   expect_refused(ErrorCode::kResourceExhausted, "nested more than 200 deep");
@@ -190,7 +190,7 @@ TEST_F(Pt2HostileTest, WhatIsNotRead) {
   expect_refused(ErrorCode::kUnimplemented, "archive version 1 is newer");
   write("conv", {{"models/model.json", ""}, {"data/aotinductor/model/a.so", "x"}});
   expect_refused(ErrorCode::kUnimplemented, "is a package of AOTInductor");
-  // Nobody opens the pickle of the inputs it was exported with.
+  // The pickle of the example inputs is never opened.
   write("conv", {{"data/sample_inputs/model.pt", "cos\nsystem\n(S'false'\ntR."}});
   EXPECT_EQ(failure().second, "no error");
 }

@@ -1,10 +1,10 @@
-// Nodes of an exported program that say what they must not, and those that check a run.
+// Invalid nodes of an exported program, and nodes that check a run.
 #include "tests/pt2/parts_fixture.h"
 
 namespace tensord::jit::pt2_nodes_test {
 namespace {
 
-// One node of a program, changed.
+// Changes one node of a program.
 TEST_F(Pt2Parts, Nodes) {
   const auto error = [&](const std::function<void(json & nodes)>& change) {
     return error_after("conv", [&](json& p) { change(graph_of(p)["nodes"]); });
@@ -31,13 +31,13 @@ TEST_F(Pt2Parts, Nodes) {
       nodes[2]["inputs"].push_back(json{{"name", "strange"}, {"arg", value}, {"kind", 1}});
     });
   };
-  EXPECT_EQ(unknown(json{{"as_bool", false}}), "none");  // it says nothing
+  EXPECT_EQ(unknown(json{{"as_bool", false}}), "none");  // no argument is given
   EXPECT_EQ(unknown(json{{"as_none", true}}), "none");
   EXPECT_THAT(unknown(json{{"as_bool", true}}), HasSubstr("aten::relu: argument 'strange' is not supported"));
   EXPECT_THAT(unknown(json{{"as_int", 0}}), HasSubstr("aten::relu: argument 'strange' is not supported"));
 }
 
-// Where Python's operators were traced, a number may stand for any tensor that another overload takes as one.
+// Python's tracing may pass a number for any tensor argument if another overload takes a number there.
 TEST_F(Pt2Parts, NumbersForTensors) {
   const auto error = [&](const char* target, const json& inputs) {
     return error_after("conv", [&](json& p) {
@@ -87,7 +87,7 @@ TEST_F(Pt2Parts, FunctionsOfPython) {
               HasSubstr("torch.sym_strange"));
 }
 
-// Checks that PyTorch writes into programs fail when they run.
+// Assertions that PyTorch inserts into programs fail at run time.
 TEST_F(Pt2Parts, Assertions) {
   const auto raised = [&](const char* target, const std::vector<std::pair<const char*, json>>& inputs) -> std::string {
     std::string refused = error_after("conv", [&](json& p) {

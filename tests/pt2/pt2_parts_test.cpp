@@ -1,4 +1,4 @@
-// What the parts of an exported program may not say: sizes and guards as texts, JSON, containers, bodies of operators.
+// Invalid parts of an exported program: sizes and guards as strings, JSON, containers, bodies of operators.
 #include <utility>
 #include <vector>
 
@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// The expression with every operation written before its operands.
+// The expression in prefix notation.
 std::string shown(const pt2::Expression& e) {
   using Kind = pt2::Expression::Kind;
   std::string out;
@@ -54,7 +54,7 @@ TEST(Pt2Expressions, Forms) {
       {"a >= b", "(>= a b)"},
       {"a < b", "(< a b)"},
       {"a > b", "(> a b)"},
-      {"note + orb + andy", "(+ (+ note orb) andy)"},  // names that begin as operators do
+      {"note + orb + andy", "(+ (+ note orb) andy)"},  // names that begin like operators
       {"True", "true"},
       {"false", "false"},
       {"1.5", "1.5"},
@@ -114,7 +114,7 @@ TEST(Pt2Expressions, WhatIsNone) {
   EXPECT_EQ(parsed("99999999999999999999"), "1e+20");
 }
 
-// Each bound, and one beyond it.
+// Each limit, and one beyond it.
 TEST(Pt2Expressions, Bounds) {
   const auto sum = [](int count) {
     std::string text = "a";
@@ -166,7 +166,7 @@ TEST(Pt2Json, Members) {
             "DATA_LOSS here: list: expected an object but got array");
 }
 
-// PyTorch 2.5's numbers, which are no JSON; and notes of nodes, which are left out.
+// PyTorch 2.5's non-finite numbers, which are not valid JSON; and metadata of nodes, which is skipped.
 TEST(Pt2Json, WhatIsReadOtherwise) {
   EXPECT_EQ(pt2::parse_json(R"([Infinity, -Infinity, NaN, "NaN \"NaN\" Infinity"])", "x"),
             json::parse(R"(["Infinity", "-Infinity", "NaN", "NaN \"NaN\" Infinity"])"));
@@ -197,14 +197,14 @@ TEST(Pt2Pytrees, Names) {
     return R"({"type": "t", "context": )" + context + R"(, "children_spec": [)" + leaf + ", " + leaf + "]}";
   };
   EXPECT_THAT(names(leaf), ElementsAre("x"));
-  EXPECT_THAT(below("", node("null")), ElementsAre("", ""));  // places have no names of their own
+  EXPECT_THAT(below("", node("null")), ElementsAre("", ""));  // positional children have no names
   EXPECT_THAT(below("", node(R"("[\"a\", \"b\"]")")), ElementsAre("a", "b"));
   EXPECT_THAT(names(node("null")), ElementsAre("x.0", "x.1"));
   EXPECT_THAT(names(node(R"("[\"a\", \"b\"]")")), ElementsAre("x.a", "x.b"));
   EXPECT_THAT(names(node(R"("[\"a\", 7]")")), ElementsAre("x.a", "x.7"));
   EXPECT_THAT(names(node(R"("[[\"a\", \"b\"], []]")")), ElementsAre("x.a", "x.b"));
   EXPECT_THAT(names(node(R"("[\"a\"]")")), ElementsAre("x.0", "x.1"));               // too few
-  EXPECT_THAT(names(node(R"("[\"a\", \"b\", null]")")), ElementsAre("x.0", "x.1"));  // and something else
+  EXPECT_THAT(names(node(R"("[\"a\", \"b\", null]")")), ElementsAre("x.0", "x.1"));  // and another type
   EXPECT_THAT(names(node(R"("[[\"a\"], [\"c\", \"d\"]]")")), ElementsAre("x.c", "x.d"));
   EXPECT_THAT(names(node(R"("no JSON")")), ElementsAre("x.0", "x.1"));
   EXPECT_THAT(names(node(R"("\"my.Pair\"")"), {{"my.Pair", {"l", "r"}}}), ElementsAre("x.l", "x.r"));
@@ -215,7 +215,7 @@ TEST(Pt2Pytrees, Names) {
 TEST(Pt2Pytrees, WhatIsNone) {
   const auto error = [](const std::string& text) { return error_of([&] { pt2::parse_pytree(text, {}, "spec"); }); };
   const std::string leaf = R"({"type": null, "context": null, "children_spec": []})";
-  // A text that is no JSON says no names; one that is too deep is refused all the same.
+  // A string that is not JSON gives no names; one that is nested too deep is still refused.
   const auto with_context = [&](const std::string& text) {
     return error(R"([1, {"type": "t", "context": ")" + text + R"(", "children_spec": [)" + leaf + "]}]");
   };
@@ -312,7 +312,7 @@ TEST_F(Pt2Parts, HigherOrderOperators) {
       "scan", [](json& p) { body(p, 0)["outputs"] = json::array(); }, "scan: the body gives less than it carries");
   refused(
       "cond", [](json& p) { higher_order(p)["target"] = "torch.ops.higher_order.other"; }, "other");
-  // The direction of PyTorch 2.6.
+  // The direction argument of PyTorch 2.6.
   const auto argument = [](size_t index, const json& value) {
     return [=](json& p) { higher_order(p)["inputs"][index]["arg"] = value; };
   };

@@ -1,4 +1,4 @@
-// Programs that PyTorch 2.x exported (tests/pt2/data, see make_programs.py there), and what they give.
+// Programs that PyTorch 2.x exported (tests/pt2/data, see make_programs.py there), and their results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -78,7 +78,7 @@ const std::vector<Value>& calls_of(const std::string& name) {
   return calls.to_dict()->items()[static_cast<size_t>(found)].second.to_list()->items;
 }
 
-// Copies: a program may write to what it is given.
+// Copies, because a program may write to its arguments.
 std::vector<Value> arguments_of(const Value& call) {
   std::vector<Value> arguments;
   for (const Value& value : call.to_tuple()->items[0].to_tuple()->items) {
@@ -123,7 +123,7 @@ std::shared_ptr<Module> load(const std::string& name, bool for_training = false)
   return Module::load((data() / (name + ".pt2")).string(), options);
 }
 
-// By entry, without the folder that all lie in, which is named by the file: everything but the weights.
+// All entries except the weights, by name, without their common folder, which is named after the file.
 std::map<std::string, std::string> entries_of(const fs::path& file) {
   std::map<std::string, std::string> entries;
   const auto zip = ZipArchive::open(file.string());
@@ -144,7 +144,7 @@ void double_weights(const Module& module) {
   }
 }
 
-// Trained, put into a checkpoint, which has another ending, and written from there: the program stays what it was.
+// After training, a checkpoint (with another file extension) and a save from there, the program is unchanged.
 TEST_P(ProgramTest, SavedItIsTheSameProgramWithNewWeights) {
   const auto base = load(GetParam(), true);
   try {

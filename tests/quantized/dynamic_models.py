@@ -1,4 +1,4 @@
-"""Small models with weights of 8 bits or float16, and inputs of float32: (name, model that PyTorch can script, calls)."""
+"""Small models with 8-bit or float16 weights, and float32 inputs: (name, model that PyTorch can script, calls)."""
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +22,7 @@ def inputs(width):
 
 
 class Packed(nn.Module):
-    """A layer whose weight has zero points, with and without the smaller range."""
+    """A layer whose weight has zero points, with and without the reduced range."""
 
     def __init__(self, weight, bias):
         super().__init__()
@@ -34,7 +34,7 @@ class Packed(nn.Module):
 
 
 class Prepacking(nn.Module):
-    """Packs in the run what the archive has as quantized tensors."""
+    """Packs quantized tensors from the archive at run time."""
 
     def __init__(self, weight):
         super().__init__()
@@ -138,7 +138,7 @@ def embedding_models():
     model = Bags().eval()
     model.table.qconfig = model.bag.qconfig = float_qparams_weight_only_qconfig
     yield "embedding_8bit", torch.jit.script(convert(prepare(model))), calls
-    # As torch.ao.quantization.convert makes them but for the dtype, which it says wrongly of tables of 4 bits.
+    # As made by torch.ao.quantization.convert, except for the dtype, which it sets incorrectly for 4-bit tables.
     four = Bags().eval()
     four.table = quantized.Embedding(20, 10, _weight=four_bits(20, 10), dtype=torch.quint4x2)
     four.bag = quantized.EmbeddingBag(20, 8, _weight=four_bits(20, 8), dtype=torch.quint4x2, mode="sum",

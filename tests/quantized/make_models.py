@@ -1,4 +1,4 @@
-"""Writes archives of quantized models and calls.pt: what each is called with and gives.
+"""Writes archives of quantized models and calls.pt: the arguments and results of each.
 
 Run with PyPI's PyTorch, which has fbgemm (scripts/setup pypi_torch): python -m tests.quantized.make_models FOLDER
 """
@@ -30,11 +30,11 @@ def main():
     for name, model, inputs in models(engine):
         path = str(folder / f"{name}.pt")
         torch.jit.save(model, path)
-        # PyTorch 2.15 counts a byte for each number of 4 bits, and so does not load what it saved.
+        # PyTorch 2.15 counts a byte for each 4-bit number, and so cannot load what it saved.
         loaded = model if name.endswith("4bit") else torch.jit.load(path)
         with torch.no_grad():
             calls[name] = [(arguments, (loaded(*arguments),)) for arguments in inputs]
-    for path in sorted(folder.glob("old_*.pt")):  # of make_old.py
+    for path in sorted(folder.glob("old_*.pt")):  # from make_old.py
         loaded = torch.jit.load(path)
         x = torch.randn(2, 3, 11, 11) if "static" in path.stem else torch.randn(3, 13)
         with torch.no_grad():

@@ -1,5 +1,5 @@
-// What quantized operators must not take, and states of packed weights as a hostile file could have them: each refusal
-// by its message, and what lies just beside it is taken.
+// Arguments that quantized operators must refuse, and states of packed weights from a malicious file: each by its
+// message; the nearest valid arguments are accepted.
 #include "core/ops/custom_class.h"
 #include "core/ops/quantized.h"
 #include "tests/support/operator_rows.h"
@@ -162,7 +162,7 @@ TEST(PackedStates, Convolutions) {
        {tuple_of({3, numbers(plain)}), kForm},
        {Value(1), kForm},
        {list_of({3, numbers(plain), list_of({Value(), weight, Value()})}), kForm}});
-  // Weights of another number of dimensions than the class.
+  // Weights with another number of dimensions than the class.
   const std::vector<int64_t> cube = {3, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 2, 0};
   expect_states("quantized.Conv3dPackedParamsBase",
                 {{third(cube, qint8({4, 2, 3, 3, 3})), kTaken}, {third(cube, weight), "has 3 numbers of stride"}});
@@ -175,7 +175,7 @@ TEST(PackedStates, Cells) {
     return tuple_of({kind, tensors, doubles, ints, layers});
   };
   const auto dynamic = [&](const char* kind, const Value& layers) { return of(kind, empty, empty, empty, layers); };
-  // Of PyTorch 1.2: weights, biases, offsets; scales; zero points.
+  // PyTorch 1.2's format: weights, biases, offsets; scales; zero points.
   const Value bytes = ones({2, 3}, DType::kInt8), bias = ones({2});
   const Value old = list_of({bytes, bytes, bias, bias, bias, bias}), scales = list_of({0.5, 0.25}),
               zeros = numbers({0, 1});
@@ -272,7 +272,7 @@ TEST(QuantizedRefusals, Embeddings) {
 }
 
 TEST(QuantizedRefusals, RecurrentLayers) {
-  // Of two units and three inputs: eight gates of an LSTM, six of a GRU.
+  // Two units and three inputs: eight gates of an LSTM, six of a GRU.
   const auto cell = [](int64_t gates, int64_t inputs, int64_t units) {
     const Value layers = list_of({linear(qint8({gates, inputs})), linear(qint8({gates, units}))});
     return restored_object("rnn.CellParamsBase",

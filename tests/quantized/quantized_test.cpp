@@ -1,4 +1,5 @@
-// Archives of quantized models (tests/quantized/data, see make_models.py), and what PyTorch's fbgemm gives for them.
+// Archives of quantized models (tests/quantized/data, see make_models.py), compared with the results of PyTorch's
+// fbgemm.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +28,7 @@ fs::path data() { return fs::path(tests_folder()) / "quantized" / "data"; }
 
 std::string path_of(const std::string& name) { return (data() / (name + ".pt")).string(); }
 
-// Where sums of float32 or functions of them come in, which PyTorch computes in another order.
+// For models with float32 sums or functions of them, which PyTorch computes in another order.
 double tolerance_of(const std::string& name) {
   const bool is_recurrent = name.starts_with("lstm") || name.starts_with("gru") || name == "cells";
   return is_recurrent || name.ends_with("float16") ? 2e-3 : 0;
@@ -105,7 +106,7 @@ TEST(Batches, ARowsAnswerHangsOnTheOthers) {
   EXPECT_NE(std::memcmp(alone.raw_data(), together.raw_data(), alone.size_bytes()), 0);
 }
 
-// --- what does not know quantized tensors
+// --- operators without support for quantized tensors
 
 ops::Value quantized(double scale, int64_t zero_point, const Tensor& values) {
   ops::Quantizer quantizer;
@@ -191,7 +192,7 @@ TEST(QuantizedTensors, LayersThatDoNotFitAreRefused) {
   }
 }
 
-// Sums that are longer could leave 32 bits.
+// Longer sums could exceed 32 bits.
 TEST(QuantizedTensors, SumsHaveALargestLength) {
   const auto weight = [](Dims sizes) {
     const Tensor values = Tensor::empty(std::move(sizes), DType::kInt8);
@@ -209,7 +210,7 @@ TEST(QuantizedTensors, SumsHaveALargestLength) {
   };
   EXPECT_EQ(pack_conv({1, 32768, 1, 1}, 1), "no error");
   EXPECT_EQ(pack_conv({1, 16384, 2, 1}, 1), "no error");
-  EXPECT_EQ(pack_conv({2, 32768, 1, 1}, 2), "no error");  // the length is a group's
+  EXPECT_EQ(pack_conv({2, 32768, 1, 1}, 2), "no error");  // the length is that of one group
   for (const Dims& sizes : {Dims{1, 32769, 1, 1}, Dims{3, 10923, 1, 3}, Dims{2, 4, 8193, 1}}) {
     EXPECT_THAT(pack_conv(sizes, 1),
                 HasSubstr(concat("a quantized convolution with sums of ", sizes[1] * sizes[2] * sizes[3],
@@ -222,7 +223,7 @@ TEST(QuantizedTensors, SumsHaveALargestLength) {
   EXPECT_THAT(pack_linear(32769), HasSubstr("a quantized linear layer of 32769 inputs: at most 32768"));
 }
 
-// Sums over bags, each row by its weight where there are weights.
+// Sums over bags, with optional weights for each row.
 TEST(QuantizedTensors, BagsByWeights) {
   ops::Quantizer quantizer;
   quantizer.scheme = ops::QuantizationScheme::kPerChannelFloatQParams;

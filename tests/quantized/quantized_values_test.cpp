@@ -1,5 +1,5 @@
-// Quantized operators against sums of whole numbers: scales are powers of two, so that nothing rounds but the result.
-// Sizes lie around the blocks and tiles of the loops; zero points, signs, layouts and both ends of the range take part.
+// Quantized operators compared with integer sums: scales are powers of two, so that only the result is rounded. Covers
+// sizes around the blocks and tiles of the loops, zero points, signs, layouts and both ends of the range.
 #include <cmath>
 #include <random>
 
@@ -26,7 +26,7 @@ Value quantized(const Tensor& values, Steps steps, QuantizedType type = Quantize
 }
 const QuantizedTensor& of(const Value& value) { return *ops::as_quantized(value); }
 
-// What the integers stand for, as float64, row-major.
+// The dequantized values, as float64, row-major.
 std::vector<double> numbers(const Value& value) {
   const QuantizedTensor& x = of(value);
   const Tensor dense = x.values().to(DType::kFloat64).contiguous();
@@ -56,7 +56,7 @@ Tensor bytes(const Dims& sizes, QuantizedType type, uint32_t seed) {
   }
   return out;
 }
-// All 256 of them.
+// All 256 values.
 Tensor every_byte(QuantizedType type) {
   const Tensor out = bytes({256}, type, 0);
   for (int i = 0; i < 256; ++i) static_cast<uint8_t*>(out.raw_data())[i] = static_cast<uint8_t>(i);
@@ -143,7 +143,7 @@ TEST(QuantizedValues, SumsAndProductsOfTwo) {
         expect_numbers(run(relu ? "quantized::mul_relu" : "quantized::mul", {a, b, to.scale, to.zero_point}), products);
       }
       if (sizes.size() < 3) continue;
-      // The other one lies otherwise, or is one row for all.
+      // The other operand has another layout, or is one row for all.
       const Value turned = quantized(of(b).values().as_view(Dims{2, 3, 5}, Dims{1, 2, 6}, 0), q, type);
       const Value row = quantized(of(b).values().as_view(Dims{5}, Dims{1}, 0), q, type);
       const std::vector<double> z = numbers(turned), w = numbers(row);
@@ -172,7 +172,7 @@ TEST(QuantizedValues, WithNumbers) {
         expect_numbers(got, expected);
         for (double& y : expected) y = std::max(y, 0.0);
         expect_numbers(run("quantized::mul_scalar_relu", {x, by}), expected);
-        // The result is its own: who writes it does not write the operand.
+        // The result has memory of its own: writing to it does not change the operand.
         run("aten::relu_", {got});
         expect_numbers(x, before);
       }
@@ -180,7 +180,7 @@ TEST(QuantizedValues, WithNumbers) {
         const Value got = run("quantized::add_scalar", {x, more});
         std::vector<double> expected = before;
         for (double& y : expected) y += more;
-        // A range that had to move has larger steps.
+        // A range that was adjusted has larger steps.
         const double step = of(got).quantizer().scale;
         expect_numbers(got, expected, step == from.scale ? 0 : step / 2 * 1.001);
         for (double& y : expected) y = std::max(y, 0.0);
@@ -219,7 +219,7 @@ TEST(QuantizedValues, Joins) {
 TEST(QuantizedValues, Norms) {
   const Steps from{0.5, 100}, to{0.25, 60};
   const Value x = quantized(bytes({2, 3, 5}, QuantizedType::kQUInt8, 3), from);
-  // Variance and eps make 1/4: the root is a half.
+  // Variance plus eps is 1/4, so the root is a half.
   const Tensor weight = floats({1, -2, 0.5f}), bias = floats({0, 4, -8}), mean = floats({1, 0, -2}),
                var = floats({0.125f, 0.125f, 0.125f});
   for (const bool relu : {false, true}) {
@@ -377,7 +377,7 @@ TEST(QuantizedValues, BagsAndRowsOfTables) {
   ASSERT_EQ(got.sizes(), (Dims{2, 3, 5}));
   for (int64_t i = 0; i < 30; ++i)
     EXPECT_FLOAT_EQ(got.data<float>()[i], number(rows[static_cast<size_t>(i / 5)], i % 5)) << i;
-  // Bags of no rows, of one and of several; the last of them ends where the indices do, or where it is said.
+  // Bags of no rows, of one and of several; the last bag ends with the indices, or at the last offset.
   for (const bool has_last : {false, true}) {
     const std::vector<int64_t> starts =
         has_last ? std::vector<int64_t>{0, 0, 1, 4, 6} : std::vector<int64_t>{0, 0, 1, 4};

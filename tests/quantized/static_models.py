@@ -11,7 +11,7 @@ from torch.ao.nn.quantized import FloatFunctional
 
 
 class Block(nn.Module):
-    """Inverted residual, as of mobilenet: one by one, depthwise, one by one, sum."""
+    """Inverted residual, as in MobileNet: 1x1, depthwise, 1x1, sum."""
 
     def __init__(self, channels):
         super().__init__()
@@ -87,7 +87,7 @@ def fx(model, example, engine):
 
 
 class Operators(nn.Module):
-    """What quantized tensors say of themselves, and functions of one."""
+    """Properties of quantized tensors, and unary functions."""
 
     def forward(self, x: Tensor) -> Tensor:
         q = torch.quantize_per_tensor(x, 0.05, 100, torch.quint8)

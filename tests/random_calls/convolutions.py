@@ -13,20 +13,20 @@ ACTIVATIONS = [("aten::relu",), ("aten::gelu", "none"), ("aten::gelu", "tanh"), 
 
 
 def epilogues(d: Draw) -> list:
-    """Activations that may be joined to a convolution or linear layer."""
-    if d.chance(0.15):  # bounds upon bounds
+    """Activations that may be fused with a convolution or linear layer."""
+    if d.chance(0.15):  # nested bounds
         bounds = [step for step in ACTIVATIONS if "clamp" in step[0] or "hard" in step[0] or "relu" in step[0]]
         return [list(d.rng.choice(bounds)) for _ in range(d.pick(2, 3))]
     return [list(d.rng.choice(ACTIVATIONS)) for _ in range(d.pick(0, 0, 1, 1, 2))]
 
 
 def conv_weights(d: Draw, spatial: int):
-    """Channels, groups and kernel of a convolution, so that every kernel of ours is drawn."""
-    if d.chance(0.15):  # each channel by itself
+    """Channels, groups and kernel of a convolution, drawn such that all of our kernels are covered."""
+    if d.chance(0.15):  # depthwise
         groups = d.pick(1, 3, 8, 16, 17, 20, 32)
         kernel = [d.pick(3, 3, 5, 7)] * spatial if d.chance(0.7) else d.numbers(spatial, 1, 5)
         return groups, groups * d.pick(1, 1, 1, 2), groups, kernel
-    if d.chance(0.2):  # Winograd's
+    if d.chance(0.2):  # Winograd
         return d.pick(16, 32, 48), d.pick(16, 32, 48), 1, [3] * spatial
     groups = d.pick(1, 1, 1, 2, 3)
     kernel = [d.pick(1, 3)] * spatial if d.chance(0.4) else d.numbers(spatial, 1, 5)

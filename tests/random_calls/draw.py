@@ -30,7 +30,7 @@ class Draw:
         return self.rng.choice(values)
 
     def size(self, low: int = 0, high: int = 17) -> int:
-        """Small sizes more often; 0 seldom, as most of its calls have nothing to compute."""
+        """Small sizes more often; 0 rarely, as most of its calls compute nothing."""
         if low == 0 and self.chance(0.03):
             return 0
         low = max(low, 1) if low == 0 else low
@@ -38,7 +38,7 @@ class Draw:
 
     def sizes(self, count: int, low: int = 0, high: int = 17) -> list:
         sizes, most = [self.size(low, high) for _ in range(count)], MOST_ELEMENTS
-        if count and self.chance(0.03):  # beyond the blocks of kernels, and what several threads share
+        if count and self.chance(0.03):  # larger than the blocks of kernels, and enough for several threads
             most = self.pick(1 << 14, 1 << 17)
             sizes[self.rng.randrange(count)] = self.rng.randint(200, most)
         while math.prod(sizes) > most:
@@ -64,7 +64,7 @@ class Draw:
         if dtype == torch.bool:
             return torch.rand(sizes, generator=self.generator) > 0.5
         real = torch.rand(sizes, generator=self.generator, dtype=torch.float64) * (high - low) + low
-        if self.chance(0.25):  # equal ones, and those that bounds and thresholds are
+        if self.chance(0.25):  # ties, and values equal to bounds and thresholds
             real = ((real * 2).round() / 2).clamp(low, high)
         if edges and dtype.is_floating_point and real.numel():
             where = torch.rand(sizes, generator=self.generator) < 0.3
@@ -81,7 +81,7 @@ class Draw:
         return self.laid_out(dense) if lay else dense
 
     def laid_out(self, dense: torch.Tensor) -> torch.Tensor:
-        """The same values in memory with gaps, in another order of dimensions, repeated, or behind other elements."""
+        """The same values in memory with gaps, in another order of dimensions, expanded, or with an offset."""
         way = self.pick("dense", "dense", "last", "permuted", "gaps", "offset", "repeated")
         ndim = dense.dim()
         if way == "last" and ndim in (4, 5):

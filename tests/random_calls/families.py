@@ -1,4 +1,4 @@
-"""A function for each family: draws one call, (operator, arguments, options)."""
+"""A function for each family that draws one call: (operator, arguments, options)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.random_calls.convolutions import conv, conv_backward, epilogues
 from tests.random_calls.draw import EVERY, FLOATS, REALS, Draw
 
 def has_taps(x, kernel, stride, padding, dilation, out) -> bool:
-    """Whether every window has an element of the image; PyTorch 1.13's backward writes outside of its memory else."""
+    """Whether every window contains a pixel of the image; otherwise PyTorch 1.13's backward writes out of bounds."""
     return all(any(0 <= o * s - p + i * w < size for i in range(k))
                for size, k, s, p, w, outs in zip(x.shape[2:], kernel, stride, padding, dilation, out.shape[2:])
                for o in range(outs))
@@ -29,7 +29,8 @@ def pool(d: Draw):
     ceil = d.chance(0.4)
     if kind == "max":
         name = d.pick("aten::max_pool{}d", "aten::max_pool{}d_with_indices").format(spatial)
-        # Without gradients PyTorch's max_pool1d gives an empty result where there is no whole window; else it refuses.
+        # Without gradients PyTorch's max_pool1d returns an empty result if there is no complete window; otherwise it
+        # refuses.
         dilation = d.number_list(spatial, 1, 3 if spatial > 1 or x.shape[-1] > 3 * kernel[0] else 1)
         return name, [x, kernel, stride, padding, dilation, ceil], {}
     rest = [d.chance(0.5)] + ([d.pick(None, 3, -2)] if spatial > 1 else [])
@@ -67,7 +68,7 @@ def upsample(d: Draw):
         sizes = d.numbers(spatial, 1, 13)
     else:
         scales = [d.pick(0.5, 0.7, 1.0, 1.5, 2.0, 2.3, 3.0) for _ in range(spatial)]
-        # PyTorch takes these sizes for a scale of 1 or 2 where channels are last, and the scale itself where they are not.
+        # PyTorch interprets these sizes as a scale of 1 or 2 in channels_last, and uses the scale itself otherwise.
         if kind == "nearest" and any(s not in (1.0, 2.0) and int(size * s) in (size, 2 * size)
                                      for s, size in zip(scales, x.shape[2:])):
             raise ValueError("two answers")
@@ -132,7 +133,7 @@ def binary(d: Draw):
         op = d.pick("add.Scalar", "sub.Scalar", "mul.Scalar", "div.Scalar", "pow.Tensor_Scalar", "eq.Scalar", "lt.Scalar",
                     "fmod.Scalar", "remainder.Scalar", "rsub.Scalar")
         number = d.pick(0, 1, 2, 3, -2, 0.5, -1.5, 3.0)
-        # PyTorch makes 254 of -2.
+        # PyTorch turns -2 into 254.
         return "aten::" + op, [a, abs(number) if a.dtype == torch.uint8 else number], {"elementwise": True}
     op = d.pick(*BINARY)
     if 0 in sizes and op in ("floor_divide", "remainder.Tensor", "fmod.Tensor", "div.Tensor_mode"):
@@ -149,7 +150,7 @@ def select(d: Draw):
     if kind == "where":
         return "aten::where.self", [d.tensor(d.broadcast_sizes(sizes), torch.bool), a, b], {}
     if kind == "clamp":
-        low = d.pick(None, 0 if dtype == torch.uint8 else -1, 0.5)  # PyTorch makes 255 of -1
+        low = d.pick(None, 0 if dtype == torch.uint8 else -1, 0.5)  # PyTorch turns -1 into 255
         return "aten::clamp", [a, low, d.pick(None, 2, 1.5)], {"elementwise": True}
     if kind == "clamp_tensor":
         if dtype == torch.bool:
@@ -199,7 +200,7 @@ def scan(d: Draw):
     name, args = d.pick(*calls)
     if name in ("sort", "argsort", "cummax", "cummin") and d.chance(0.5):
         args[0] = d.tensor(x.shape, d.pick(*REALS), edges=d.chance(0.3))
-        if "sort" in name:  # in which order others leave equal ones is not said
+        if "sort" in name:  # the order of equal elements is unspecified
             name, args = name + ".stable", [args[0], True, *args[1:]]
     elif name in ("sort", "topk", "argsort", "cummax", "cummin") and x.numel():
         args[0] = d.laid_out(torch.randperm(x.numel(), generator=d.generator).reshape(x.shape).to(torch.float32))
@@ -234,7 +235,7 @@ def product(d: Draw):
     dtype = d.pick(*REALS, torch.float32, torch.float32, torch.bfloat16, torch.int64)
     size = lambda: d.rng.choice([0, 1, 2, 3, 5, 8, 16, 17, 31, 33, 48, 70]) if d.chance(0.6) else d.size()  # noqa: E731
     m, n, k, b = size(), size(), size(), d.pick(1, 2, 3, 5)
-    if d.chance(0.04):  # beyond the panels of a product
+    if d.chance(0.04):  # larger than the panels of a product
         m, n, k = d.pick((m, n, 700), (m, 600, k), (600, n, k), (140, 150, 520))
     t = lambda *sizes: d.tensor(sizes, dtype)  # noqa: E731
     kind = d.pick("linear", "linear", "linear", "mm", "bmm", "matmul", "addmm", "baddbmm", "mv", "dot", "addmv", "addr", "einsum",
@@ -253,7 +254,7 @@ def product(d: Draw):
     if kind == "addmm":
         return "aten::addmm", [t(*d.pick([n], [1, n], [m, n], [m, 1], [])), t(m, k), t(k, n), beta, alpha], {"then": epilogues(d)}
     if kind == "baddbmm":
-        beta = beta or 1  # PyTorch 1.13 multiplies memory that it has not written by 0
+        beta = beta or 1  # PyTorch 1.13 multiplies uninitialized memory by 0
         return "aten::baddbmm", [t(*d.pick([n], [b, m, n], [1, m, n])), t(b, m, k), t(b, k, n), beta, alpha], {}
     if kind == "mv":
         return "aten::mv", [t(m, k), t(k)], {}
@@ -274,7 +275,7 @@ def product(d: Draw):
 
 
 def dot_product_attention(query, key, value, mask, dropout, causal, scale):
-    """What PyTorch documents (and, where no key is left, does since 2.5: zeros), in float64."""
+    """As PyTorch documents it (and, if no key is left, as since 2.5: zeros), in float64."""
     scores = query.double() @ key.double().transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
     if causal:
         mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()

@@ -1,7 +1,7 @@
 """Draws random calls of operators, and saves them with PyTorch's results.
 
 Usage: python3 -m tests.random_calls.make_calls OUTPUT_FILE [COUNT [FIRST_SEED [FAMILY ...]]]
-Every call has a seed of its own: COUNT 1 and its seed make it again.
+Every call has a seed of its own: COUNT 1 and its seed reproduce it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.ops.make_op_cases import operator, portable, schema_of
 from tests.random_calls.draw import Draw
 from tests.random_calls.families import FAMILIES, SHARES
 
-# What is allowed, relative to the element, and to the largest one of the result where it is a sum.
+# The tolerances, relative to the element, and for sums to the largest element of the result.
 TOLERANCES = {torch.float64: (1e-9, 1e-10), torch.float32: (2e-5, 1e-5), torch.bfloat16: (2e-2, 1.6e-2),
               torch.float16: (4e-3, 2e-3)}
 
@@ -27,7 +27,7 @@ SUMS = ("conv", "product", "reduce", "scan", "norm")
 
 
 def tolerance(args, results, is_elementwise: bool, is_loose: bool):
-    """(rtol, atol) for the coarsest dtype that takes part."""
+    """(rtol, atol) for the coarsest dtype involved."""
     floats = [x for x in [*tensors_in(args), *tensors_in(results)] if x.is_floating_point()]
     if not floats:
         return 1e-6, 1e-6
@@ -51,7 +51,7 @@ def widened(value):
 
 
 def run_wide(op: str, args: list):
-    """In float32, rounded at the end: PyTorch's own sums in halves lose digits."""
+    """Computed in float32 and rounded at the end: PyTorch's own 16-bit sums lose precision."""
     dtypes = [x.dtype for x in tensors_in(args) if x.dtype in HALVES]
     results = run(op, widened(args))
     return [x.to(dtypes[0]) if dtypes and isinstance(x, torch.Tensor) and x.dtype == torch.float32 else x for x in results]
@@ -66,7 +66,7 @@ def run(op: str, args: list):
 
 
 def make_call(seed: int, names: list):
-    """The record of one call; None where the schema is not PyTorch's or the draw itself was refused."""
+    """The record of one call; None if the schema is not PyTorch's or the draw itself was refused."""
     torch.manual_seed(seed)
     d = Draw(seed)
     shares = [SHARES.get(name, 1) for name in names]
@@ -75,7 +75,7 @@ def make_call(seed: int, names: list):
         op, args, options = FAMILIES[family](d)
     except (RuntimeError, IndexError, ValueError):
         return None
-    schema, reference = schema_of(op), options.get("reference")  # of what this PyTorch has not got
+    schema, reference = schema_of(op), options.get("reference")  # for operators that this PyTorch lacks
     if schema is None and reference is None:
         return None
     args = args if reference else args[:len(schema.arguments)]
@@ -84,7 +84,7 @@ def make_call(seed: int, names: list):
               "results": [], "rtol": 0.0, "atol": 0.0, "in_graph": not options.get("no_graph", False)}
     try:
         results = [reference(*args)] if reference else (run_wide if family in SUMS else run)(op, args)
-        sums = results  # whose digits are lost before a bound makes the results small
+        sums = results  # precision is lost before a bound makes the results small
         for step in then:
             results = run(step[0], [results[0], *step[1:]])
     except (RuntimeError, IndexError, ValueError, TypeError) as error:
@@ -100,7 +100,7 @@ def main() -> int:
         int(sys.argv[3]) if len(sys.argv) > 3 else 0
     names = sys.argv[4:] or list(FAMILIES)
     torch.set_num_threads(1)
-    # Its convolutions of PyTorch 1.13 write outside of their memory where all taps lie in the padding.
+    # PyTorch 1.13's oneDNN convolutions write out of bounds if all taps are in the padding.
     torch.backends.mkldnn.enabled = False
     warnings.simplefilter("ignore")
     records = [record for seed in range(first, first + count) if (record := make_call(seed, names)) is not None]

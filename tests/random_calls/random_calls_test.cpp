@@ -1,6 +1,6 @@
-// Calls of operators drawn at random (make_calls.py), with PyTorch's results: eagerly, and as graphs of one call, which
-// are interpreted and planned, with all tensors coming in and with all but the first as constants. TENSORD_RANDOM_CALLS
-// has the file. With TENSORD_GUARD=1 the memory of each tensor is guarded (core/tensor/memory/memory_checks.h).
+// Random operator calls (make_calls.py), compared with PyTorch's results: eagerly, and as graphs of one call,
+// interpreted and planned, with all tensors as inputs and with all but the first as constants. TENSORD_RANDOM_CALLS
+// names the file. With TENSORD_GUARD=1 the memory of each tensor is guarded (core/tensor/memory/memory_checks.h).
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 using namespace op_cases;
 
-char running[256];  // what the process does, for a crash
+char running[256];  // the current call, for crash reports
 
 void say_and_die(int signal) {
   constexpr char kBefore[] = "crash in: ";
@@ -47,7 +47,7 @@ struct Record {
   Tolerance tolerance;
 };
 
-// Null where this operator is not ours.
+// Null if we do not have this operator.
 std::optional<Record> read(const Value& record) {
   Record out;
   out.label = field(record, "label").to_string();
@@ -117,7 +117,7 @@ class OneCall {
       list->append_to(graph_->block());
       return list->add_output(ops::type_of(value));
     }
-    // All empty lists among arguments are of ints.
+    // All empty lists among arguments are lists of ints.
     const bool is_empty = value.is_list() && items(value).empty();
     Node* const constant = graph_->create_constant(is_empty ? Value(ops::make_int_list(Dims{})) : value);
     constant->append_to(graph_->block());
@@ -141,7 +141,7 @@ std::vector<Value> results_of(const Value& result, bool is_tuple) {
   return is_tuple && result.is_tuple() ? result.to_tuple()->items : std::vector<Value>{result};
 }
 
-// Runs twice, on the same frame, as a worker would; the second results.
+// Runs twice on the same frame, as a worker would; returns the second results.
 std::vector<Value> run_program(const Program& program, const OneCall& call, bool is_tuple) {
   Frame frame;
   Value result;
@@ -185,11 +185,11 @@ const std::vector<Way>& ways() {
   return all;
 }
 
-// "" where it is as it must be.
+// "" if everything is correct.
 std::string check_way(const Record& record, const Way& way) {
   try {
     const std::vector<Value> results = way.run(record);
-    // What PyTorch refuses may be more than it takes: it must only do no harm.
+    // We may accept calls that PyTorch refuses; they only must do no harm.
     return record.error.empty() ? compare_items(results, record.expected, record.tolerance) : "";
   } catch (const Error& error) {
     return record.error.empty() ? concat("failed: ", error.what()) : "";

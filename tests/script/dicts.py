@@ -9,7 +9,7 @@ from tests.script.program import program
 
 NAN = math.nan
 
-# Keys: (type, keys that are put in, in this order, keys that are asked for).
+# Keys: (type, keys that are inserted, in this order, keys that are looked up).
 KEYS = {
     "int": ("int", [[3, 1, 2], [], [2**63 - 1, -(2**63), 0], list(range(20, 0, -1))], [1, 7, 0]),
     "float": ("float", [[3.5, -1.0, 2.0], [], [0.0, math.inf, -math.inf, 1e-300], [NAN, 1.0, NAN]], [-1.0, NAN, -0.0]),
@@ -25,7 +25,7 @@ VALUES = {
     "item": Element("Item", [], [], source="int", make="Item(v, 1)", show="v.key"),
 }
 
-# What is done with a dict d, a key q and a value x. d and e, the same dict, are shown.
+# Operations on a dict d, a key q and a value x. d and e, the same dict, are shown.
 METHODS = {
     "len": ("r = len(d)", "plain"),
     "get": ("r = d[q]", "value"),

@@ -47,7 +47,7 @@ ELEMENTS = {
                      make="(Color.RED if v == 1 else (Color.GREEN if v == 2 else Color.BLUE))", show="v.name"),
 }
 
-# What is done with a list l of elements, with an element x and an int i. `r` is shown, as well as l and k, the same list.
+# Operations on a list l of elements, with an element x and an int i. `r` is shown, as well as l and k, the same list.
 ON_LISTS = {
     "append": ("l.append(x)", None),
     "append_get": ("l.append(x)\nr = l[-1]", "element"),
@@ -125,12 +125,12 @@ WITH_INDEX = {
 SIMPLE = ("int", "float", "bool", "str")
 INDICES = [0, 1, -1, 2, -2, 5, -5, MAX, MIN]
 REPEATS = [0, 1, 2, -1, MIN]
-# Of these the way a list came to be changes most: they run for each of them, the others for two.
+# These depend most on how a list was built: they run for every way, the others for two.
 EVERYWHERE = {"append", "extend", "sort", "sort_reverse", "sorted", "pop", "insert", "set", "delete", "clear", "augmented"}
 
 
 def _constructions(element: Element):
-    """Texts that make l from the list `src`; a literal has its own items."""
+    """Code that builds l from the list `src`; a literal has its own items."""
     yield "loop", f"l: List[{element.type}] = []\nfor v in src:\n  l.append({element.make})"
     yield "comprehension", f"l = [{element.make} for v in src]"
     if element.is_direct:

@@ -31,7 +31,7 @@ def program(name: str, parameters: str, body: str, *calls: tuple) -> Program:
 
 
 def _function(one: Program):
-    """The program as a Python function, whose source PyTorch finds."""
+    """The program as a Python function whose source PyTorch can find."""
     file = f"<script {one.name}>"
     source_of_one = one.source()
     linecache.cache[file] = (len(source_of_one), None, source_of_one.splitlines(keepends=True), file)
@@ -57,7 +57,7 @@ def _message(error: Exception) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Without NamedTuples and lazy tensors, which a torch.save file does not hold."""
+    """Without NamedTuples and lazy tensors, which torch.save files cannot contain."""
     if isinstance(value, tuple):
         return tuple(_plain(item) for item in value)
     if isinstance(value, list):
@@ -65,7 +65,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, torch.Tensor) and value.layout == torch.strided and not value.is_quantized:
-        return value.resolve_conj().resolve_neg()  # PyTorch 1.13 writes no mark of either
+        return value.resolve_conj().resolve_neg()  # PyTorch 1.13 saves neither mark
     return value
 
 
@@ -85,7 +85,7 @@ def record_of(method, arguments: tuple) -> list:
 
 
 def compiled_alone(one: Program) -> str:
-    """"" when PyTorch compiles and saves the program, else its complaint."""
+    """"" if PyTorch compiles and saves the program, otherwise its error."""
     try:
         _saved(_module("Alone", [one]))
     except Exception as error:  # noqa: BLE001
@@ -94,7 +94,8 @@ def compiled_alone(one: Program) -> str:
 
 
 def write_group(name: str, programs: list[Program], folder) -> tuple[int, list]:
-    """Writes NAME.pt, the archive, and NAME.calls: per program its calls and PyTorch's results of the saved archive."""
+    """Writes NAME.pt, the archive, and NAME.calls: for each program its calls and PyTorch's results of the saved
+    archive."""
     refused, taken = [], []
     for one in programs:
         complaint = compiled_alone(one)
@@ -105,7 +106,7 @@ def write_group(name: str, programs: list[Program], folder) -> tuple[int, list]:
     path = folder / f"{name}.pt"
     _module(f"Group_{name}", taken).save(str(path))
     loaded = torch.jit.load(str(path))
-    rounds = 1 if name.endswith("state") else 2  # what calls changed would be changed again
+    rounds = 1 if name.endswith("state") else 2  # changes made by calls would be repeated
     records = [{"name": one.name, "rounds": rounds, "grad": False, "rtol": 0.0, "calls": [record for call in one.calls for record in record_of(getattr(loaded, one.name), call)]}
                for one in taken]
     torch.save(records, folder / f"{name}.calls")

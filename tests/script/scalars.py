@@ -1,4 +1,4 @@
-"""Arithmetic, comparisons, conversions and functions of int, float and bool, over corner cases."""
+"""Arithmetic, comparisons, conversions and functions of int, float and bool, with corner cases."""
 
 import itertools
 import math
@@ -17,7 +17,7 @@ BITS = {"and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>"}
 
 
 def _calls(name: str, left: str, right: str) -> list:
-    """Without what ends PyTorch's process or is undefined in it."""
+    """Without calls that crash PyTorch or are undefined in it."""
     out = []
     for a, b in itertools.product(VALUES[left], VALUES[right]):
         if name in ("floordiv", "mod", "divmod") and left == right == "int" and (b == 0 or (a == MIN and b == -1)):

@@ -1,5 +1,5 @@
-// Runs the programs of tests/script and tests/language as PyTorch saved them, with the passes and plans and without,
-// and compares results, types, refusals and what is printed with PyTorch's. TENSORD_SCRIPT_CASES has the archives.
+// Runs the programs of tests/script and tests/language as PyTorch saved them, with passes and plans and without, and
+// compares results, types, errors and output with PyTorch's. TENSORD_SCRIPT_CASES names the archives.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ class Checker {
         mode_({.is_enabled = options.for_training, .is_inference = !options.for_training}),
         module_(Module::load(folder() / (group + ".pt"), options)) {}
 
-  // Arguments are read anew for every round, since a call may change them.
+  // Arguments are read again for every round, since a call may change them.
   void check_all(const Value& programs) {
     for (const Value& record : items(programs)) {
       const std::string name = field(record, "name").to_string();
@@ -52,7 +52,7 @@ class Checker {
       const std::vector<Value>& calls = items(field(record, "calls"));
       for (const Value& call : calls) check(name, call);
       const auto is_refused = [](const Value& call) { return !field(call, "error").to_string().empty(); };
-      if (std::all_of(calls.begin(), calls.end(), is_refused)) continue;  // perhaps there is no such method
+      if (std::all_of(calls.begin(), calls.end(), is_refused)) continue;  // perhaps the method does not exist
       EXPECT_EQ(module_->method(name).plan_stats().refused, 0u) << name << ": a plan is not proven";
     }
   }

@@ -14,7 +14,7 @@ BOUNDS = [0, 1, -1, 2, -3, 5, 100, -100]
 PLAIN = ["upper", "lower", "swapcase", "capitalize", "title", "isdigit", "isdecimal", "isnumeric", "isalpha", "isalnum",
          "isspace", "isprintable", "isidentifier", "istitle", "isupper", "islower", "strip", "lstrip", "rstrip", "split",
          "splitlines", "expandtabs"]
-# PyTorch does not end, or reads outside, with an empty text there.
+# PyTorch does not end, or reads out of bounds, with an empty string there.
 NOT_EMPTY = {"count", "rsplit", "split", "replace"}
 WITH_PART = ["strip", "lstrip", "rstrip", "split", "rsplit", "partition", "rpartition", "find", "rfind", "index", "rindex",
              "count", "startswith", "endswith"]

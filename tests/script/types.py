@@ -10,7 +10,7 @@ from torch import Tensor  # noqa: F401
 
 @torch.jit.script
 class Item:
-    """Ordered by key; the label tells equal ones apart."""
+    """Ordered by key; the label distinguishes equal ones."""
 
     def __init__(self, key: int, label: int):
         self.key = key
@@ -46,7 +46,7 @@ class Word(enum.Enum):
 
 
 class Base(torch.nn.Module):
-    """What the programs are methods of."""
+    """The programs are methods of this module."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-// What calls other than inference are asked for is checked: settings, statistics, health, and a request's parameters.
+// The arguments of calls other than inference are checked: settings, statistics, health, and a request's parameters.
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 

@@ -34,7 +34,7 @@ class TemporaryRepository {
   const std::filesystem::path root = folder_.path();
 };
 
-// Gives as many responses as its input has elements, each with one of them: a decoupled model.
+// A decoupled model: sends one response for each element of its input.
 inline std::unique_ptr<const Model> repeat_model() {
   return std::make_unique<FakeModel>(signature_of({"x"}, {"OUTPUT__0"}),
                                      [](std::span<const InferTensor* const> inputs, const auto&) {
@@ -52,10 +52,10 @@ inline std::unique_ptr<const Model> repeat_model() {
                                      });
 }
 
-// Holds what runs until it is opened, so that tests need not guess how long a run takes.
+// Blocks runs until it is opened, so that tests need not guess how long a run takes.
 class Gate {
  public:
-  // Returns when it is open, or as soon as nobody waits for the run.
+  // Returns when the gate is open, or as soon as the run is cancelled.
   void pass(const std::function<bool()>& is_cancelled) {
     ++entered_;
     entered_.notify_all();
@@ -64,7 +64,7 @@ class Gate {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
-  // Until so many runs ever came.
+  // Waits until this many runs have entered.
   void wait_for(int runs) const {
     for (int seen = entered_; seen < runs; seen = entered_) entered_.wait(seen);
   }
@@ -76,7 +76,7 @@ class Gate {
   std::atomic<bool> is_open_{false};
 };
 
-// Gives back its one input when the gate is open.
+// Returns its one input when the gate is open.
 inline std::unique_ptr<const Model> gated_model(Gate& gate) {
   return std::make_unique<FakeModel>(
       signature_of({"x"}, {"OUTPUT__0"}),
@@ -89,7 +89,7 @@ inline std::unique_ptr<const Model> gated_model(Gate& gate) {
       });
 }
 
-// Answers with its input as often as its first byte says: much, of little memory.
+// Sends its input as often as its first byte says: many responses from little memory.
 inline std::unique_ptr<const Model> flood_model() {
   return std::make_unique<FakeModel>(
       signature_of({"x"}, {"OUTPUT__0"}), [](std::span<const InferTensor* const> inputs, const auto&) {
@@ -101,7 +101,7 @@ inline std::unique_ptr<const Model> flood_model() {
       });
 }
 
-// The daemon in this process with fake models, and a client of it.
+// The daemon in this process with fake models, and a client.
 class DaemonFixture : public ::testing::Test {
  protected:
   void start(ServerOptions options = {}) {

@@ -78,7 +78,7 @@ TEST_F(DaemonTest, DeadlinePassesInTheQueue) {
   first.join();
 }
 
-// The model would wait an hour for others; a call with a deadline waits for half of the time that it has.
+// The batcher would wait an hour for more requests; a call with a deadline waits for half of its remaining time.
 TEST_F(DaemonTest, ADeadlineReachesTheQueue) {
   repository_.add("batches", 1, "identity",
                   "max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 3600000000 }");
@@ -91,7 +91,7 @@ TEST_F(DaemonTest, ADeadlineReachesTheQueue) {
   EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
-// One runs, one waits, and there is no room for more.
+// One runs, one is queued, and the queue is full.
 TEST_F(DaemonTest, FullQueueIsResourceExhausted) {
   repository_.add("gated", 1, "gated");
   ServerOptions options;
@@ -116,7 +116,7 @@ TEST_F(DaemonTest, FullQueueIsResourceExhausted) {
   EXPECT_EQ(answered, 2);
 }
 
-// While the one worker is held there is room for one more, which a cancelled call gives up at once.
+// While the only worker is blocked, the queue has room for one more; a cancelled call frees that place at once.
 TEST_F(DaemonTest, ACancelledCallLeavesTheQueue) {
   repository_.add("gated", 1, "gated");
   ServerOptions options;
@@ -127,10 +127,10 @@ TEST_F(DaemonTest, ACancelledCallLeavesTheQueue) {
     EXPECT_TRUE(infer(request("gated", "a"), &response).ok());
   });
   gate_.wait_for(1);
-  // Queued, and cancelled by its deadline.
+  // Queued, then cancelled by its deadline.
   inference::ModelInferResponse response;
   EXPECT_EQ(infer(request("gated", "b"), &response, /*deadline_ms=*/300).error_code(), StatusCode::DEADLINE_EXCEEDED);
-  // What comes later finds its place, soon; without it is RESOURCE_EXHAUSTED until the worker is free.
+  // A later call soon gets the place; without it, calls fail with RESOURCE_EXHAUSTED until the worker is free.
   StatusCode code = StatusCode::RESOURCE_EXHAUSTED;
   for (int i = 0; i < 1000 && code == StatusCode::RESOURCE_EXHAUSTED; ++i) {
     code = infer(request("gated", "c"), &response, /*deadline_ms=*/300).error_code();
@@ -173,7 +173,7 @@ TEST_F(DaemonTest, StopCancelsWhatIsTooSlow) {
   EXPECT_NE(code, StatusCode::OK);
 }
 
-// The server that answers such a question takes no new calls by then, but one may be under way.
+// The server takes no new calls by then, but one may be in progress.
 TEST_F(DaemonTest, NoModelServesWhileTheServerStops) {
   repository_.add("echo", 1, "identity");
   Metrics metrics("test");
@@ -277,7 +277,7 @@ TEST_F(DaemonTest, TraceSettingsAreOfModelsThatServe) {
   EXPECT_EQ(unknown.error_message(), "Request for unknown model : nope");
 }
 
-// What the kernel takes, less the zero at the end.
+// The kernel's limit, less the terminating zero.
 TEST_F(DaemonTest, PathsOfUnixSocketsHaveAtMost107Characters) {
   const fs::path folder = repository_.root.parent_path();
   ServerOptions options;

@@ -6,7 +6,7 @@
 
 namespace tensord {
 
-// What the call throws; a failure of the test when it throws nothing.
+// Returns the call's error; fails the test if the call throws nothing.
 template <class Call>
 Error error_of(Call call) {
   try {

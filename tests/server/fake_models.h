@@ -15,7 +15,7 @@ namespace tensord::server::fixtures {
 
 using RunFn = std::function<RunResult(std::span<const InferTensor* const>, const std::function<bool()>&)>;
 
-// A model whose work is a function given by the test.
+// A model that runs a function of the test.
 class FakeModel final : public Model {
  public:
   FakeModel(Signature signature, RunFn run) : signature_(std::move(signature)), run_(std::move(run)) {}
@@ -54,7 +54,7 @@ inline Signature signature_of(const std::vector<std::string>& inputs, const std:
   return signature;
 }
 
-// Gives back its one input.
+// Returns its one input.
 inline std::unique_ptr<const Model> identity_model(int64_t max_batch_size = 0) {
   Signature signature = signature_of({"x"}, {"OUTPUT__0"});
   signature.max_batch_size = max_batch_size;
@@ -67,7 +67,7 @@ inline std::unique_ptr<const Model> identity_model(int64_t max_batch_size = 0) {
   });
 }
 
-// Runs until it is cancelled or `milliseconds` are over.
+// Runs until it is cancelled or `milliseconds` have passed.
 inline std::unique_ptr<const Model> sleepy_model(int milliseconds) {
   return std::make_unique<FakeModel>(
       signature_of({"x"}, {"OUTPUT__0"}),

@@ -12,7 +12,7 @@
 
 namespace tensord::server::fixtures {
 
-// Keeps the answers of one request. Destroyed only when the final one has come.
+// Keeps the responses of one request. Its destructor waits for the final one.
 class FakeSink final : public InferSink {
  public:
   void respond(InferResult result, bool is_final) override {
@@ -26,7 +26,7 @@ class FakeSink final : public InferSink {
     return is_cancelled_;
   }
 
-  // What is kept for the client is asked for here; empty: nobody counts.
+  // Called for memory that is kept for the client; empty: not counted.
   std::function<std::shared_ptr<const void>(uint64_t size_bytes)> hold;
   std::shared_ptr<const void> hold_memory(uint64_t size_bytes) override { return hold ? hold(size_bytes) : nullptr; }
 
@@ -34,18 +34,18 @@ class FakeSink final : public InferSink {
     const std::lock_guard lock(mutex_);
     is_cancelled_ = true;
   }
-  // The last answer, once the final one is there.
+  // The last response, once the final one has arrived.
   const InferResult& wait() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return finals_ > 0; });
     return results_.back();
   }
-  // Until there are `count` answers.
+  // Waits for `count` responses.
   void wait_for(size_t count) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return results_.size() >= count; });
   }
-  // Only after wait().
+  // Call it only after wait().
   const std::vector<InferResult>& results() const { return results_; }
   int finals() const {
     const std::lock_guard lock(mutex_);

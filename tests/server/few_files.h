@@ -11,7 +11,7 @@
 
 namespace tensord::fixtures {
 
-// While it lives, the process can open so many files more. REQUIRES: no other thread opens any meanwhile.
+// While it exists, the process can open only this many more files. REQUIRES: no other thread opens files meanwhile.
 class FewFiles {
  public:
   explicit FewFiles(size_t left) {

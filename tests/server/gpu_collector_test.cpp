@@ -8,7 +8,7 @@
 namespace tensord::server::gpu_collector_test {
 namespace {
 
-// The values of all series by "name gpu_uuid". tests/CMakeLists.txt lets the driver's library be the one of fake_nvml.
+// The values of all series by "name gpu_uuid". tests/CMakeLists.txt substitutes fake_nvml for the driver's library.
 std::map<std::string, double> values(const GpuCollector& gpus, GpuCollector::Names names) {
   std::map<std::string, double> out;
   for (const auto& family : gpus.families(names)) {

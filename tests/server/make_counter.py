@@ -1,4 +1,4 @@
-"""Writes tests/server/data/counter.pt, a model that gives back its own buffer: python3 tests/server/make_counter.py"""
+"""Writes tests/server/data/counter.pt, a model that returns its own buffer: python3 tests/server/make_counter.py"""
 
 import os
 

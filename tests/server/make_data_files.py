@@ -1,4 +1,4 @@
-"""Data files in every format that training reads, as the libraries that people use write them.
+"""Data files in every format that training reads, written by the usual libraries.
 
 Usage: python3 make_data_files.py OUTPUT_FOLDER
 """

@@ -1,6 +1,6 @@
 """Writes models of training's tests to tests/server/data: python3 tests/server/make_job_models.py
 
-endless.pt: its loading never ends by itself. chances.pt: numbers are drawn by chances that are a constant.
+endless.pt: its load never ends by itself. chances.pt: random draws with constant probabilities.
 """
 
 import os

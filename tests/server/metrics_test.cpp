@@ -16,7 +16,7 @@ using ::testing::Not;
 
 constexpr int kOk = 0, kCancelled = 1, kInvalid = 3, kUnavailable = 14;
 
-// A request that took 10 us to arrive in the queue, 200 us there, and 30, 400 and 50 us in its run.
+// A request that took 10 us until it was queued, 200 us in the queue, and 30, 400 and 50 us in its run.
 RequestTimes times_of_run() {
   const int64_t now_ns = Clock::system().now_ns();
   return {.arrived_ns = now_ns - 690'000,
@@ -44,7 +44,7 @@ TEST(DurationIntervals, LieInOneBucketOfBothKinds) {
   }
 }
 
-// The bucket that arithmetic with logarithms gives, for durations all over the range.
+// Compared with the bucket computed by logarithms, for durations over the whole range.
 TEST(DurationIntervals, AreThoseOfTheLimits) {
   for (double exponent = 1; exponent < 12; exponent += 0.00371) {
     const auto ns = static_cast<int64_t>(std::pow(10.0, exponent));
@@ -97,7 +97,7 @@ TEST(ModelMetrics, CountsRequestsAsTritonsStatisticsDo) {
   EXPECT_EQ(counts.failures, (std::array<uint64_t, kFailureReasons>{1, 1, 1, 1}));
   ASSERT_EQ(counts.batches.size(), 1u);
   EXPECT_EQ(counts.batches.at(6).infer_ns, 400'000u);
-  // Histograms: all requests that waited, runs once each.
+  // Histograms count all queued requests, but each run once.
   EXPECT_EQ(counts[Phase::kRequest].count(), 7u);
   EXPECT_EQ(counts[Phase::kQueue].count(), 6u);
   EXPECT_EQ(counts[Phase::kCompute].count(), 1u);
@@ -114,7 +114,7 @@ TEST(ModelMetrics, BatchSizesAreToldApartUpToALimit) {
   for (const int64_t size : {1, 64, 65, 1000, 1000}) metrics.count_execution(size, times);
   EXPECT_EQ(metrics.counts().batches.at(1000).count, 2u);
   EXPECT_EQ(metrics.counts().inference_count, 2130u);
-  // A client that sends every size there is does not fill the memory.
+  // A client that sends every possible size does not fill the memory.
   for (int64_t size = 65; size < 5000; ++size) metrics.count_execution(size, times);
   const ModelCounts counts = metrics.counts();
   EXPECT_LT(counts.batches.size(), 300u);

@@ -1,4 +1,4 @@
-// What is ready where one model is broken: the server, each model and each version, by every way to ask.
+// Readiness if one model is broken: of the server, each model and each version, in every API.
 #include <gtest/gtest.h>
 #include <httplib.h>
 
@@ -52,7 +52,7 @@ class ReadinessTest : public fixtures::DaemonFixture {
     EXPECT_TRUE(stub_->ModelReady(&context, request, &response).ok());
     return response.ready();
   }
-  // By grpc.health.v1; of a model that is not there a NOT_FOUND.
+  // Asks grpc.health.v1; for an unknown model it returns NOT_FOUND.
   HealthCheckResponse::ServingStatus checked(const std::string& service) const {
     const auto stub = grpc::health::v1::Health::NewStub(channel_);
     grpc::ClientContext context;

@@ -1,4 +1,4 @@
-// Rules of the server's small parts, each broken once by a call of its own, and bounds at their last value.
+// Rules of the server's small parts, each violated once, and limits at their last value.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(ServerBounds, ResourcesOfTheRateLimiter) {
   EXPECT_EQ(refusal({{"R", false, 4}}), "rate_limiter of model 'm': it needs 4 of resource 'R', of which there are 3");
   EXPECT_EQ(refusal({{"T", false, 1}, {"T", false, 2}}), "rate_limiter of model 'm' names resource 'T' twice");
   EXPECT_EQ(refusal({{"T", true, 1}, {"T", false, 2}}), "rate_limiter of model 'm' names resource 'T' twice");
-  // A resource that is global for one is so for all, as long as anybody needs it.
+  // A resource that one client declares as global is global for all, as long as any client needs it.
   auto local = limiter.add_client("local", {{"S", false, 1}}, 1);
   EXPECT_THAT(refusal({{"S", true, 1}}), HasSubstr("'S' is global for one and not global for another"));
   local.reset();
@@ -55,7 +55,7 @@ ops::Value nested(int depth) {
 TEST(ServerBounds, ResultsNest16Deep) {
   EXPECT_THAT(flatten_result(nested(16)), SizeIs(1));
   EXPECT_EQ(std::string(error_of([] { flatten_result(nested(17)); }).what()), "the result nests deeper than 16 levels");
-  // Lists and dicts are levels as tuples are.
+  // Lists and dicts count as levels, like tuples.
   const auto list = [](ops::Value value) { return ops::Value(ops::make_list(ops::any_type(), {std::move(value)})); };
   EXPECT_THAT(flatten_result(list(nested(15))), SizeIs(1));
   EXPECT_THAT(error_of([&] { flatten_result(list(nested(16))); }).what(), HasSubstr("nests deeper"));
@@ -93,7 +93,7 @@ class Inherited : public ::testing::Test {
       }
     }
   }
-  // Descriptor 3 + i is this one from now on, as systemd has it.
+  // Makes this file descriptor 3 + i, as systemd does.
   void put(const std::vector<int>& files) {
     for (size_t i = 0; i < files.size(); ++i) saved_.push_back(fcntl(3 + static_cast<int>(i), F_DUPFD_CLOEXEC, 200));
     for (size_t i = 0; i < files.size(); ++i) dup2(files[i], 3 + static_cast<int>(i));
@@ -254,19 +254,19 @@ TEST_F(Layouts, FilesBesideTheConfiguration) {
   EXPECT_THAT(refusal(), HasSubstr("label_filename '../labels' is not a plain file name"));
 }
 
-// A version is taken back, and put back, in one step; what stands in the way is said.
+// A version is withdrawn, and restored, in one step; obstacles are reported.
 TEST_F(Layouts, VersionsThatAreWithdrawn) {
   write("m/1/model.pt", "x");
   write("m/2/model.pt", "x");
   ModelLayout model = scan_model(root_.string(), "m", nullptr, "");
   const fs::path withdrawn = withdraw_version(model, 2);
   EXPECT_FALSE(fs::exists(root_ / "m/2"));
-  EXPECT_EQ(scan_model(root_.string(), "m", nullptr, "").largest_number, 2);  // its number is not given again
+  EXPECT_EQ(scan_model(root_.string(), "m", nullptr, "").largest_number, 2);  // its number is not reused
   EXPECT_THAT(error_of([&] { withdraw_version(model, 2); }).what(), HasSubstr(": cannot be made: "));
   restore_version(model, 2, withdrawn);
   EXPECT_TRUE(fs::exists(root_ / "m/2/model.pt"));
   EXPECT_THAT(error_of([&] { restore_version(model, 2, withdrawn); }).what(), HasSubstr(": cannot be moved back: "));
-  // The next number is above all, also above those that come meanwhile.
+  // The next number is above all others, including versions that appear meanwhile.
   model = scan_model(root_.string(), "m", nullptr, "");
   write("m/3/model.pt", "x");
   fs::create_directory(root_ / "m/.new");

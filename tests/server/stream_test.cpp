@@ -16,7 +16,7 @@ constexpr const char* kDecoupled = "model_transaction_policy { decoupled: true }
 
 class StreamTest : public fixtures::DaemonFixture {
  protected:
-  // One stream; ends it and looks at its status unless that was done.
+  // One stream; the destructor ends it and checks its status unless the test has done so.
   struct Stream {
     explicit Stream(inference::GRPCInferenceService::Stub& stub, const char* header = nullptr) {
       if (header) context.AddMetadata(header, "true");
@@ -28,7 +28,7 @@ class StreamTest : public fixtures::DaemonFixture {
       EXPECT_TRUE(call->Read(&response));
       return response;
     }
-    // What is left, until the server ends the stream.
+    // Reads the rest, until the server ends the stream.
     grpc::Status finish() {
       ModelStreamInferResponse response;
       call->WritesDone();
@@ -43,7 +43,7 @@ class StreamTest : public fixtures::DaemonFixture {
   static bool is_final(const ModelStreamInferResponse& response) {
     return response.infer_response().parameters().at("triton_final_response").bool_param();
   }
-  // A request for `model` that wants to hear of its end in any case.
+  // A request for `model` that asks for an empty final response.
   static ModelInferRequest with_empty_final(ModelInferRequest request) {
     (*request.mutable_parameters())["triton_enable_empty_final_response"].set_bool_param(true);
     return request;
@@ -131,7 +131,7 @@ TEST_F(StreamTest, DecoupledModelsAnswerAnyNumberOfTimes) {
     EXPECT_EQ(response.infer_response().raw_output_contents(0), std::string(1, value));
     EXPECT_EQ(is_final(response), value == 'c');
   }
-  // Nothing is heard of a request without responses, unless the client asks.
+  // A request without responses is silent, unless the client asks for the final one.
   stream.call->Write(request("repeat", "", "2"));
   stream.call->Write(with_empty_final(request("repeat", "", "3")));
   const ModelStreamInferResponse last = stream.read();
@@ -158,13 +158,13 @@ TEST_F(StreamTest, ReadsNoMoreThanItMayHaveUnderWay) {
   options.infer.stream_max_requests = 1;
   start(options);
   Stream stream(*stub_);
-  // Two more beside the one that runs would find the queue full.
+  // Two more beside the running one would find the queue full.
   for (int i = 0; i < 5; ++i) stream.call->Write(request("slow", "a"));
   for (int i = 0; i < 5; ++i) EXPECT_EQ(stream.read().error_message(), "");
   EXPECT_TRUE(stream.finish().ok());
 }
 
-// The gate is never opened: what runs stops, and what waits behind it is not run.
+// The gate is never opened: the running request stops, and the queued one does not run.
 TEST_F(StreamTest, CancellingStopsWhatRuns) {
   repository_.add("gated", 1, "gated");
   start();
@@ -197,7 +197,7 @@ TEST_F(StreamTest, AShutdownAnswersWhatIsUnderWay) {
   stopper.join();
 }
 
-// A stream with a request under way still reads when the server stops.
+// A stream with a request in progress still reads when the server stops.
 TEST_F(StreamTest, AShutdownTakesNoMoreFromAStreamThatReads) {
   repository_.add("gated", 1, "gated");
   repository_.add("quick", 1, "identity");
@@ -221,10 +221,10 @@ TEST_F(StreamTest, AShutdownTakesNoMoreFromAStreamThatReads) {
   stopper.join();
 }
 
-// A client that sends and does not read is read from until some 64 MB of answers wait.
+// A client that sends and does not read is no longer read from once about 64 MB of responses wait.
 TEST_F(StreamTest, UnreadAnswersHoldBackWhatIsSent) {
   repository_.add("gated", 1, "gated");
-  gate_.open();  // it counts only
+  gate_.open();  // it only counts
   start();
   Stream stream(*stub_);
   constexpr int kRequests = 48;
@@ -234,7 +234,7 @@ TEST_F(StreamTest, UnreadAnswersHoldBackWhatIsSent) {
     stream.call->WritesDone();
   });
   gate_.wait_for(16);
-  // Until nothing has come for half a second. On a busy machine that may be early, which only lets more pass.
+  // Until nothing has arrived for half a second. On a busy machine this may be early, which only weakens the test.
   for (int seen = -1; seen != gate_.entered();) {
     seen = gate_.entered();
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
@@ -249,7 +249,7 @@ TEST_F(StreamTest, UnreadAnswersHoldBackWhatIsSent) {
   EXPECT_EQ(stream.unread, kRequests);
 }
 
-// What a decoupled model answers cannot be held back: the stream is ended when some 256 MB wait.
+// Responses of a decoupled model cannot be throttled: the stream ends once about 256 MB wait.
 TEST_F(StreamTest, AnswersThatNobodyReadsEndTheStream) {
   repository_.add("flood", 1, "flood", kDecoupled);
   start();
@@ -258,9 +258,9 @@ TEST_F(StreamTest, AnswersThatNobodyReadsEndTheStream) {
   deaf.call->Write(request("flood", std::string(4 << 20, static_cast<char>(kResponses))));
   Stream next(*stub_);
   next.call->Write(request("flood", std::string(1, '\1')));
-  next.read();  // the only worker has answered the first one
+  next.read();  // the only worker has sent the first response
   EXPECT_TRUE(next.finish().ok());
-  // It reads now, and hears why.
+  // The client reads now and learns the reason.
   const grpc::Status ended = deaf.finish();
   EXPECT_EQ(ended.error_code(), StatusCode::RESOURCE_EXHAUSTED) << ended.error_message();
   EXPECT_THAT(ended.error_message(), ::testing::HasSubstr("wait for the client to read them"));

@@ -8,7 +8,7 @@
 
 namespace tensord::server::fixtures {
 
-// A folder for a test, gone with what is in it when this goes. Declared before what uses it.
+// A folder for a test, deleted with its contents by the destructor. Declare it before what uses it.
 class TemporaryFolder {
  public:
   explicit TemporaryFolder(const std::string& name) {

@@ -125,7 +125,7 @@ TEST_F(TraceFiles, FormOfTheFile) {
   EXPECT_EQ(stamps[heads["m"]["id"]][4]["ns"], 3000);
 }
 
-// The last bytes of a file are written when it is closed: that it failed there is said too.
+// The last bytes of a file are written on close: a failure there is reported too.
 TEST_F(TraceFiles, AFullDiskIsSaid) {
   static std::vector<std::string> said;
   said.clear();

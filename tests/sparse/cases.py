@@ -24,7 +24,7 @@ def dense(*sizes, dtype=torch.float32, seed=7):
     return (torch.randn(sizes, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) * 2).to(dtype)
 
 
-# A COO tensor with a place three times, out of order.
+# A COO tensor with one index three times, unsorted.
 REPEATED = """
         i = torch.tensor([[2, 0, 2, 1, 2, 0], [1, 3, 1, 0, 1, 0]])
         s = torch.sparse_coo_tensor(i, x, [3, 4])
@@ -230,7 +230,7 @@ def repeated(x):
 
 
 def over_kept(function):
-    """A softmax over the elements of `repeated` that are there."""
+    """A softmax over the stored elements of `repeated`."""
     def apply(x):
         kept = repeated(torch.ones_like(x)) > 0
         y = function(repeated(x).masked_fill(~kept, -torch.inf), 1)
@@ -238,8 +238,8 @@ def over_kept(function):
     return apply
 
 
-# Gradients of what y is: by x and by z. `reference` says it with dense tensors. In those that start from a dense x (and
-# z, for "both") a gradient is where that has elements.
+# Gradients of y with respect to x and z. `reference` computes it with dense tensors. Cases that start from a dense x
+# (and z, for "both") have gradients only at its stored elements.
 def gradients():
     six = dense(6, dtype=torch.float64)
     b = dense(4, 3, dtype=torch.float64)

@@ -29,7 +29,7 @@ def module_of(folder, cases, name):
 
 
 def difference(got, expected, tolerance=1e-5):
-    """Empty where both are the same values; sparse tensors in one layout."""
+    """Empty if both have the same values; sparse tensors are compared in one layout."""
     if isinstance(expected, (tuple, list)) and len(expected) == 1 and isinstance(got, torch.Tensor):
         expected = expected[0]
     if isinstance(expected, (tuple, list)):

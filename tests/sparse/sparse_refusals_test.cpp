@@ -1,4 +1,5 @@
-// What operators on sparse tensors must not take, by the operator and its message; what lies just beside it is taken.
+// Arguments that operators on sparse tensors must refuse, by operator and message; the nearest valid arguments are
+// accepted.
 #include "core/ops/sparse.h"
 #include "tests/support/operator_rows.h"
 
@@ -8,7 +9,7 @@ namespace {
 using namespace testing_rows;
 using ops::SparseTensor;
 
-// A vector of places, and a table of them.
+// A vector of indices, and a table of them.
 Tensor row(const std::vector<int64_t>& values) { return longs(values); }
 Tensor table(const Dims& sizes, const std::vector<int64_t>& values) { return shaped(longs(values), sizes); }
 
@@ -18,11 +19,11 @@ Value coo(const Dims& sizes, bool is_of_module = false) {
   return out;
 }
 Value csr(const Dims& sizes) { return run("aten::to_sparse_csr", {ones(sizes)}); }
-// One place twice.
+// One index twice.
 Value repeated() {
   return run("aten::sparse_coo_tensor.indices_size", {table({2, 2}, {1, 1, 2, 2}), ones({2}), ints({2, 3})});
 }
-// Dense rows at two places of three.
+// Dense rows at two of three indices.
 Value hybrid() {
   return run("aten::sparse_coo_tensor.indices_size", {table({1, 2}, {0, 2}), ones({2, 4}), ints({3, 4})});
 }
@@ -329,7 +330,7 @@ TEST(SparseRefusals, Products) {
   });
 }
 
-// Scripts can call our own operators too.
+// Scripts can call the engine's own operators too.
 TEST(SparseRefusals, OwnOperatorsLookAtTheirIndices) {
   const Tensor starts = row({0, 1, 2}), columns = row({0, 2}), values = ones({2}), dense = ones({3, 2});
   const char *const kScatter = "tensord::scatter_rows", *const kGather = "tensord::gather_rows",

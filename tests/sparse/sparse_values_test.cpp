@@ -1,5 +1,5 @@
-// Operators on sparse tensors of every layout and of sizes at the edge (none, one, blocks, batches, places twice) give
-// what the same operators give for the dense tensor.
+// Operators on sparse tensors of every layout and of edge sizes (empty, one element, blocks, batches, duplicate
+// indices) compared with the same operators on the dense tensor.
 #include <cmath>
 #include <random>
 
@@ -16,7 +16,7 @@ using ops::SparseTensor;
 constexpr SparseLayout kLayouts[] = {SparseLayout::kCoo, SparseLayout::kCsr, SparseLayout::kCsc, SparseLayout::kBsr,
                                      SparseLayout::kBsc};
 
-// Small whole numbers, `kept` of ten of them not 0: sums and products are exact in every dtype.
+// Small integers, `kept` of ten nonzero: sums and products are exact in every dtype.
 Tensor some(const Dims& sizes, int kept, uint32_t seed, DType dtype = DType::kFloat32) {
   std::minstd_rand random(seed + 1);
   const Tensor out = Tensor::empty(sizes, DType::kFloat32);
@@ -49,7 +49,7 @@ Tensor dense(const Value& x) { return x.is_strided() ? x.to_tensor() : run("aten
   return ::testing::AssertionSuccess();
 }
 
-// Parts that fit each other, and of each element that is there one.
+// The parts must be consistent, with each index once.
 void expect_whole(const Value& x) {
   const SparseTensor* sparse = ops::as_sparse(x);
   ASSERT_NE(sparse, nullptr);
@@ -81,7 +81,7 @@ TEST(SparseValues, EveryLayoutComesBack) {
       expect_whole(there);
       EXPECT_EQ(ops::as_sparse(there)->sparse_layout(), other);
       EXPECT_TRUE(is_same(there, x)) << ops::name_of(other);
-      // Only what is not 0 is there, but for blocks.
+      // Only nonzero elements are stored, except in blocks.
       if (other == SparseLayout::kCoo && !ops::is_blocked(layout)) {
         const Tensor count = ops::call("aten::count_nonzero", x, Value());
         EXPECT_EQ(ops::as_sparse(there)->nnz(), count.item_int());
@@ -174,7 +174,7 @@ TEST(SparseValues, ProductsOfMatrices) {
 }
 
 TEST(SparseValues, HalvesAreSummedInFloat) {
-  // 2048 + 1 + 1 + … is lost in float16 when each sum is rounded.
+  // 2048 + 1 + 1 + … is lost in float16 if each sum is rounded.
   const Tensor row = ones({1, 65}, DType::kFloat16);
   row.data<Half>()[0] = Half(2048.0f);
   for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
@@ -208,7 +208,7 @@ TEST(SparseValues, PlacesThatAreThereTwice) {
   for (const int64_t layout : {2, 4}) EXPECT_TRUE(is_same(run("aten::to_sparse", {x, layout}), whole));
 }
 
-// Of one dimension, of two, and with a dense one behind.
+// With one sparse dimension, with two, and with a trailing dense dimension.
 std::vector<std::pair<Tensor, Value>> tensors_to_move() {
   std::vector<std::pair<Tensor, Value>> out;
   for (const int kept : {0, 5, 10}) {
@@ -267,7 +267,7 @@ TEST(SparseValues, Moves) {
   }
 }
 
-// Where all elements are there, a softmax over them is that of the dense tensor.
+// If all elements are stored, softmax equals that of the dense tensor.
 TEST(SparseValues, Softmax) {
   const Tensor x = some({3, 4, 2}, 10, 30);
   for (const int64_t dims : {1, 2, 3}) {
@@ -281,7 +281,7 @@ TEST(SparseValues, Softmax) {
       EXPECT_TRUE(is_same(wide, run("aten::softmax.int", {x.to(DType::kFloat64), d, kNone}).to_tensor(), 1e-12));
     }
   }
-  // Elements that are not there are no part of it; NaN spreads over its group alone.
+  // Missing elements do not take part; NaN spreads only within its group.
   const Tensor given = shaped(floats({1, 0, 2, NAN, 3, 0}), {3, 2});
   const Tensor y = dense(run("aten::softmax.int", {run("aten::to_sparse", {given}), 1, kNone}));
   EXPECT_EQ(y.data<float>()[0], 1);

@@ -21,7 +21,7 @@ from tests.stress import models
 
 CODE = grpc.StatusCode
 WAIT_S = 300
-BUSY = {CODE.RESOURCE_EXHAUSTED, CODE.UNAVAILABLE}  # a server with bounded queues may say so
+BUSY = {CODE.RESOURCE_EXHAUSTED, CODE.UNAVAILABLE}  # a server with bounded queues may return these
 
 
 class Actor:
@@ -32,7 +32,7 @@ class Actor:
         self.channel = grpc.insecure_channel(
             address, options=[("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1)])
         self.stub = inference_pb2_grpc.GRPCInferenceServiceStub(self.channel)
-        self.counts = {}  # outcome → how often
+        self.counts = {}  # outcome → count
         self.deadline = float("inf")  # of the stage
         self.sent = 0
 
@@ -47,7 +47,7 @@ class Actor:
         self.count(error.code().name)
 
     def rest(self, shortest, longest=None):
-        """Waits, but not when the time is over."""
+        """Sleeps, at most until the deadline."""
         seconds = self.random.uniform(shortest, longest or shortest)
         time.sleep(max(0, min(seconds, self.deadline - time.monotonic())))
 
@@ -64,7 +64,7 @@ class Actor:
 
 
 class Calls(Actor):
-    """Ordinary requests: every answer is right."""
+    """Ordinary requests: every response is correct."""
 
     def act(self):
         a, b, message = self.add_sub(self.random.randrange(1, 9))
@@ -83,7 +83,7 @@ class Calls(Actor):
 
 
 class Cancellations(Actor):
-    """Requests whose client stops waiting, at any moment."""
+    """Requests that clients cancel at any moment."""
 
     def act(self):
         if self.random.random() < 0.5:
@@ -106,7 +106,7 @@ class Cancellations(Actor):
 
 
 class Deadlines(Actor):
-    """Requests with little time."""
+    """Requests with short deadlines."""
 
     def act(self):
         rounds = self.random.randrange(1, 50000)
@@ -122,7 +122,7 @@ class Deadlines(Actor):
 
 
 class Stream:
-    """An open ModelStreamInfer, written to at will."""
+    """An open ModelStreamInfer call that an actor writes to."""
 
     def __init__(self, stub, timeout=WAIT_S):
         self.requests = queue.Queue()
@@ -136,7 +136,7 @@ class Stream:
 
 
 class Streams(Actor):
-    """Streams that end as they should, in the middle, or not at all."""
+    """Streams that end in order, in the middle, or not at all."""
 
     def act(self):
         stream = Stream(self.stub)
@@ -173,9 +173,9 @@ class Streams(Actor):
 
 
 class Sequences(Actor):
-    """Sequences that are whole, begun again, or never end."""
+    """Sequences that are complete, restarted, or never ended."""
 
-    IDLE_S = 10  # of the model; on a busy machine this process may have stood still for so long
+    IDLE_S = 10  # the model's idle timeout; on a busy machine this process may have been stopped for that long
 
     def act(self):
         sequence = str(self.random.randrange(1, 1 << 30))  # the model adds it to the last sum
@@ -193,7 +193,7 @@ class Sequences(Actor):
             try:
                 response = self.stub.ModelInfer(message, timeout=WAIT_S)
             except grpc.RpcError as error:
-                is_idle = time.monotonic() - before > self.IDLE_S  # since the request before was sent, at most
+                is_idle = time.monotonic() - before > self.IDLE_S  # since the previous request was sent, at most
                 return self.allow(error, BUSY | ({CODE.INVALID_ARGUMENT} if is_idle else set()))
             total = value if is_start else total + value
             expected = total + (int(sequence) if is_end else 0)
@@ -207,7 +207,7 @@ class Operator(Actor):
     mark = 0
 
     def may_refuse(self, error):
-        """What is whole."""
+        """Whole models must not be refused."""
         return False
 
     def load(self, name):
@@ -238,7 +238,7 @@ class Operator(Actor):
             models.write_marked(self.folder, "replaced", Operator.mark)
 
     def bring(self):
-        """A load with files of the client's own, whole or cut off."""
+        """A load with files from the client, complete or truncated."""
         path = os.path.join(self.folder, "identity_fp32", "1", "model.pt")
         with open(path, "rb") as archive:
             data = archive.read()
@@ -250,7 +250,7 @@ class Operator(Actor):
 
 
 class Watcher(Actor):
-    """Asks models that are replaced: one answers always and never goes back, one comes and goes."""
+    """Calls models that are replaced: one must always respond and never go back, one appears and disappears."""
 
     last = 0
 
@@ -274,7 +274,7 @@ class Watcher(Actor):
 
 
 class SharedMemory(Actor):
-    """Regions that shrink, vanish or are unregistered under requests."""
+    """Regions that shrink, disappear or are unregistered during requests."""
 
     SIZE = 1 << 20
 
@@ -323,10 +323,10 @@ class SharedMemory(Actor):
 
 
 class Garbage(Actor):
-    """Bytes that are nearly messages, to every call."""
+    """Sends nearly valid messages to every call."""
 
     METHODS = [method.name for method in pb.DESCRIPTOR.services_by_name["GRPCInferenceService"].methods
-               if not method.client_streaming and "egister" not in method.name]  # they would take regions away
+               if not method.client_streaming and "egister" not in method.name]  # they would unregister regions
 
     def act(self):
         method = self.random.choice(self.METHODS + ["ModelInfer"] * 20)
@@ -346,13 +346,13 @@ class Garbage(Actor):
 
 
 class KilledClients(Actor):
-    """Processes that die with requests and streams under way."""
+    """Processes that are killed with requests and streams in progress."""
 
     def act(self):
         code = ("import sys; sys.path[:0] = sys.argv[2:]; from tests.stress import victim; victim.run(sys.argv[1])")
         victim = subprocess.Popen([sys.executable, "-c", code, self.address, *sys.path], stdout=subprocess.PIPE,
                                   stderr=subprocess.DEVNULL)
-        victim.stdout.readline()  # it has begun
+        victim.stdout.readline()  # it has started
         time.sleep(self.random.random())
         victim.send_signal(signal.SIGKILL)
         victim.wait()
@@ -371,7 +371,7 @@ def make_actors(address, seed, folder):
 
 
 class Stage:
-    """Runs the actors until the time is over or one of them has failed."""
+    """Runs the actors until the deadline or until one of them has failed."""
 
     def __init__(self, actors):
         self.actors = actors

@@ -33,7 +33,7 @@ run.SETTLE_S = 300
 
 DISK_BYTES = 256 << 20
 ROUND_S = 300  # at most
-MORE_RSS = 64 << 20  # than after the first round
+MORE_RSS = 64 << 20  # more than after the first round
 MORE = 12  # descriptors, threads
 
 
@@ -49,7 +49,7 @@ AUDITED = ('max_batch_size: 4\ninput [ { name: "x" data_type: TYPE_FP32 dims: [ 
 
 
 class Node(DaemonProcess):
-    """A daemon that is asked over its Unix socket, whatever else it listens on."""
+    """A daemon that is called over its Unix socket, whatever else it listens on."""
 
     def __init__(self, socket, *arguments, **options):
         super().__init__(*arguments, "--grpc-unix-socket", socket, **options)
@@ -88,7 +88,7 @@ class Host:
 
 
 class Scene:
-    """The folders, the daemons and all who play."""
+    """The folders, the daemons and all actors."""
 
     def __init__(self, folder, stack, delays):
         self.folder, self.stack = folder, stack
@@ -140,7 +140,7 @@ class Scene:
         self.stack.callback(lambda: self.host.node.__exit__())
 
     def undisturbed(self):
-        """The weights that jobs have to come to."""
+        """The weights that jobs must reach."""
         self.load("norms")
         for world_size in (1, 2):
             job = self.daemon.training.CreateJob(training.CreateJobRequest(spec=disasters.job_spec(world_size)), timeout=60)
@@ -176,7 +176,7 @@ class Scene:
 
 
 class ChaosStage(actors.Stage):
-    """Whoever is refused because there is no room goes on."""
+    """Actors continue after refusals for lack of resources."""
 
     def play(self, actor, deadline):
         def act():
@@ -205,7 +205,7 @@ def files_below(*tops):
 
 
 def by_code(node):
-    """Requests by code, of all models that are there."""
+    """Requests by status code, of all existing models."""
     out = collections.Counter()
     for line in node.metrics().splitlines():
         found = re.match(r'tensord_requests_total\{.*code="(\w+)"\} (\d+)', line)
@@ -215,14 +215,14 @@ def by_code(node):
 
 
 def check_books(scene, counts, cut):
-    """The daemon says of the audited model what its clients were told."""
+    """The daemon's counts for the audited model equal its clients'."""
     for code in clients.Auditor.booked:
         ours, theirs = counts.get(code, 0), int(scene.daemon.metric("tensord_requests_total", model=clients.Auditor.MODEL, code=code))
         assert ours <= theirs <= ours + cut, f"{code}: {ours} by the clients' books, {theirs} by the daemon's"
 
 
 def check_quiet(scene, memory_before, first):
-    """Nothing is left of a round; gives back what the daemons take then."""
+    """Nothing is left over from a round; returns the daemons' memory."""
     daemon = scene.daemon
     wait_until(lambda: daemon.metric("tensord_pending_requests") == 0, "requests still wait")
     wait_until(lambda: daemon.metric("tensord_in_flight_requests") == 0, "requests are still under way")
@@ -237,14 +237,14 @@ def check_quiet(scene, memory_before, first):
         wait_until(lambda: node.metric("tensord_memory_bytes") <= before, "tensors are still owned by somebody")
         wait_until(lambda: not folders.files_held(node), f"copies of archives are left: {folders.files_held(node)}")
     left = [file for file in files_below(os.path.join(scene.disk, "jobs", "jobs"), os.path.join(scene.disk, "tmp"))
-            if not file.endswith("/.lock")]  # which says that a daemon has the folder of files that clients brought
+            if not file.endswith("/.lock")]  # the lock of the daemon's folder of uploaded files
     assert not left, f"files are left: {left}"
     versions = os.listdir(os.path.join(scene.models, "norms"))
     assert all(name.isdigit() for name in versions), f"half-written versions are left: {versions}"
     for name in set(versions) - {"1"}:  # of jobs that ended before they could be cancelled
         shutil.rmtree(os.path.join(scene.models, "norms", name))
     if not first:
-        time.sleep(5)  # memory goes back some seconds later
+        time.sleep(5)  # memory is released some seconds later
         return [census(daemon), census(scene.poller)]
     for node, then in zip((daemon, scene.poller), first):
         for what, bound in then.items():
@@ -272,7 +272,7 @@ def play_round(scene, seconds, seed, totals):
 
 
 def play(seconds, seed, delays, totals):
-    """Rounds of one set of daemons."""
+    """Rounds with one set of daemons."""
     rounds = max(2, round(seconds / ROUND_S))
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tensord_chaos_"))

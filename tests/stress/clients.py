@@ -1,5 +1,5 @@
-"""More kinds of clients, for the chaos (chaos.py): HTTP, generation, TLS, the command line with its C++ client, crowds, and those who ask
-for too much."""
+"""More kinds of clients, for the chaos test (chaos.py): HTTP, generation, TLS, the command line with its C++ client,
+crowds, and clients that request too much."""
 
 import http.client
 import json
@@ -17,13 +17,13 @@ from tests.stress.actors import BUSY, WAIT_S, Actor, Stream, int32, int64
 MB = 1 << 20
 PROMPTS = ([1, 2, 3], [7], [4, 4, 4, 4, 4, 9], [11, 12, 13], [60], [5, 6, 7, 8])
 LONGEST = 30
-# What HTTP says for what gRPC has codes for.
+# The gRPC codes that HTTP statuses stand for.
 REFUSED = {429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}
 CUT = (ConnectionError, http.client.BadStatusLine, http.client.IncompleteRead, socket.timeout)
 
 
 def answers_of_decoders():
-    """What each decoder says to each prompt, by PyTorch."""
+    """Each decoder's result for each prompt, computed by PyTorch."""
     torch.set_num_threads(1)
     growing, fixed = sequence_models.GrowingDecoder().eval(), sequence_models.FixedDecoder().eval()
     out = {}
@@ -34,7 +34,7 @@ def answers_of_decoders():
 
 
 class Http(Actor):
-    """Asks over a new connection each time."""
+    """Uses a new connection each time."""
 
     def __init__(self, address, seed, folder, http_address):
         super().__init__(address, seed, folder)
@@ -50,7 +50,7 @@ class Http(Actor):
             connection.close()
 
     def refused(self, status, body):
-        """Whether the daemon was allowed to say that it cannot now."""
+        """Whether the daemon may refuse for lack of resources."""
         if status in REFUSED:
             self.count(REFUSED[status])
         return status in REFUSED
@@ -105,7 +105,7 @@ class Rest(Http):
 
 
 class Generations(Http):
-    """Tokens one by one, over HTTP and gRPC, to the end or left in the middle."""
+    """Tokens one by one, over HTTP and gRPC, to the end or cancelled in the middle."""
 
     expected = None
 
@@ -170,7 +170,7 @@ class Generations(Http):
 
 
 class Tls(Actor):
-    """A new connection over TLS each time, whatever happens to the certificates' files."""
+    """A new TLS connection each time, whatever happens to the certificate files."""
 
     def __init__(self, address, seed, folder, tls_address, root):
         super().__init__(address, seed, folder)
@@ -181,7 +181,7 @@ class Tls(Actor):
         options = [("grpc.use_local_subchannel_pool", 1)]
         with grpc.secure_channel(self.tls_address, grpc.ssl_channel_credentials(self.root), options) as channel:
             try:
-                # It may come as the place of another is taken.
+                # The connection may take the place of another one, and be cut in turn.
                 response = inference_pb2_grpc.GRPCInferenceServiceStub(channel).ModelInfer(message, timeout=WAIT_S, wait_for_ready=True)
             except grpc.RpcError as error:
                 return self.allow(error, BUSY)
@@ -191,7 +191,7 @@ class Tls(Actor):
 
 
 class CommandLine(Actor):
-    """`tensord infer`, which is a program over the C++ client; some are killed."""
+    """`tensord infer`, which uses the C++ client; some are killed."""
 
     def act(self):
         prompt, count = self.random.choice(PROMPTS), self.random.randrange(1, LONGEST)
@@ -214,7 +214,7 @@ class CommandLine(Actor):
 
 
 class Hog(Http):
-    """Asks for more than there is: many large requests at one time, over both protocols."""
+    """Requests more memory than available: many large requests at a time, over both protocols."""
 
     def act(self):
         size = self.random.randrange(8, 40) * MB
@@ -251,7 +251,7 @@ class Hog(Http):
 
 
 class Crowd(Http):
-    """Connections that say nothing, half of something, or noise, and go or stay."""
+    """Connections that send nothing, half a request, or noise, and close or stay open."""
 
     def __init__(self, address, seed, folder, http_address, others):
         super().__init__(address, seed, folder, http_address)
@@ -277,7 +277,7 @@ class Crowd(Http):
 
 
 class Auditor(Http):
-    """Asks a model that nobody else asks, and books what it was told: the daemon's books must say the same."""
+    """The only client of one model; records every response: the daemon's counts must be the same."""
 
     MODEL = "audited"
     booked = ("OK", "INVALID_ARGUMENT", "INTERNAL")

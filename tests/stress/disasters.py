@@ -23,17 +23,17 @@ JOB_WAIT_S = 900
 
 
 class ChaosOperator(Operator):
-    """The one of the stress test, where disks are full and quotas used up."""
+    """The stress test's operator, with full disks and exhausted quotas."""
 
     def may_refuse(self, error):
         return error.code() in BUSY or NO_SPACE in error.details()
 
 
 class Shared:
-    """What actors know of each other's doings."""
+    """State shared by actors."""
 
     def __init__(self):
-        self.versions_lock = threading.Lock()  # for whoever takes versions away
+        self.versions_lock = threading.Lock()  # for removing versions
         self.disk_is_full = False
         self.disk_was_full_at = 0.0
         self.weights = {}  # by world size: of an undisturbed job
@@ -85,7 +85,7 @@ class Trainer(Actor):
             self.jobs.DeleteJob(training.DeleteJobRequest(id=job_id), timeout=WAIT_S)
 
     def follow(self, job_id, fate):
-        """The job once it rests; until then its fate comes true. One that the disk ended goes on."""
+        """The job once it has ended; until then its planned fault happens. One that a disk error ended is resumed."""
         strike_at = self.random.randrange(STEPS)
         deadline = time.monotonic() + JOB_WAIT_S
         while True:
@@ -109,7 +109,7 @@ class Trainer(Actor):
             time.sleep(0.2)
 
     def change(self, call, message, job_id):
-        """It may have got to rest meanwhile, or have no room to say that it changes."""
+        """It may have ended in the meantime, or have no disk space to record the change."""
         begin = time.monotonic()
         try:
             getattr(self.jobs, call)(message(id=job_id), timeout=WAIT_S)
@@ -121,7 +121,7 @@ class Trainer(Actor):
 
     def check(self, job, world_size):
         assert job.state == COMPLETED, f"{job.state}: {job.message}"
-        if not job.published_version:  # it could not be served, as when there is no room for a copy of it
+        if not job.published_version:  # it could not be served, for example without room for a copy of it
             assert self.shared.disk_was_full(self.begin), job
             return self.count("not published")
         folder = os.path.join(self.folder, "norms", str(job.published_version))
@@ -133,7 +133,7 @@ class Trainer(Actor):
             self.load_again()
 
     def load_again(self):
-        """So that the version that went is served no more."""
+        """Reloads the model, so that the removed version is no longer served."""
         try:
             self.stub.RepositoryModelLoad(pb.RepositoryModelLoadRequest(model_name="norms"), timeout=WAIT_S)
         except grpc.RpcError as error:
@@ -142,7 +142,7 @@ class Trainer(Actor):
 
 
 class RankKiller(Actor):
-    """Ranks of both daemons die, or freeze."""
+    """Kills or freezes ranks of both daemons."""
 
     def __init__(self, address, seed, folder, daemons):
         super().__init__(address, seed, folder)
@@ -161,7 +161,7 @@ class RankKiller(Actor):
 
 
 class HostKiller(Actor):
-    """The daemon that joined dies, and comes again; so do its ranks."""
+    """Kills the joined daemon, and its ranks with it, and restarts it."""
 
     def __init__(self, address, seed, folder, host):
         super().__init__(address, seed, folder)
@@ -174,7 +174,7 @@ class HostKiller(Actor):
 
 
 class DiskFiller(Actor):
-    """The disk of jobs, captures, traces and temporary copies is full for some seconds."""
+    """Fills the disk of jobs, captures, traces and temporary copies for some seconds."""
 
     def __init__(self, address, seed, folder, shared):
         super().__init__(address, seed, folder)
@@ -192,7 +192,8 @@ class DiskFiller(Actor):
 
 
 class Certificates(Actor):
-    """New certificates of the same authority, and files that are cut off, noise, of a stranger, or gone. In the end whole ones are there."""
+    """New certificates of the same authority, and files that are truncated, random, of another authority, or missing.
+    In the end valid ones are in place."""
 
     def __init__(self, address, seed, folder, authority, stranger, cert, key):
         super().__init__(address, seed, folder)
@@ -223,7 +224,7 @@ class Certificates(Actor):
 
 
 class Settings(Actor):
-    """Changes what is logged and traced while all goes on."""
+    """Changes log and trace settings while everything runs."""
 
     def act(self):
         log = pb.LogSettingsRequest()

@@ -27,8 +27,8 @@ GONE = {CODE.NOT_FOUND, CODE.UNAVAILABLE}
 
 
 class Sealed(nn.Module):
-    """Answers with its mark, three times, from two places: an archive of two halves would have two. No pass can know the
-    row, so it is read where the archive lies."""
+    """Returns its mark three times, from two places: an archive of two halves would have two marks. No pass can know
+    the row, so it is read from the mapped archive."""
 
     def __init__(self):
         super().__init__()
@@ -82,7 +82,7 @@ def remove(path):
 
 
 class Writer(Actor):
-    """Damages a model's folder, looks what comes of it, and mends it."""
+    """Damages a model's folder, checks the effect, and repairs it."""
 
     def __init__(self, address, seed, shelf, read_log):
         super().__init__(address, seed, shelf.root)
@@ -94,7 +94,7 @@ class Writer(Actor):
     def act(self):
         if self.shelf.mark == 0:
             self.mend()
-        # Each once before any comes again.
+        # Each kind once before any is repeated.
         if not self.left:
             self.left = self.random.sample(self.KINDS, len(self.KINDS))
         kind = self.left.pop()
@@ -125,7 +125,7 @@ class Writer(Actor):
         return archive(self.shelf.mark)
 
     def mend(self):
-        """Everything else than a whole archive goes, and that archive is served."""
+        """Removes everything but a whole archive, and waits until that is served."""
         shelf = self.shelf
         for name in os.listdir(shelf.folder) if os.path.isdir(shelf.folder) else ():
             if name != str(shelf.version):
@@ -148,7 +148,7 @@ class Writer(Actor):
         os.replace(aside, self.shelf.file())
 
     def write_slowly(self, path, data):
-        """In place, in pieces: as a copy over a slow network does, over the old file or from nothing."""
+        """In place, in pieces: like a copy over a slow network, over the old file or from nothing."""
         mode = "r+b" if os.path.isfile(path) and self.random.random() < 0.5 else "wb"
         cuts = sorted(self.random.randrange(len(data)) for _ in range(self.random.randrange(5)))
         with open(path, mode, buffering=0) as file:
@@ -157,7 +157,7 @@ class Writer(Actor):
                 time.sleep(self.random.random() * POLL_S)
             file.truncate(len(data))
 
-    # Ways to damage a folder. True: the log must say so.
+    # Ways to damage a folder. True: the log must report it.
     def nothing(self):
         pass
 
@@ -175,7 +175,7 @@ class Writer(Actor):
         return True
 
     def flipped_bits(self):
-        # Most are in the weights; those between the entries do no harm.
+        # Most are in the weights; those between the entries are harmless.
         data = bytearray(self.next_archive())
         for _ in range(self.random.randrange(1, 20)):
             data[self.random.randrange(len(data))] ^= 1 << self.random.randrange(8)
@@ -215,10 +215,10 @@ class Writer(Actor):
         path = os.path.join(self.shelf.folder, "config.pbtxt")
         with open(path, "wb") as file:
             file.write(data)
-        return kind != 0  # a file that ends between two fields is a configuration too
+        return kind != 0  # a file that ends between two fields is also a valid configuration
 
     def next_version(self):
-        """A version that is not there yet: its folder, then half of its archive, then nothing again."""
+        """A new version: its folder, then half of its archive, then removed again."""
         folder = os.path.join(self.shelf.folder, str(self.shelf.version + 1))
         os.mkdir(folder)
         time.sleep(self.random.random() * POLL_S)
@@ -228,7 +228,7 @@ class Writer(Actor):
         return True
 
     def new_version(self):
-        """A whole version instead of the last."""
+        """A complete version replaces the last."""
         last = os.path.dirname(self.shelf.file())
         self.shelf.version += 1
         os.mkdir(os.path.dirname(self.shelf.file()))
@@ -237,7 +237,7 @@ class Writer(Actor):
         shutil.rmtree(last)
 
     def junk(self):
-        """Names that are no models and no versions."""
+        """Names that are not models or versions."""
         for name in (".hidden", "line\nbreak", "0", "007", "-1", "1.5", "99999999999999999999", "\u00e4\u00f6", "deep"):
             path = os.path.join(self.shelf.folder, name, *("x",) * self.random.randrange(12))
             os.makedirs(path)
@@ -245,7 +245,7 @@ class Writer(Actor):
                 file.write(b"junk")
 
     def gone(self):
-        """The model goes, and comes again piece by piece."""
+        """Removes the model, and restores it piece by piece."""
         shelf = self.shelf
         shelf.is_gone = True
         shutil.rmtree(shelf.folder)
@@ -267,7 +267,7 @@ class Writer(Actor):
 
 
 class Reader(Actor):
-    """Asks all models all the time. Marks never go back, and none is of an archive that was not whole."""
+    """Calls all models all the time. Marks never go back, and none belongs to an incomplete archive."""
 
     def __init__(self, address, seed, shelves):
         super().__init__(address, seed, None)
@@ -299,7 +299,7 @@ def make_actors(daemon, seed, root, writers=4):
 
 
 def files_held(daemon):
-    """Files without a name that the daemon has open or mapped: its copies of archives."""
+    """Unnamed files that the daemon has open or mapped: its copies of archives."""
     process = f"/proc/{daemon.process.pid}"
     held = [os.readlink(f"{process}/fd/{fd}") for fd in os.listdir(f"{process}/fd")
             if os.path.lexists(f"{process}/fd/{fd}")]

@@ -1,4 +1,5 @@
-"""The repository of the stress test: Triton's example twins, and models whose answers tell what served them."""
+"""The repository of the stress test: equivalents of Triton's examples, and models whose responses identify their
+version."""
 
 import os
 import shutil
@@ -14,7 +15,7 @@ MORE_TWINS = ("square_int32", "simple_ensemble", "identity_fp32")
 
 
 class Marked(nn.Module):
-    """Answers with a number that its archive carries, and a weight that fills some memory."""
+    """Returns a number stored in its archive, and has a weight that uses some memory."""
 
     def __init__(self, mark):
         super().__init__()
@@ -26,7 +27,7 @@ class Marked(nn.Module):
 
 
 class Sleepy(nn.Module):
-    """Works for long, instruction by instruction."""
+    """Runs for a long time, instruction by instruction."""
 
     def forward(self, x: Tensor, rounds: int) -> Tensor:
         y = x
@@ -36,7 +37,7 @@ class Sleepy(nn.Module):
 
 
 def write_marked(root, name, mark, version=1):
-    """Replaces the archive in one step, as a careful operator does."""
+    """Replaces the archive atomically."""
     aside = os.path.join(root, f".aside_{name}")
     save(Marked(mark), aside, name, version)
     folder = os.path.join(root, name, str(version))
@@ -46,7 +47,7 @@ def write_marked(root, name, mark, version=1):
 
 
 def write_corrupt(root, name, choose):
-    """An archive that is cut off, altered or no archive at all, in one step."""
+    """Writes an archive that is truncated, altered or invalid, atomically."""
     source = os.path.join(ROOT, "examples", "triton", "model_repository", "simple", "1", "model.pt")
     with open(source, "rb") as archive:
         data = bytearray(archive.read())
@@ -54,7 +55,7 @@ def write_corrupt(root, name, choose):
     if kind == 0:
         data = data[:choose.randrange(len(data))]
     elif kind == 1:
-        # A changed byte of the central directory, at the end, or of what it lists.
+        # Changes a byte of the central directory, at the end, or of an entry.
         for _ in range(50):
             data[choose.randrange(len(data))] ^= 1 << choose.randrange(8)
     else:

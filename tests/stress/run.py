@@ -17,7 +17,7 @@ from tests.stress import actors, folders
 from tests.stress.models import make_repository
 
 SETTLE_S = 60
-# Longest pauses in microseconds, at the places that the code has for them.
+# Maximum delays in microseconds, at the code's delay points.
 DELAYS = ("scheduler.submit=500,scheduler.run=3000,scheduler.release=500,batch.answer=2000,memory.copy=5000,"
           "sequence.submit=500,sequence.run=3000,sequence.answer=1000,generation.step=2000,generation.respond=1000,"
           "infer.answer=1000,infer.done=1000,stream.deliver=1000,stream.done=1000,"
@@ -39,7 +39,7 @@ def unload_everything(daemon):
 
 
 def check_after(daemon, memory_before):
-    """Nothing is left of what is over."""
+    """Nothing of the finished load is left over."""
     wait_until(lambda: daemon.metric("tensord_pending_requests") == 0, "requests still wait")
     wait_until(lambda: daemon.metric("tensord_in_flight_requests") == 0, "requests are still under way")
     answer = daemon.stub.ModelInfer(request("replaced", [("x", "INT64", [1], actors.int64(0))]), timeout=60)
@@ -49,7 +49,7 @@ def check_after(daemon, memory_before):
 
 
 def check_after_polls(daemon, root, memory_before):
-    """Without the folders nothing is left of their models."""
+    """Once the folders are removed, nothing of their models is left."""
     for name in os.listdir(root):
         folders.remove(os.path.join(root, name))
     wait_until(lambda: not daemon.stub.RepositoryIndex(pb.RepositoryIndexRequest()).models, "models are still there")

@@ -1,4 +1,4 @@
-"""A client that keeps requests, a stream and a sequence going until it is killed."""
+"""A client with requests, a stream and a sequence in progress until it is killed."""
 
 import grpc
 

@@ -6,8 +6,8 @@
 
 namespace tensord {
 
-// A context in which every field is another than in a thread that has just begun. Nobody may follow its pointers, but
-// for `cancellation`, which is the caller's or null.
+// A context in which every field differs from that of a new thread. Its pointers must not be dereferenced, except
+// `cancellation`, which is the caller's or null.
 inline ExecutionContext changed_context(const CancellationScope* cancellation) {
   static char places[3];
   ExecutionContext out;
@@ -35,7 +35,7 @@ inline ExecutionContext changed_context(const CancellationScope* cancellation) {
   return out;
 }
 
-// As it is for work that nobody waits for.
+// The context of work that nobody waits for.
 inline ExecutionContext without_stack(ExecutionContext context) {
   context.generator = nullptr;
   context.cancellation = nullptr;

@@ -1,4 +1,4 @@
-// Tables of calls of operators: each is taken, or refused with a message that has a text in it.
+// Tables of operator calls: each is accepted, or refused with an error that contains a given string.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ namespace tensord::testing_rows {
 using ops::Value;
 
 inline constexpr const char* kTaken = "is taken";
-// Said of a tensor without memory by what comes after all checks of shapes.
+// The error for a tensor without memory, raised after all shape checks.
 inline constexpr const char* kShapesOnly = "a tensor of shapes only has no elements to read";
 inline const Value kNone{};
 inline constexpr auto kFloat = DType::kFloat32;
@@ -28,7 +28,7 @@ inline Tensor zeros(const Dims& sizes, DType dtype = kFloat) {
 inline Tensor ones(const Dims& sizes, DType dtype = kFloat) {
   return ops::call("aten::ones", sizes, dtype, Value(), Value(), Value());
 }
-// Without memory, so however large.
+// Without memory, so of any size.
 inline Tensor meta(const Dims& sizes, DType dtype = kFloat) { return Tensor::meta(sizes, dtype); }
 template <class T>
 Tensor vector_of(const std::vector<T>& values) {
@@ -49,7 +49,7 @@ inline Value optionals(std::vector<Value> list) {
 }
 inline Value items(std::vector<Value> list) { return ops::make_list(ops::any_type(), std::move(list)); }
 
-// Made when they are asked for: a global's constructor may run before the operators are registered.
+// Functions, because a global's constructor may run before the operators are registered.
 inline Tensor scalar() { return zeros({}); }
 inline Tensor vector() { return zeros({3}); }
 inline Tensor matrix() { return zeros({2, 3}); }
@@ -71,7 +71,7 @@ std::string said_by(Fn&& fn) {
   return kTaken;
 }
 
-// What the shape rule alone says.
+// The error of the shape rule alone.
 inline std::string shape_error(const char* name, std::vector<Value> arguments) {
   const ops::Op& op = ops::get_op(name);
   return said_by([&] { ops::infer(op, ops::bind(op, std::move(arguments))); });

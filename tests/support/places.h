@@ -2,8 +2,8 @@
 
 namespace tensord {
 
-// Where the tests' own files lie, and the Python that has PyTorch. Functions, so that only one object knows this
-// checkout's place, and a compiler cache can give the others to every checkout.
+// The folder of the test data, and the Python that has PyTorch. They are functions, so that only one object file
+// contains this checkout's path and a compiler cache can share the others between checkouts.
 const char* tests_folder();
 const char* tests_python();
 

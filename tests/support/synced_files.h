@@ -1,6 +1,6 @@
 #pragma once
 
-// What this program syncs and renames, in order: stands before the library's calls and hands on to the system. For one
+// Records which files this program syncs and renames, in order, by interposing the C library's calls. Include it in one
 // source of a test program.
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -26,14 +26,14 @@ struct SyncLog {
     const std::lock_guard lock(mutex);
     events.clear();
   }
-  // Where the event is, from the back; -1: nowhere.
+  // The index of the last such event; -1 if there is none.
   ptrdiff_t last(const std::string& event) {
     const std::lock_guard lock(mutex);
     const auto found = std::find(events.rbegin(), events.rend(), event);
     return found == events.rend() ? -1 : events.rend() - found - 1;
   }
-  // Empty when `from` became `to` such that a machine that loses power has all of it or nothing: each of the files
-  // synced before, in a folder that was, and the folder that has the new name afterwards.
+  // Returns an empty string if renaming `from` to `to` was safe against a loss of power: each of the files and its
+  // folder was synced before, and the target folder afterwards.
   std::string fault_of(const std::string& from, const std::string& to, const std::vector<std::string>& files) {
     const ptrdiff_t renamed = last("rename " + from + " " + to);
     if (renamed < 0) return "was not renamed: " + to;

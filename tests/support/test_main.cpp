@@ -1,6 +1,6 @@
-// The main of every test program: GoogleTest's, and a watch from another process that ends a test which waits for what
-// never comes, by name. A lost wake-up is so a failure within half a minute, on a busy machine too: what counts is
-// that no thread wants a core, not how long the test takes.
+// The main function of every test program: GoogleTest's, and a watcher process that kills a test which waits forever,
+// and names it. A lost wake-up thus fails within half a minute, on a busy machine too: the watcher checks that no
+// thread wants a core, not how long the test takes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -23,12 +23,12 @@
 namespace {
 
 constexpr int kPatienceS = 20;
-// Less than a twentieth of a core, with the time that threads waited for one: pollers at most.
+// Less than a twentieth of a core, including the time that threads waited for one: at most polling.
 constexpr uint64_t kIdleNs = 1'000'000'000;
 
-// Shared with the watcher: the test that runs; empty between two.
+// Shared with the watcher: the running test; empty between two.
 struct Board {
-  volatile uint64_t test = 0;  // counts up at each start and end
+  volatile uint64_t test = 0;  // incremented at each start and end
   char name[256] = {};
 };
 
@@ -43,7 +43,7 @@ class NameTests final : public ::testing::EmptyTestEventListener {
   void OnTestEnd(const ::testing::TestInfo&) override {
     board_->test = board_->test + 1;
     std::memset(board_->name, 0, sizeof(board_->name));
-    // Whatever the test has set.
+    // Undo what the test has changed.
     tensord::set_log_sink(nullptr);
     tensord::set_thread_budget(thread_budget_);
   }
@@ -54,9 +54,9 @@ class NameTests final : public ::testing::EmptyTestEventListener {
 };
 
 struct Seen {
-  bool is_known = true;                       // the system says it
-  bool is_elsewhere = false;                  // a thread waits for a disk, a debugger or a program that was started
-  std::map<std::string, uint64_t> wanted_ns;  // by thread: on a core, or waiting for one
+  bool is_known = true;                       // the system reports it
+  bool is_elsewhere = false;                  // a thread waits for a disk, a debugger or a child process
+  std::map<std::string, uint64_t> wanted_ns;  // by thread: time on a core, or waiting for one
 };
 
 std::string text_of(const std::filesystem::path& path) {
@@ -83,7 +83,7 @@ Seen look_at(pid_t process) {
   return out;
 }
 
-// How much more threads wanted than before.
+// The additional time that threads ran or wanted to run.
 uint64_t growth(const Seen& before, const Seen& now) {
   uint64_t out = 0;
   for (const auto& [thread, wanted_ns] : now.wanted_ns) {
@@ -94,7 +94,7 @@ uint64_t growth(const Seen& before, const Seen& now) {
   return out;
 }
 
-// Ends with the process that it looks at.
+// Ends with the watched process.
 [[noreturn]] void watch(pid_t process, const Board& board) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != process) _exit(0);
@@ -121,7 +121,7 @@ uint64_t growth(const Seen& before, const Seen& now) {
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleMock(&argc, argv);
-  setenv("TENSORD_VERIFY_PASSES", "1", 0);  // core/jit/passes/pipeline.h
+  setenv("TENSORD_VERIFY_PASSES", "1", 0);  // see core/jit/passes/pipeline.h
   void* shared = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared != MAP_FAILED && !::testing::GTEST_FLAG(list_tests)) {
     auto* board = new (shared) Board;

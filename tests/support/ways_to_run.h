@@ -4,7 +4,7 @@
 
 namespace tensord::jit {
 
-// Calls fn(LoadOptions, how) for a model as it was read, after the passes, and with plans on poisoned memory.
+// Calls fn(LoadOptions, how) for a model as read, after the passes, and with plans on poisoned memory.
 template <class Fn>
 void in_every_way(Fn&& fn) {
   LoadOptions options;

@@ -13,7 +13,7 @@
 namespace tensord::allocator_test {
 namespace {
 
-// A device with a fixed amount of memory that counts what it gave.
+// A device with a fixed amount of memory that counts its allocations.
 struct FakeDevice {
   size_t capacity = size_t{1} << 40;
   size_t taken = 0;
@@ -125,7 +125,7 @@ TEST_F(CachingAllocatorTest, CapIsHardAndNamedInTheError) {
   EXPECT_EQ(allocator.stats().out_of_memory, 2u);
   allocator.free(block);
   EXPECT_LE(device.taken, 8 * kMiB);
-  allocator.free(allocator.allocate(8 * kMiB));  // needs the cache flushed first
+  allocator.free(allocator.allocate(8 * kMiB));  // requires flushing the cache first
 }
 
 TEST_F(CachingAllocatorTest, CapBelowASmallSegmentStillServes) {

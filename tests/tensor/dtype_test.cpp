@@ -33,7 +33,7 @@ TEST(HalfTest, AllPatternsConvertAndComeBack) {
   }
 }
 
-// Halfway between neighbors goes to the even one, a little more or less to the nearer.
+// Halfway between neighbors rounds to even; slightly more or less rounds to the nearer one.
 TEST(HalfTest, RoundsToNearestEven) {
   for (uint32_t bits = 0; bits < 0x7bff; ++bits) {
     const auto low = static_cast<uint16_t>(bits), high = static_cast<uint16_t>(bits + 1);

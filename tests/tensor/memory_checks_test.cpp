@@ -1,4 +1,4 @@
-// That TENSORD_GUARD and TENSORD_POISON do what core/tensor/memory/memory_checks.h says. Each runs in a process of its
+// TENSORD_GUARD and TENSORD_POISON, as described in core/tensor/memory/memory_checks.h. Each runs in a process of its
 // own.
 #include "core/tensor/memory/memory_checks.h"
 
@@ -14,7 +14,7 @@
 namespace tensord::memory_checks_test {
 namespace {
 
-// Calls `body` in a fresh process with the variable set; what ends it there is looked at by the caller.
+// Calls `body` in a new process with the variable set; the caller checks how it ends.
 class MemoryChecks : public ::testing::Test {
  protected:
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
@@ -23,7 +23,7 @@ class MemoryChecks : public ::testing::Test {
 Tensor bytes(int64_t count) { return Tensor::empty(Dims{count}, DType::kUInt8); }
 volatile uint8_t seen;
 
-// Of two blocks in turn, one ends at a page and one begins at one.
+// Alternately, one block ends at a page boundary and one begins at one.
 bool begins_at_page(const Tensor& t) { return reinterpret_cast<uintptr_t>(t.raw_data()) % 4096 == 0; }
 Tensor guarded(int64_t count, bool at_begin) {
   setenv("TENSORD_GUARD", "1", 1);
@@ -84,7 +84,7 @@ TEST_F(MemoryChecks, PoisonedMemoryIsNaN) {
       const Tensor t = Tensor::empty(Dims{1000}, DType::kFloat32);
       for (int64_t i = 0; i < 1000; ++i) {
         if (t.data<float>()[i] == t.data<float>()[i]) std::exit(2);
-        t.data<float>()[i] = 1;  // the next tensor has this memory
+        t.data<float>()[i] = 1;  // the next tensor reuses this memory
       }
     }
     std::exit(0);

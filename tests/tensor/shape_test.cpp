@@ -108,7 +108,7 @@ TEST(ShapeTest, ViewStrides) {
   EXPECT_TRUE(possible);
   view_strides(Dims{3, 2}, Dims{1, 3}, Dims{6}, &possible);
   EXPECT_FALSE(possible) << "a transposed matrix has no flat view";
-  // A dimension of one element may have any stride: (1, 2, 3) with its first two exchanged is flat.
+  // A dimension of one element may have any stride: (1, 2, 3) with its first two transposed is contiguous.
   EXPECT_EQ(view_strides(Dims{2, 1, 3}, Dims{3, 6, 1}, Dims{6}, &possible), (Dims{1}));
   EXPECT_TRUE(possible);
   EXPECT_EQ(view_strides(Dims{1, 4, 1}, Dims{77, 2, 5}, Dims{2, 2}, &possible), (Dims{4, 2}));

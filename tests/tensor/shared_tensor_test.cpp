@@ -1,4 +1,4 @@
-// Tensors between processes. The peer is this program again, in a process of its own.
+// Tensors shared between processes. The peer is this program, run again in a process of its own.
 #include "core/tensor/memory/shared_tensor.h"
 
 #include <fcntl.h>
@@ -84,7 +84,7 @@ TEST(ShareMemory, MovesTheSameTensor) {
     EXPECT_TRUE(is_shared(x));
     EXPECT_NE(x.raw_data(), place);
     EXPECT_EQ(same.raw_data(), x.raw_data());
-    EXPECT_EQ(x.version(), 1u);  // what autograd saved is still of this version
+    EXPECT_EQ(x.version(), 1u);  // tensors saved by autograd still have this version
     EXPECT_EQ(x.storage()->size_bytes(), 24u);
     EXPECT_THAT(items_of(x), ElementsAre(0, 1, 2, 3, 4, 5));
     EXPECT_EQ(cpu_allocator().live_bytes_of(current_memory_owner()), before + 24);
@@ -93,7 +93,7 @@ TEST(ShareMemory, MovesTheSameTensor) {
     EXPECT_EQ(x.raw_data(), shared_place);
     const Tensor row = x.as_view(Dims{3}, Dims{1}, 3);
     EXPECT_TRUE(is_shared(row));
-    share_memory_(row);  // there already, whoever else holds it
+    share_memory_(row);  // already shared, whoever else holds it
     EXPECT_FALSE(is_shared(x.clone()));
   }
   EXPECT_EQ(open_descriptors(), descriptors);
@@ -142,7 +142,7 @@ TEST(OpenShared, IsTheSameMemory) {
   EXPECT_NE(y.raw_data(), part.raw_data());
   y.data<float>()[0] = -1;
   EXPECT_EQ(part.data<float>()[0], -1);
-  const Tensor z = open_shared(share(y));  // from hand to hand
+  const Tensor z = open_shared(share(y));  // passed on
   EXPECT_TRUE(is_shared(z));
   EXPECT_EQ(z.storage()->size_bytes(), 48u);
   EXPECT_THAT(items_of(z), ElementsAre(-1, 9, 6, 10));
@@ -158,7 +158,7 @@ TEST(OpenShared, WhatASealForbidsIsReadOnly) {
   EXPECT_THAT(items_of(y), ElementsAre(0, 1, 2, 3));
 }
 
-// A descriptor as a stranger could make it.
+// A descriptor that a malicious peer could send.
 std::shared_ptr<const FileDescriptor> strange_file(size_t bytes, unsigned seals, bool is_filled = true) {
   auto file = std::make_shared<FileDescriptor>(memfd_create("strange", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   EXPECT_EQ(ftruncate(file->get(), static_cast<off_t>(bytes)), 0);
@@ -174,9 +174,9 @@ TEST(OpenShared, StrangeDescriptors) {
   EXPECT_EQ(open_file(strange_file(4096, F_SEAL_SHRINK)), "no error");
   EXPECT_THAT(open_file(nullptr), HasSubstr("no descriptor"));
   EXPECT_THAT(open_file(std::make_shared<FileDescriptor>(-1)), HasSubstr("Bad file descriptor"));
-  // It could be cut while it is read.
+  // The peer could truncate it during a read.
   EXPECT_THAT(open_file(strange_file(4096, F_SEAL_GROW)), HasSubstr("not sealed"));
-  // It was cut before it came.
+  // It was truncated before it arrived.
   EXPECT_THAT(open_file(strange_file(100, F_SEAL_SHRINK)), HasSubstr("4096 bytes are wanted, the descriptor has 100"));
   EXPECT_THAT(open_file(strange_file(4096, F_SEAL_SHRINK), 0), HasSubstr("0 bytes are wanted"));
   EXPECT_THAT(open_file(strange_file(4096, F_SEAL_SHRINK), ~uint64_t{0}), HasSubstr("bytes are wanted"));
@@ -225,7 +225,7 @@ TEST(SharedTensor, WhatComesIsLookedAt) {
     EXPECT_EQ(code_of([&] { receive_shared(sockets.theirs->get(), 1); }), ErrorCode::kDeadlineExceeded);
   }
   const int descriptors = open_descriptors();
-  {  // Bytes without a descriptor, and then nobody.
+  {  // Bytes without a descriptor, then end of stream.
     Sockets sockets;
     const std::string text(1056, 'x');
     ASSERT_EQ(write(sockets.ours->get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
@@ -236,7 +236,7 @@ TEST(SharedTensor, WhatComesIsLookedAt) {
     EXPECT_EQ(code_of([&] { receive_shared(sockets.theirs->get()); }), ErrorCode::kUnavailable);
     EXPECT_EQ(code_of([&] { send_shared(sockets.theirs->get(), sent); }), ErrorCode::kUnavailable);
   }
-  for (const size_t count : {2, 20}) {  // more descriptors than one, or than are looked for
+  for (const size_t count : {2, 20}) {  // more descriptors than one, or than the receiver reads
     const Sockets sockets;
     std::vector<char> control(CMSG_SPACE(sizeof(int) * count));
     char byte = 't';
@@ -258,7 +258,7 @@ TEST(SharedTensor, WhatComesIsLookedAt) {
   EXPECT_EQ(open_descriptors(), descriptors);
 }
 
-// The other process: what it gets it doubles, and it sends one of its own.
+// The other process: doubles each received tensor, and sends one of its own.
 TEST(SharedTensorPeer, Serves) {
   const char* const socket = std::getenv("TENSORD_TEST_SOCKET");
   if (!socket) GTEST_SKIP() << "for another process";
@@ -288,7 +288,7 @@ TEST(SharedTensor, BetweenTwoProcesses) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   EXPECT_THAT(items_of(x), ElementsAre(0, 2, 2, 6, 4, 10, 6, 14));
-  EXPECT_THAT(items_of(theirs), ElementsAre(0, 1, 2));  // whose process is gone
+  EXPECT_THAT(items_of(theirs), ElementsAre(0, 1, 2));  // its process has exited
 }
 
 }  // namespace

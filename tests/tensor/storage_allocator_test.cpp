@@ -30,7 +30,7 @@ Failure failure_of(const std::function<void()>& run) {
   return {};
 }
 
-// What is live, by address; shared by the deleters, which are bare functions.
+// Live allocations by address; global, because deleters are plain functions.
 std::mutex live_mutex;
 std::set<void*> live;
 
@@ -61,7 +61,7 @@ class Counting : public StorageAllocator {
   std::optional<Device> wrong_device;
 };
 
-// The engine's own again at the end.
+// Restores the engine's own allocator at the end.
 class Chosen {
  public:
   explicit Chosen(StorageAllocator& allocator) { EXPECT_TRUE(set_allocator(kCPU, &allocator)); }
@@ -134,7 +134,7 @@ TEST(StorageAllocatorTest, StoragesOutliveTheChoice) {
   EXPECT_EQ(second.calls, 1);
   EXPECT_EQ(live.size(), 2u);
   EXPECT_EQ(a.item_double() + b.item_double() + c.item_double(), 6);
-  std::thread([&] { a = {}; }).join();  // given back on any thread
+  std::thread([&] { a = {}; }).join();  // may be freed on any thread
   EXPECT_EQ(live.size(), 1u);
   b = {};
   EXPECT_TRUE(live.empty());
@@ -174,7 +174,7 @@ TEST(StorageAllocatorTest, WhatItGivesIsLookedAt) {
   allocator.shift = 0;
   allocator.wrong_device = Device{kCUDA, 1};
   EXPECT_THAT(failure_of(take).text, HasSubstr("for cpu gave memory of cuda:1"));
-  EXPECT_TRUE(live.empty());  // what is refused is given back
+  EXPECT_TRUE(live.empty());  // a refused allocation is freed
   EXPECT_EQ(cpu_allocator().stats().live_bytes, before.live_bytes);
   EXPECT_EQ(cpu_allocator().stats().reserved_bytes, before.reserved_bytes);
   EXPECT_EQ(cpu_allocator().stats().out_of_memory, before.out_of_memory + 4);
@@ -192,7 +192,7 @@ TEST(StorageAllocatorTest, LimitsHold) {
   set_owner_limit(current_memory_owner(), 0);
   cpu_allocator().set_options({.cap_bytes = cpu_allocator().stats().live_bytes + 5000});
   const Failure failure = failure_of([] { allocate_storage(5001, {}); });
-  const bool fits = allocate_storage(5000, {})->size_bytes() == 5000;  // what was cached is given back for it
+  const bool fits = allocate_storage(5000, {})->size_bytes() == 5000;  // cached blocks are freed for it
   cpu_allocator().set_options({});
   EXPECT_EQ(failure.code, ErrorCode::kResourceExhausted);
   EXPECT_TRUE(fits);
@@ -205,7 +205,7 @@ TEST(StorageAllocatorTest, RawMemory) {
   allocator.raw_deallocate(data);
   allocator.raw_deallocate(nullptr);
   EXPECT_TRUE(live.empty());
-  allocator.shift = 64;  // its context is not its data
+  allocator.shift = 64;  // its context differs from its data pointer
   EXPECT_EQ(failure_of([&] { allocator.raw_allocate(100); }).code, ErrorCode::kInternal);
   allocator.is_empty = true;
   EXPECT_EQ(allocator.raw_allocate(100), nullptr);

@@ -8,7 +8,7 @@
 namespace tensord::strided_copy_test {
 namespace {
 
-// Element by element, through the definition of strides.
+// Element by element, by the definition of strides.
 template <class To, class From, class Convert>
 void expect_copied(const Tensor& target, const Tensor& source, Convert convert) {
   const Dims& sizes = target.sizes();
@@ -37,7 +37,7 @@ Tensor random_tensor(const Dims& sizes, DType dtype, uint32_t seed) {
   return out;
 }
 
-// Every order of dimensions of both sides, with gaps, at sizes around the block size.
+// Every order of dimensions on both sides, with gaps, at sizes around the block size.
 TEST(StridedCopyTest, AnyOrderOfDimensions) {
   const int64_t orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
   for (const Dims& sizes : {Dims{3, 17, 16}, Dims{1, 33, 5}, Dims{40, 1, 70}, Dims{2, 64, 64}, Dims{2, 2, 2}}) {
@@ -101,7 +101,7 @@ TEST(StridedCopyTest, EveryPairOfDtypes) {
   }
 }
 
-// Dense rows of halves are converted by what kernels gave.
+// Contiguous rows of halves are converted by the registered functions.
 TEST(StridedCopyTest, RowsOfHalvesGoByTheGivenFunctions) {
   set_half_rows({[](const Half*, float* to, int64_t count) { std::fill_n(to, count, 1.0f); },
                  [](const BFloat16*, float* to, int64_t count) { std::fill_n(to, count, 2.0f); },
@@ -120,7 +120,7 @@ TEST(StridedCopyTest, RowsOfHalvesGoByTheGivenFunctions) {
   set_half_rows({});
 }
 
-// Values that C++ leaves undefined have a definite result.
+// Values whose conversion C++ leaves undefined have a defined result.
 TEST(StridedCopyTest, FloatsOutsideOfTheIntegerRange) {
   Tensor source = Tensor::empty(Dims{3}, DType::kFloat32);
   source.data<float>()[0] = -1;

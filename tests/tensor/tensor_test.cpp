@@ -54,7 +54,7 @@ TEST(TensorTest, VersionCountsWritesThroughAnyView) {
 
 TEST(TensorTest, WhatIsLentIsCopiedByTheFirstWrite) {
   const Tensor base = arange({3, 4});
-  const Tensor lent = lend(base.as_view({2, 2}, {4, 1}, 5));  // of 6 elements, from 5 on
+  const Tensor lent = lend(base.as_view({2, 2}, {4, 1}, 5));  // 6 elements, starting at 5
   const Tensor view = lent.as_view({2}, {1}, 4);
   EXPECT_EQ(lent.raw_data(), base.data<float>() + 5);
   EXPECT_FALSE(lent.storage()->is_writable());
@@ -190,7 +190,7 @@ TEST(TensorTest, Overlap) {
   EXPECT_EQ(overlap(base.as_view({4}, {4}, 0), base.as_view({4}, {4}, 1)), Overlap::kUnknown);
 }
 
-// Every question about a tensor that is not there is an error with its name, and no crash.
+// Every query of an undefined tensor is an error that names the function, never a crash.
 TEST(Tensor, UndefinedAnswersWithAnError) {
   const Tensor none, some = Tensor::empty(Dims{2}, DType::kFloat32);
   const auto message = [](const auto& ask) -> std::string {

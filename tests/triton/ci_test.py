@@ -1,4 +1,5 @@
-"""The part of Triton's tests that ctest runs, where their sources are at hand: TRITON_SERVER_SOURCES and TRITON_CLIENT_SOURCES."""
+"""The subset of Triton's tests that ctest runs, if their sources are available: TRITON_SERVER_SOURCES and
+TRITON_CLIENT_SOURCES."""
 
 import os
 import pathlib

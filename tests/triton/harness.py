@@ -23,13 +23,13 @@ CLIENT = SOURCES / "client"
 
 
 def without_huge_pages():
-    """In a new process: the kernel joins no pages to huge ones, which would count as memory that was never written."""
+    """Runs in a new process: without transparent huge pages, which would count untouched memory as used."""
     PR_SET_THP_DISABLE = 41
     ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
 
 
 class Server:
-    """tensord at Triton's ports."""
+    """tensord on Triton's ports."""
 
     def __init__(self, *repositories, flags=(), env=None, name="server", wait=60, expect_exit=False, before=None):
         self.repositories, self.flags, self.wait = repositories, [str(flag) for flag in flags], wait
@@ -168,7 +168,7 @@ def run_methods(suite, path, names=None, env=None, timeout=120, label="", kind="
 
 
 def run_left(suite, path, left, env, timeout, label, kind):
-    """Runs them in one process; where one ends it or hangs, the others in another."""
+    """Runs them in one process; if a test crashes it or hangs, the others run in another."""
     outcomes = {}
     full = environment(env)
     full["PYTHONPATH"] += f":{path.parent}:{path.parent.parent / 'common'}"
@@ -200,7 +200,8 @@ def run_left(suite, path, left, env, timeout, label, kind):
 
 
 def watch(process, log, offset, timeout, current, ended):
-    """Follows what drive.py says; which method was under way at the end (None: none), and whether it was killed for being late."""
+    """Parses the output of drive.py; returns the method in progress at the end (None: none), and whether it was killed
+    for exceeding the timeout."""
     with open(log, "rb") as written:
         written.seek(offset)
         last, rest = time.monotonic(), b""
@@ -232,7 +233,7 @@ def tail(path, size=2500):
 
 
 def run_script(suite, name, command, timeout=120, env=None, cwd=None, want=None, kind="example"):
-    """A program that says by its exit code (and by a word) whether all was well."""
+    """A program that reports success by its exit code (and by a word in its output)."""
     try:
         run = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=timeout, cwd=cwd,
                              env=environment(env), errors="replace")
@@ -262,7 +263,7 @@ def copy_models(source, target, *names, rename=None):
 
 
 def clean_shared_memory():
-    """Nothing registered, nothing left in /dev/shm (which is this run's own, see run.sh)."""
+    """Unregisters all regions and empties /dev/shm (which is private to this run, see run.sh)."""
     subprocess.run([PYTHON, "-c", "import tritonclient.grpc as g\n"
                     "c = g.InferenceServerClient('127.0.0.1:8001')\nc.unregister_system_shared_memory()"], capture_output=True)
     for path in pathlib.Path("/dev/shm").iterdir():

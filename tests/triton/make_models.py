@@ -27,7 +27,7 @@ OLDEST = "  oldest { max_candidate_sequences: 1024 }\n"
 
 
 def examples(root):
-    """What docs/examples/model_repository of Triton has (eight models), and those of the other examples."""
+    """The eight models of Triton's docs/examples/model_repository, and those of the other examples."""
     repository = fresh(root / "examples")
     numbers = "max_batch_size: 8\n" + tensors("input", ("INPUT0", "{t}", 16), ("INPUT1", "{t}", 16)) + tensors(
         "output", ("OUTPUT0", "{t}", 16), ("OUTPUT1", "{t}", 16))
@@ -55,7 +55,7 @@ def examples(root):
     input_name: "SUM" output_name: "OUTPUT__1" data_type: TYPE_INT32 dims: [ 1 ]
     initial_state: { name: "zero" data_type: TYPE_INT32 dims: [ 1 ] zero_data: true } } ]
 """) + IN_OUT)
-    # densenet_onnx of the quick start: the network gives [1, 1000, 1, 1], its configuration reshapes that to [1000].
+    # densenet_onnx of the quick start: the network returns [1, 1000, 1, 1], its configuration reshapes that to [1000].
     model(repository, "densenet_onnx",
           "def forward(self, data_0):\n"
           "    out = torch.zeros([1, 1000, 1, 1])\n"
@@ -82,7 +82,7 @@ def more_examples(root):
           tensors("output", ("OUT", "INT32", 1), ("IDX", "INT32", 1)))
     model(more, "custom_identity_int32", identity_source(["INT32"], 2), "max_batch_size: 8\n" +
           tensors("input", ("INPUT0", "INT32", -1)) + tensors("output", ("OUTPUT0", "INT32", -1)))
-    # The ensemble of images: bytes of a file come in, a class goes out.
+    # The image ensemble: bytes of a file are the input, a class is the output.
     model(more, "preprocess", "def forward(self, INPUT: List[List[str]]):\n"
           "    return torch.tensor([[float(len(text)) for text in row] for row in INPUT])\n", "max_batch_size: 8\n" +
           tensors("input", ("INPUT", "STRING", 1)) + tensors("output", ("OUTPUT", "FP32", 1)))
@@ -248,7 +248,7 @@ def small(root):
 
 
 def generate(root):
-    """mock_llm of L0_http; what it reads of a request's parameters are inputs here."""
+    """mock_llm of L0_http; the request parameters that it reads are inputs here."""
     repository = fresh(root / "generate")
     optional = lambda name, datatype, dims: (name, datatype, dims, "optional: true")
     model(repository, "mock_llm",
@@ -269,7 +269,7 @@ def generate(root):
 
 
 def limits(root):
-    """Rate limits, cancellation, the pending-request metric: identities that take a while."""
+    """Rate limits, cancellation, the pending-request metric: identity models that take a while."""
     repository = fresh(root / "limits")
     source = "def forward(self, INPUT0):\n    zero = WAIT(INPUT0)\n    return INPUT0 + zero.to(torch.float32)\n"
     io = tensors("input", ("INPUT0", "FP32", -1)) + tensors("output", ("OUTPUT0", "FP32", -1))

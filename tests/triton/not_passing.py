@@ -11,7 +11,7 @@ PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "triton.md"
 
 LEFT_OUT_WHOLE = "left out whole"
 
-# (suite, pattern of the test's name, what it wants, why it does not get it)
+# (suite, pattern of the test's name, what it expects, why it fails)
 NOT_PASSING = (
     ("L0_libtorch_io_types", r"libtorch_invalid_input_type", "TYPE_UINT32 refused for an input of a TorchScript model",
      "unsigned inputs reach the script in the next larger signed type"),
@@ -45,7 +45,7 @@ NOT_PASSING = (
 
 
 def reason_of(suite, name):
-    """Why this one is expected to fail; None: it is not."""
+    """The reason for an expected failure; None: not expected."""
     for of, pattern, _, why in NOT_PASSING:
         if of == suite and re.search(pattern, name):
             return why
@@ -86,7 +86,7 @@ def skip_row(suite, why, names):
 
 
 def skipped(results):
-    """The tests that were skipped, by suite and reason."""
+    """The skipped tests, by suite and reason."""
     found = {}
     for one in results:
         if one["outcome"] == "skip":

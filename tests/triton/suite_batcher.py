@@ -18,7 +18,8 @@ DELAY = {"test_multi_batch_delayed_sum_gt_max_preferred": 2, "test_multi_batch_u
          "test_multi_batch_use_best_preferred": 3}
 ONLY = {"test_preferred_batch_only_aligned": 4, "test_preferred_batch_only_unaligned": 5,
         "test_preferred_batch_only_use_biggest_preferred": 7, "test_preferred_batch_only_use_no_preferred_size": 3}
-# Without TRITONSERVER_DELAY_SCHEDULER nobody can say how many runs it takes; the number of requests and rows is still checked.
+# Without TRITONSERVER_DELAY_SCHEDULER the number of runs is not determined; the number of requests and rows is still
+# checked.
 UNDELAYED = [("L0_batcher/batcher_test.py", r"if batch_exec:", "if False:"),
              ("L0_batcher/batcher_test.py", r"self\.assertIn\(\s+actual_exec_cnt,\s+exec_count,", "self.assertIn(1, (1,),"),
              ("L0_batcher/batcher_test.py", r"if actual_exec_cnt in exec_count:", "if stats.model_stats[0].inference_count == infer_cnt:")]
@@ -41,7 +42,7 @@ def models(name, source, dynamic):
 def batcher():
     strict = prepared("L0_batcher/batcher_test.py", folder("batcher_test"), TWINS)
     loose = prepared("L0_batcher/batcher_test.py", folder("batcher_delay_test"), TWINS + UNDELAYED)
-    env = {"BACKENDS": "onnx libtorch", "USE_HTTP": "0"}  # the test takes one of the two protocols
+    env = {"BACKENDS": "onnx libtorch", "USE_HTTP": "0"}  # the test uses one of the two protocols
     usual = "preferred_batch_size: [ 2, 6 ], max_queue_delay_microseconds: 10000000"
     fixed, variable = models("batcher", "qa_model", usual), models("batcher_var", "qa_variable", usual)
     for kind, repository, names in (("FIXED", fixed, NO_DELAY), ("VARIABLE", variable, NO_DELAY + SHAPES)):

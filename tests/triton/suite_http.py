@@ -1,4 +1,4 @@
-"""What HTTP alone has: L0_http, L0_http_fuzz, L0_https, L0_data_compression."""
+"""HTTP-only suites: L0_http, L0_http_fuzz, L0_https, L0_data_compression."""
 
 import socket
 import ssl
@@ -16,7 +16,7 @@ SUMS, ZEROS = "[2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32]", "[0,0,0,0,0,0,0,0
 
 
 def seven_models():
-    """What docs/examples/model_repository has in this test."""
+    """The models of docs/examples/model_repository in this test."""
     return copy_models(MODELS / "examples", folder("http_models"), "simple", "simple_int8", "simple_string", "simple_identity",
                        "simple_sequence", "simple_dyna_sequence", "simple_string_dyna_sequence")
 
@@ -75,7 +75,7 @@ def unit_models():
 
 
 def unit():
-    # 2 GB that are base64 in JSON: a sixteenth of them is above the limit, too.
+    # 2 GB in base64 in JSON: a sixteenth of them is above the limit, too.
     test = prepared("L0_http/http_test.py", folder("http_test"), [
         ("L0_http/http_test.py", r"data_length = 1 << 31\n", "data_length = 1 << 27\n"),
         ("L0_http/http_test.py", r"int_max = \(1 << 31\) - 1", "int_max = (1 << 27) - 1")])
@@ -85,7 +85,7 @@ def unit():
 
 def generate():
     answers_at_once = "a script's answers come together, when it ends, and not before an error"
-    # A script sees what a request says as inputs only, which are more then.
+    # Scripts see request parameters only as inputs, so there are more inputs.
     test = prepared("L0_http/generate_endpoint_test.py", folder("generate_test"), [
         ("L0_http/generate_endpoint_test.py", "between 2 and 3", "between 2 and 5")])
     with Server(MODELS / "generate", name="generate"):
@@ -122,7 +122,7 @@ def sizes():
 
 
 def chunks(seven):
-    # A million chunks a hundred times: twenty times say the same.
+    # A million chunks a hundred times: twenty times prove the same.
     test = prepared("L0_http/http_request_many_chunks.py", folder("http_chunks"), [
         ("L0_http/http_request_many_chunks.py", "repeat_request_count = 100", "repeat_request_count = 20")])
     with Server(seven, flags=["--model-control-mode=explicit", "--load-model=simple"], name="http_chunks",
@@ -137,7 +137,7 @@ def http():
         test = prepared("L0_http/python_http_aio_test.py", folder("http_aio"))
         run_methods(SUITE, test)
         run_methods(SUITE, test.parent / "http_client_plugin_test.py")
-        # nginx, which checks the password, is left out: what is tested is that the client's plugin and header do no harm.
+        # nginx, which checks the password, is left out: the test is that the client's plugin and header do no harm.
         auth = test.parent / "http_basic_auth_test.py"
         auth.write_text(auth.read_text().replace("localhost:8004", "localhost:8000"))
         run_methods(SUITE, auth)
@@ -155,8 +155,8 @@ def http():
 
 
 def fuzz():
-    # Twenty paths, of which the parser makes no difference: every seventh. Since 0.4 boofuzz goes on to changes of two fields and more,
-    # without end; Triton has 0.3.
+    # Twenty paths that the parser treats alike: every seventh. Since 0.4 boofuzz continues with changes of two and more
+    # fields, endlessly; Triton uses 0.3.
     test = prepared("L0_http_fuzz/fuzztest.py", folder("http_fuzz"), [
         ("L0_http_fuzz/fuzztest.py", r"for url in url_list:", "for url in url_list[::7]:"),
         ("L0_http_fuzz/fuzztest.py", r"session\.fuzz\(\)", "session.fuzz(max_depth=1)")])
@@ -179,7 +179,7 @@ def compression():
 
 
 class TlsProxy:
-    """Takes TLS at port 443 and hands on to 8000, as nginx does in test.sh."""
+    """Accepts TLS on port 443 and forwards to 8000, as nginx does in test.sh."""
 
     def __init__(self, certificate, key):
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -5,7 +5,8 @@ import shutil
 import kit_paths as paths
 from harness import MODELS, QA, Server, clean_shared_memory, copy_models, folder, prepared, run_methods
 
-# infer_util takes "OUTPUT__0" from every model of the platform pytorch_libtorch; the twins of ONNX models have "OUTPUT0".
+# infer_util expects "OUTPUT__0" from every model of the platform pytorch_libtorch; the equivalents of ONNX models have
+# "OUTPUT0".
 TWINS = [("common/infer_util.py", r'platform = metadata\["platform"\]',
           'platform = metadata["platform"] if "onnx" not in model_name and "plan" not in model_name else "onnxruntime_onnx"'),
          ("common/infer_util.py", r"platform = metadata\.platform",
@@ -57,7 +58,7 @@ def zero():
         for path in list(repository.iterdir()):
             if any(not (repository / step).exists() for step in paths.step_models((path / "config.pbtxt").read_text())):
                 shutil.rmtree(path)
-        # The part that asks models of TensorRT only is left out.
+        # The part that only calls TensorRT models is left out.
         tensorrt = [(test_file, r"(def _trt_reshape\([^)]*\):)", r"\1\n        return")] if "reshape" in suite else []
         test = prepared(test_file, folder(suite + "_test"), TWINS + tensorrt)
         with Server(repository, flags=["--allow-client-shm", "true"], name=suite, wait=120):

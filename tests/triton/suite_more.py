@@ -1,5 +1,5 @@
-"""L0_response_cache, L0_rate_limiter, L0_metrics, L0_logging, L0_trace, L0_request_cancellation, L0_grpc_state_cleanup, L0_warmup,
-L0_secure_grpc, and a list of what was left out whole."""
+"""L0_response_cache, L0_rate_limiter, L0_metrics, L0_logging, L0_trace, L0_request_cancellation, L0_grpc_state_cleanup,
+L0_warmup, L0_secure_grpc, and a list of completely omitted suites."""
 
 import json
 import os
@@ -55,7 +55,7 @@ def cache():
     shutil.rmtree(target.parent, ignore_errors=True)
     copy_models(MODELS / "qa_model", target, "onnx" + F)
     copy_models(MODELS / "qa_ensemble", target, "simple_onnx" + F)
-    # In this test's repository two versions, 1 and 3.
+    # This test's repository has versions 1 and 3.
     for name in methods(test):
         size = "200" if "insertion_failure" in name else "1048576"
         with Server(target, flags=["--cache-config", f"local,size={size}", "--model-control-mode", "explicit"], name="cache"):
@@ -86,7 +86,7 @@ def limiter():
     with Server(models, flags=[on], name="limiter", wait=15) as server:
         check(suite, "test.sh: a resource both global and not: not served", not server.up or "cannot be served" in server.log,
               server.log[-500:], kind="qa")
-    # Triton ignores the device of a global resource; tensord wants it to be said.
+    # Triton ignores the device of a global resource; tensord requires `global` to be explicit.
     for more, label in (("", ""), (":global", " [resource2:2:global]")):
         with Server(two(), flags=[on, "--rate-limit-resource=resource1:4", "--rate-limit-resource=resource2:2" + more], name="limiter", wait=60):
             for name in ("test_single_model", "test_cross_model_prioritization_limited_resource"):
@@ -163,7 +163,8 @@ def logs():
     test = prepared("L0_logging/logging_endpoint_test.py", folder("logging_test"))
     with Server(MODELS / "examples", name="logging", flags=["--log-format", "default"]):
         run_methods("L0_logging", test)
-    # log_format_test.py, which starts a server by itself, in short: lines of both forms, and a client's text cannot forge one.
+    # A short form of log_format_test.py, which starts a server by itself: lines in both formats, and a client's string
+    # cannot forge one.
     text = (QA / "L0_logging" / "log_format_test.py").read_text()
     form = {name.lower(): re.search(rf'(?m)^{name}_LOG_RECORD = (r".*")$', text).group(1) for name in ("DEFAULT", "ISO8601")}
     for kind, pattern in form.items():
@@ -224,7 +225,7 @@ def traces():
             subprocess.run([PYTHON, infer], env=environment(), capture_output=True)
     run = subprocess.run([PYTHON, summary, "-t", path], capture_output=True, text=True, env=environment())
     check(suite, "test.sh: traces switched on by a call; trace_summary.py reads them: 10 requests with COMPUTE_INPUT_END",
-          run.stdout.count("COMPUTE_INPUT_END") == 10,  # the client asks twice
+          run.stdout.count("COMPUTE_INPUT_END") == 10,  # the client sends two requests
  run.stdout[-600:] + run.stderr[-600:], kind="qa")
     path = pathlib.Path("rate6.log").resolve()
     with Server(models, name="trace_rate", flags=traced(f"triton,file={path}", "level=TIMESTAMPS", "rate=6")):
@@ -251,7 +252,7 @@ def traces():
 
 
 def opentelemetry(models, environment):
-    """What opentelemetry_unittest.py asserts of a span over gRPC: names, parents, attributes, events."""
+    """The assertions of opentelemetry_unittest.py about a span over gRPC: names, parents, attributes, events."""
     import http.server
     import threading
     bodies = []
@@ -333,7 +334,7 @@ def cancellation():
 
 def cleanup():
     suite = "L0_grpc_state_cleanup"
-    # The test takes the server's process only as a main program.
+    # The test only finds the server's process if it is a main program.
     test = prepared("L0_grpc_state_cleanup/cleanup_test.py", folder("cleanup_test"), [
         ("L0_grpc_state_cleanup/cleanup_test.py", r"SERVER_PID = None", 'SERVER_PID = os.environ.get("SERVER_PID")')])
     models = folder("cleanup") / "models"

@@ -12,7 +12,7 @@ APART = [part for number, flag in enumerate(ADDRESSES, 1) for part in (flag, f"1
 
 
 def starts(what, flags, want):
-    """Whether a server at Triton's ports, but for `flags`, starts."""
+    """Whether a server on Triton's ports, changed by `flags`, starts."""
     ports = {"--grpc-port": "8001", "--http-port": "8000", "--metrics-port": "8002", "--allow-http": "true"}
     given = dict(zip(flags[::2], flags[1::2]))
     command = [BIN, "serve", "--model-repository", str(MODELS / "own"), *[part for pair in {**ports, **given}.items() for part in pair]]

@@ -1,4 +1,5 @@
-"""Many small folders of qa/: validation, types, names, parameters, ensembles, decoupled answers, status, large payloads."""
+"""Many small folders of qa/: validation, types, names, parameters, ensembles, decoupled responses, status, large
+payloads."""
 
 import os
 import re
@@ -123,7 +124,7 @@ def strings():
         run_methods("L0_nan_inf", nan)
     if os.environ.get("COMPAT_LARGE", "1") == "1":
         test = prepared("L0_large_payload/large_payload_test.py", folder("large_test"))
-        # 2.1 GB are more than any body may have, too, and fit a small machine's memory, with the client's copies.
+        # 2.1 GB also exceed the limit of any body, and fit a small machine's memory, with the client's copies.
         edit(test, (r"3 \* \(1024 \* 1024", "2.1 * (1024 * 1024"), (r"1\.9 \*", "0.9 *"),
              (r"np\.random\.random\((\w*large_tensor_shape)\)\.astype\(\s*self\._data_type\s*\)", r"np.ones(\1, self._data_type)"))
         models = copy_models(MODELS / "qa_identity", folder("large") / "models", "libtorch_nobatch_zero_1_float32",
@@ -161,7 +162,7 @@ def decoupled():
                     env={"TRITONSERVER_GRPC_STATUS_FLAG": "1"}, label=" [triton_grpc_error]")
         run_methods("L0_decoupled", test, ["DecoupledTest.test_one_to_multi_many"], env={"TRITONSERVER_DELAY_GRPC_RESPONSE": "2000"},
                     label=" [not delayed]", timeout=200)
-    # Triton finds out by itself that an ensemble above a decoupled model is decoupled too.
+    # Triton detects that an ensemble with a decoupled model is decoupled too.
     for name in ("fan_repeat", "nested_square", "repeat_square", "sequence_repeat", "simple_repeat"):
         config = models / name / "config.pbtxt"
         config.write_text(config.read_text() + "model_transaction_policy { decoupled: True }\n")
@@ -197,7 +198,7 @@ def status():
     shutil.copytree(MODELS / "qa_model", models)
     for name in ("onnx" + F, "onnx_int32_int32_int32", "onnx_float16_float32_float32"):
         paths.renamed(models, name, name.replace("onnx", "plan"))
-    # The twins are TorchScript, so their platform is too.
+    # The equivalents are TorchScript, so their platform is too.
     edit(test, (r'"tensorrt_plan"', '"pytorch_libtorch"'), (r'"onnxruntime_onnx"', '"pytorch_libtorch"'))
     count = sum(1 for _ in models.glob("*/config.pbtxt"))
     with Server(models, flags=["--model-control-mode", "poll", "--repository-poll-secs", "1", "--allow-client-shm", "true"],

@@ -1,4 +1,4 @@
-// Folders of pictures, MNIST and CIFAR: what is written is read, by loaders too; damaged files are refused by name.
+// Image folders, MNIST and CIFAR: what is written can be read, by loaders too; damaged files are refused by name.
 #include "core/vision/datasets.h"
 
 #include <gmock/gmock.h>
@@ -138,7 +138,7 @@ TEST_F(Datasets, Cifar) {
     expect_same(test.images(), rows.as_view(Dims{10, 3, 32, 32}, Dims{3072, 1024, 32, 1}, 20 * 3072));
     for (int64_t i = 0; i < 20; ++i) EXPECT_EQ(train.targets().data<int64_t>()[i], targets.data<int64_t>()[i] * 9);
   }
-  // The folder above finds the binary version first.
+  // The parent folder finds the binary version first.
   EXPECT_EQ(CIFAR10(cases_path("")).size(), 25);
 }
 
@@ -190,7 +190,7 @@ TEST_F(Datasets, DamagedCifarIsRefused) {
     if (i % 4 == 0)
       bytes.resize(random() % bytes.size());
     else
-      // Where the opcodes are: before and behind the pixels.
+      // At the opcodes: before and after the pixels.
       for (int k = 0; k < 3; ++k) {
         const size_t at = random() % 300;
         bytes[at < 200 ? at : bytes.size() - 1 - (at - 200)] = static_cast<char>(random());

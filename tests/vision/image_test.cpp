@@ -1,4 +1,4 @@
-// Pictures against torchvision and Pillow, and files that are damaged or hostile.
+// Images compared with torchvision and Pillow, and damaged or malicious files.
 #include "core/vision/image.h"
 
 #include <gmock/gmock.h>
@@ -48,8 +48,8 @@ TEST(Image, EqualsTorchvision) {
     const std::string name = item(saved, "name").to_string();
     for (const auto& [mode_name, mode] : kModes) {
       const Value* expected = find(item(saved, "torchvision"), mode_name.c_str());
-      // torchvision gives the numbers of a palette's entries, knows no color key, and gives palettes and single bits
-      // another alpha than 255 where they have none.
+      // torchvision returns palette indices, ignores color keys, and gives palettes and 1-bit images an alpha other
+      // than 255 where they have none.
       const bool is_other = (name.starts_with("palette") && mode_name == "unchanged") ||
                             ((name.starts_with("palette") || name == "bits.png") && mode_name.ends_with("alpha")) ||
                             (name == "color_key.png" && mode_name.ends_with("alpha"));
@@ -69,7 +69,7 @@ TEST(Image, EqualsPillow) {
       const Value* expected = find(item(saved, "pillow"), mode_name.c_str());
       if (!expected || (mode == ImageMode::kRGBAlpha && name.ends_with(".jpg"))) continue;
       SCOPED_TRACE(concat(name, " ", mode_name));
-      // Pillow rounds CMYK's products otherwise.
+      // Pillow rounds CMYK products differently.
       expect_same(decode_image(item(saved, "bytes").to_tensor(), {.mode = mode}), expected->to_tensor(),
                   name == "cmyk.jpg" ? 1 : 0);
     }
@@ -107,7 +107,7 @@ TEST(Image, SixteenBits) {
   ASSERT_EQ(to_string(whole.sizes()), to_string(bits8.sizes()));
   const int64_t plane = whole.size(1) * whole.size(2);
   for (int64_t i = 0; i < whole.numel(); ++i) {
-    // The higher byte is a channel of the picture, the lower one the next.
+    // The high byte is one channel of the image, the low byte the next.
     ASSERT_EQ(whole.data<int32_t>()[i], data.data<uint8_t>()[i] * 256 + data.data<uint8_t>()[i + plane]);
     ASSERT_EQ(bits8.data<uint8_t>()[i], std::lround(whole.data<int32_t>()[i] / 257.0));
   }
@@ -131,7 +131,7 @@ TEST(Image, Refused) {
   EXPECT_THROW(read_image("/none/at.png"), Error);
 }
 
-// A width, or what else stands at `at`, written over; with the chunk's CRC made right again for PNGs.
+// Overwrites a width, or the field at `at`; in PNGs the chunk's CRC is corrected.
 TEST(Image, HugeAndEmptySizes) {
   const auto bytes = all_bytes();
   const auto crc_of = [](std::string_view data) {
@@ -170,13 +170,13 @@ TEST(Image, HugeAndEmptySizes) {
   }
 }
 
-// Cut off anywhere: no picture.
+// A truncated file is never decoded.
 TEST(Image, TruncatedFilesAreRefused) {
   const auto bytes = all_bytes();
   for (const char* name :
        {"rgb.png", "interlaced.png", "palette_alpha.png", "rgb.jpg", "progressive.jpg", "cmyk.jpg"}) {
     const std::string& whole = bytes.at(name);
-    // The last bytes of a JPEG may hold no bit of a pixel.
+    // The last bytes of a JPEG may contain no pixel data.
     const size_t end = whole.size() - (std::string_view(name).ends_with("jpg") ? 8 : 1);
     for (size_t size = 0; size < end; size += 1 + end / 150) {
       ErrorCode code{};

@@ -11,7 +11,7 @@
 #include "core/jit/archive/torch_file.h"
 #include "core/nn/state.h"
 
-// What make_vision_cases.py wrote.
+// The cases written by make_vision_cases.py.
 namespace tensord::vision {
 
 using ops::Value;
@@ -32,7 +32,7 @@ inline const Value* find(const Value& dict, const char* key) {
 }
 inline const Value& item(const Value& dict, const char* key) { return nn::get_item(nn::as_dict(dict, "case"), key); }
 
-// Same shape and dtype; numbers at most so far apart, and no more than so large a part of them apart at all.
+// Same shape and dtype; values differ by at most `max`, and at most the fraction `part` of them differ.
 inline void expect_same(const Tensor& got, const Tensor& expected, double max = 0, double part = 1) {
   ASSERT_EQ(describe(got), describe(expected));
   const Tensor a = got.to(DType::kFloat64).contiguous(), b = expected.to(DType::kFloat64).contiguous();

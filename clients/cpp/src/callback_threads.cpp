@@ -14,7 +14,7 @@ struct CancelledCall {
   grpc::ByteBuffer request{&nothing, 1}, response;
 };
 
-// Only a call makes a channel known to the threads; this one ends before anything is sent.
+// A channel is registered with the threads only when it makes a call. This call ends before anything is sent.
 std::shared_ptr<grpc::Channel>* channel_with_a_call() {
   auto* channel =
       new std::shared_ptr<grpc::Channel>(grpc::CreateChannel("unix:/nonexistent", grpc::InsecureChannelCredentials()));

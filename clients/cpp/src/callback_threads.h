@@ -2,9 +2,9 @@
 
 namespace tensord::client {
 
-// Before each call that answers on gRPC's threads. gRPC joins these threads where the last channel with such calls
-// goes, also when one of them lets it go at the end of a call (as of 1.51; its queue is used after it was freed). A
-// channel that never goes keeps them for as long as the process.
+// Call before each asynchronous call. gRPC joins its callback threads when the last channel that uses them is
+// destroyed, even if one of those threads does so at the end of a call (as of 1.51, which then uses a freed queue). A
+// channel that is never destroyed keeps the threads for the process's lifetime.
 void keep_callback_threads();
 
 }  // namespace tensord::client

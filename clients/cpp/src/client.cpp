@@ -14,12 +14,12 @@ namespace {
 
 constexpr const char* kInfer = "/inference.GRPCInferenceService/ModelInfer";
 
-// Answers of a sequence's request may have changed its state: nothing of it is sent twice.
+// A request of a sequence changes the model's state, so it must not be retried.
 grpc::GenericStub infer_stub(Connection& connection, const Request& request) {
   return grpc::GenericStub(request.sequence ? connection.channel_without_retries() : connection.channel());
 }
 
-// What an asynchronous call keeps until it has ended.
+// State of an asynchronous call until it ends.
 struct AsyncCall {
   grpc::ClientContext context;
   grpc::ByteBuffer request, response;

@@ -17,7 +17,7 @@ struct Client::Impl {
       : connection(std::make_shared<Connection>(address, std::move(options))),
         stub(inference::GRPCInferenceService::NewStub(connection->channel())) {}
 
-  // A call of the inference service with messages of Protocol Buffers. Throws Error.
+  // Makes a unary call of the inference service. Throws Error.
   template <class Request, class Response>
   Response call(grpc::Status (inference::GRPCInferenceService::Stub::*method)(grpc::ClientContext*, const Request&,
                                                                               Response*),
@@ -29,13 +29,13 @@ struct Client::Impl {
     return response;
   }
 
-  // The request with all of its inputs named; as it is, when they are. Asks the server for the names once a model.
+  // Adds missing input names, which it asks the server for once per model.
   Request with_names(Request request, const CallOptions& options, Client& client);
 
   const std::shared_ptr<Connection> connection;
   const std::unique_ptr<inference::GRPCInferenceService::Stub> stub;
   std::mutex mutex;
-  std::map<std::string, std::vector<std::string>> input_names;  // by mutex; by model
+  std::map<std::string, std::vector<std::string>> input_names;  // guarded by mutex; keyed by model
 };
 
 }  // namespace tensord::client

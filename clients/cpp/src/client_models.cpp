@@ -12,7 +12,7 @@ namespace {
 
 using Stub = inference::GRPCInferenceService::Stub;
 
-// Between two questions of wait_until_ready.
+// Polling interval of wait_until_ready().
 constexpr auto kReadyInterval = std::chrono::milliseconds(20);
 
 std::vector<TensorMetadata> tensors_of(
@@ -45,7 +45,7 @@ ModelStatistics statistics_of(const inference::ModelStatistics& from) {
           .cache_miss = duration_of(times.cache_miss())};
 }
 
-// Health is asked of servers that may not be there.
+// Returns false instead of throwing if the server is unreachable.
 template <class Call>
 bool answers_true(Call call) {
   try {
@@ -160,7 +160,7 @@ void Client::load_model(const std::string& model, const LoadOptions& load, const
   for (const auto& [path, bytes] : load.files) parameters["file:" + path].set_bytes_param(bytes);
   for (const auto& [name, value] : load.parameters) parameters[name].set_string_param(value);
   impl_->call(&Stub::RepositoryModelLoad, request, options);
-  // The model may have other inputs now.
+  // The reloaded model may have different inputs.
   const std::lock_guard lock(impl_->mutex);
   impl_->input_names.erase(model);
 }

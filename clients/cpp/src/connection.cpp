@@ -8,8 +8,8 @@
 namespace tensord::client {
 namespace {
 
-// What is read at a time grows with what a connection brings, so that messages of some MB soon arrive in one piece and
-// are used where they lie.
+// gRPC adapts the read size to the connection's traffic, so that messages of several MB soon arrive in one slice and
+// need no copy.
 constexpr int kMinReadChunkBytes = 64 << 10;
 constexpr int kMaxReadChunkBytes = 16 << 20;
 
@@ -18,7 +18,7 @@ std::string seconds(std::chrono::milliseconds time) {
   return std::to_string(time.count() / 1000) + "." + std::string(3 - text.size(), '0') + text + "s";
 }
 
-// Streams are left out: what was sent on them cannot be sent again.
+// Streams cannot be retried, because the messages sent on them are gone.
 std::string retry_policy(const RetryOptions& retry) {
   static constexpr const char* kMethods[] = {"ServerLive",     "ServerReady",     "ModelReady",
                                              "ServerMetadata", "ModelMetadata",   "ModelInfer",
@@ -53,7 +53,7 @@ int milliseconds(std::chrono::milliseconds time) {
   return static_cast<int>(std::clamp<int64_t>(time.count(), 0, INT_MAX));
 }
 
-// gRPC ends the process for others.
+// gRPC aborts the process on invalid headers.
 void check_header(const std::string& name, const std::string& value) {
   const bool is_name = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
@@ -99,7 +99,7 @@ std::shared_ptr<grpc::Channel> Connection::make_channel(bool with_retries) const
   arguments.SetInt(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, kMinReadChunkBytes);
   arguments.SetInt(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kMaxReadChunkBytes);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, with_retries ? 1 : 0);
-  // What is kept for another attempt are references to the caller's tensors, no copies.
+  // The retry buffer holds references to the caller's tensors, not copies.
   arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE, INT_MAX);
   std::string config;
   if (with_retries) config = retry_policy(options_.retry);

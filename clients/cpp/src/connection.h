@@ -11,20 +11,19 @@
 
 namespace tensord::client {
 
-// Throws the Error that says the same, unless the status is OK.
+// Throws the matching Error unless the status is OK.
 void check_status(const grpc::Status& status);
 
-// The channel of a client, and how its calls are made. Thread-safe.
+// A client's channel and the settings of its calls. Thread-safe.
 class Connection {
  public:
   Connection(std::string address, ClientOptions options);
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
-  // For calls that must not be made a second time.
+  // For calls that must not be repeated.
   std::shared_ptr<grpc::Channel> channel_without_retries();
 
-  // Headers, deadline and compression. Calls that last as long as they take (`is_long`) have a deadline only where
-  // `options` has one.
+  // Sets headers, deadline and compression. Long-running calls (`is_long`) have a deadline only if `options` has one.
   void prepare(grpc::ClientContext& context, const CallOptions& options, bool is_long = false) const;
 
  private:
@@ -34,7 +33,7 @@ class Connection {
   const ClientOptions options_;
   std::shared_ptr<grpc::Channel> channel_;
   std::mutex mutex_;
-  std::shared_ptr<grpc::Channel> plain_channel_;  // by mutex_; made when first wanted
+  std::shared_ptr<grpc::Channel> plain_channel_;  // guarded by mutex_; created on first use
 };
 
 }  // namespace tensord::client

@@ -22,7 +22,7 @@ constexpr uint32_t kStreamResponse = 2;
 
 [[noreturn]] void fail_parse() { throw_error(StatusCode::kDataLoss, "the server's answer cannot be read"); }
 
-// The slices of a message, as one sequence of bytes.
+// The slices of a message as one byte sequence.
 class Pieces {
  public:
   explicit Pieces(const grpc::ByteBuffer& message) {
@@ -33,19 +33,20 @@ class Pieces {
       streams_.push_back(arrays_.back().get());
     }
   }
-  // Reads all of it; once.
+  // A stream over all slices. Can be read once.
   google::protobuf::io::ZeroCopyInputStream& stream() {
     all_ = std::make_unique<google::protobuf::io::ConcatenatingInputStream>(streams_.data(),
                                                                             static_cast<int>(streams_.size()));
     return *all_;
   }
-  // `size` bytes from `offset`: the message's own memory where they are in one slice and at a multiple of `alignment`.
+  // `size` bytes from `offset`. Refers to the message's memory if they are in one slice and aligned to `alignment`;
+  // otherwise copies.
   std::shared_ptr<const void> bytes(size_t offset, size_t size, size_t alignment) const {
     size_t begin = 0;
     for (const grpc::Slice& slice : slices_) {
       if (offset >= begin && offset + size <= begin + slice.size()) {
         const uint8_t* data = slice.begin() + (offset - begin);
-        // A short slice has its bytes inside of itself, so that they move with it.
+        // A short slice stores its bytes inline, so their address changes when it is moved.
         if (slice.size() < kOwnedBytes || reinterpret_cast<uintptr_t>(data) % alignment != 0) break;
         return {std::make_shared<grpc::Slice>(slice), data};
       }
@@ -75,13 +76,13 @@ class Pieces {
   std::unique_ptr<google::protobuf::io::ConcatenatingInputStream> all_;
 };
 
-// A response without its payloads, and where they are in the message.
+// A response without its tensor data, and where that data is in the message.
 struct Head {
   inference::ModelInferResponse fields;
   std::vector<std::pair<size_t, size_t>> payloads;  // (offset, size)
 };
 
-// Up to the stream's end or limit.
+// Reads up to the stream's end or limit.
 Head read_head(CodedInputStream& in) {
   Head head;
   std::string fields;
@@ -129,7 +130,7 @@ Tensor narrowed(const Values& values, std::vector<int64_t> shape) {
   return Tensor::copy_bytes(*detail::data_type_of<T>(), std::move(shape), std::as_bytes(std::span(elements)));
 }
 
-// Of servers that answer with typed contents; Triton and tensord do not.
+// For servers that send typed contents. Triton and tensord send raw contents.
 Tensor from_contents(DataType type, std::vector<int64_t> shape, const inference::InferTensorContents& contents) {
   switch (type) {
     case DataType::kBool: return narrowed<uint8_t>(contents.bool_contents(), std::move(shape));

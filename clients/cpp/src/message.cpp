@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kRawInputContents = 7;
 
-// Below it a copy is cheaper than a slice of its own.
+// Copying less than this is cheaper than a separate slice.
 constexpr size_t kCopiedBytes = 4096;
 
 void set_parameter(const std::string& name, const Parameter& value,

@@ -12,11 +12,11 @@
 
 namespace tensord::client {
 
-// Adds bytes field `tag`'s worth of a tensor to a message that is put together from slices: the tensor's memory follows
-// as it is, held until gRPC lets go of it; small tensors are copied.
+// Assembles a message from slices. A tensor's memory is added without a copy and held until gRPC releases it; small
+// tensors are copied.
 class MessageBuilder {
  public:
-  // `head`: the other fields of the message, serialized.
+  // `head` is the serialized message with its other fields.
   explicit MessageBuilder(std::string head) : pending_(std::move(head)) {}
   void add_bytes_field(int field, const Tensor& tensor);
   grpc::ByteBuffer finish();
@@ -28,17 +28,17 @@ class MessageBuilder {
   std::vector<grpc::Slice> slices_;
 };
 
-// A ModelInferRequest. Throws InvalidArgumentError.
+// Serializes a ModelInferRequest. Throws InvalidArgumentError.
 grpc::ByteBuffer encode(const Request& request);
 
-// Outputs that the request wanted in shared memory, by name.
+// The outputs that the request wants in shared memory, by name.
 using OutputRegions = std::vector<std::pair<std::string, Tensor>>;
 OutputRegions output_regions(const Request& request);
 
-// A ModelInferResponse, and a ModelStreamInferResponse. Tensors keep the buffer's memory where it is aligned for them
-// and in one piece. Throw Error{kDataLoss}.
+// Parse a ModelInferResponse or a ModelStreamInferResponse. Tensors refer to the buffer's memory if it is contiguous
+// and aligned. Throw Error{kDataLoss}.
 Result decode(const grpc::ByteBuffer& message, const OutputRegions& regions);
-// `find_regions` is asked with the request's id.
+// Called with the request's ID.
 using FindRegions = std::function<OutputRegions(const std::string& id)>;
 StreamResult decode_stream(const grpc::ByteBuffer& message, const FindRegions& find_regions);
 

@@ -10,7 +10,7 @@ namespace {
 std::string read_text(const std::string& path) {
   if (path.empty()) return {};
   std::ifstream in(path, std::ios::binary);
-  // read(), since iterators over the buffer throw an exception of their own where the path is a folder's.
+  // Uses read(), because stream iterators throw another exception if the path is a directory.
   std::string text;
   for (char piece[4096]; in.read(piece, sizeof(piece)), in.gcount() > 0;)
     text.append(piece, static_cast<size_t>(in.gcount()));

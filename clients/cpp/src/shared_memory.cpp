@@ -14,7 +14,7 @@
 namespace tensord::client {
 namespace {
 
-// Other clients of the server, and other processes here, must not make the same.
+// The name must be unique among all processes on this machine.
 std::string make_name() {
   static std::atomic<unsigned> count{0};
   std::random_device random;
@@ -28,7 +28,7 @@ std::string make_name() {
 std::shared_ptr<std::byte> map_object(const std::string& key, size_t size_bytes) {
   const int file = shm_open(key.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
   if (file < 0) fail_system("shm_open");
-  // posix_fallocate takes the memory now: a write to what is not there any more would end the process.
+  // posix_fallocate reserves the memory now. Without it, a write to a full /dev/shm would raise SIGBUS.
   const int error = posix_fallocate(file, 0, static_cast<off_t>(size_bytes));
   void* memory = MAP_FAILED;
   if (error == 0) memory = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -62,7 +62,7 @@ SharedMemory::~SharedMemory() {
   try {
     client_.unregister_shared_memory(name_);
   } catch (const Error&) {
-    // The server has gone, and its registration with it.
+    // The server is gone, and its registration with it.
   }
   shm_unlink(("/" + name_).c_str());
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kStreamInfer = "/inference.GRPCInferenceService/ModelStreamInfer";
 
-// Read ahead of receive().
+// Number of results read ahead of receive().
 constexpr size_t kMaxResults = 16;
 
 }  // namespace
@@ -37,9 +37,9 @@ void Stream::Impl::start() {
   keep_callback_threads();
   self_ = shared_from_this();
   is_reading_ = true;
-  // A stream cannot be sent again, so the channel's retries do not matter.
+  // Streams are never retried, so either channel works.
   grpc::GenericStub(connection_->channel()).PrepareBidiStreamingCall(&context_, kStreamInfer, {}, this);
-  AddHold();  // until everything was read
+  AddHold();  // until all results were read
   StartRead(&read_);
   StartCall();
 }
@@ -109,7 +109,7 @@ std::optional<StreamResult> Stream::Impl::receive() {
 
 void Stream::Impl::abandon() {
   context_.TryCancel();
-  // A read that fails is how the end is noticed.
+  // A failed read is how the end of the stream is noticed.
   std::unique_lock lock(mutex_);
   read_on(lock, kMaxResults + 1);
 }
@@ -140,7 +140,7 @@ void Stream::Impl::OnReadDone(bool ok) {
 }
 
 void Stream::Impl::OnWriteDone(bool) {
-  // What failed shows in the end of the reads.
+  // The reads report what failed.
   const std::lock_guard lock(mutex_);
   is_writing_ = false;
   written_.Clear();
@@ -148,7 +148,7 @@ void Stream::Impl::OnWriteDone(bool) {
 }
 
 void Stream::Impl::OnDone(const grpc::Status& status) {
-  // Declared first: what it owns goes after the lock has.
+  // Declared first, so that it is destroyed after the lock.
   std::shared_ptr<Impl> self;
   const std::lock_guard lock(mutex_);
   self = std::move(self_);

@@ -16,21 +16,21 @@
 
 namespace tensord::client {
 
-// The call behind a Stream. Lives until the call has ended, also when the Stream has gone before. Nothing of gRPC's is
-// called with the mutex held: it may call back on the same thread. Operations that are started from outside are
-// covered by holds, so that the end of the call waits for them.
+// The call behind a Stream. It lives until the call has ended, even if the Stream is destroyed earlier. No gRPC
+// function is called under the mutex, because gRPC may call back on the same thread. Operations started outside of
+// callbacks take a hold, so that OnDone waits for them.
 struct Stream::Impl : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                       public std::enable_shared_from_this<Stream::Impl> {
  public:
   explicit Impl(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
 
   grpc::ClientContext& context() { return context_; }
-  void start();  // once `context` is as it should be
+  void start();  // call after `context` is set up
   void send(const Request& request);
   std::optional<StreamResult> receive();
   void finish_sending();
   void cancel() { context_.TryCancel(); }
-  // Ends the call without anybody waiting for it.
+  // Cancels the call; nobody waits for its end.
   void abandon();
 
   void OnReadDone(bool ok) override;
@@ -39,19 +39,19 @@ struct Stream::Impl : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::Byt
 
  private:
   [[noreturn]] void throw_ended(std::unique_lock<std::mutex>& lock);
-  // With the lock; reads on where there is place for results. Gives the lock back.
+  // Starts a read if there is room for another result. Called with the lock, which it releases.
   void read_on(std::unique_lock<std::mutex>& lock, size_t max_results);
 
   const std::shared_ptr<Connection> connection_;
   grpc::ClientContext context_;
   std::shared_ptr<Impl> self_;  // until OnDone
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   grpc::ByteBuffer written_, read_;
   std::deque<StreamResult> results_;
-  std::map<std::string, OutputRegions> regions_;  // by the id of a request with outputs in shared memory
-  std::exception_ptr unreadable_;                 // an answer that made no sense
+  std::map<std::string, OutputRegions> regions_;  // keyed by the ID of a request with outputs in shared memory
+  std::exception_ptr unreadable_;                 // set by a malformed response
   bool is_writing_ = false;
   bool is_reading_ = false;
   bool has_finished_sending_ = false;

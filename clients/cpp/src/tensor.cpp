@@ -15,7 +15,7 @@ struct TypeInfo {
   size_t size;
 };
 
-// By DataType.
+// Indexed by DataType.
 constexpr std::array<TypeInfo, 14> kTypes{{{"BOOL", 1},
                                            {"UINT8", 1},
                                            {"UINT16", 2},
@@ -31,7 +31,7 @@ constexpr std::array<TypeInfo, 14> kTypes{{{"BOOL", 1},
                                            {"FP64", 8},
                                            {"BYTES", 0}}};
 
-// Elements of a shape.
+// Number of elements.
 uint64_t count_of(const std::vector<int64_t>& shape) {
   uint64_t count = 1;
   for (const int64_t size : shape) {
@@ -77,15 +77,16 @@ Float16::Float16(float value) {
   const auto sign = static_cast<uint16_t>(wide >> 16 & 0x8000);
   const uint32_t magnitude = wide & 0x7fffffff;
   if (magnitude > kExponent) {
-    bits = sign | 0x7e00;  // not a number
+    bits = sign | 0x7e00;  // NaN
   } else if (magnitude >= 0x477ff000) {
-    bits = sign | 0x7c00;  // 65520 and more
+    bits = sign | 0x7c00;  // 65520 and larger
   } else if (magnitude >= 0x38800000) {
-    // The exponent's offset is 15 instead of 127; what is rounded up may go over into it.
+    // Changes the exponent bias from 127 to 15. Rounding up may carry into the exponent.
     const uint32_t shifted = magnitude - (112u << 23);
     bits = static_cast<uint16_t>(sign | ((shifted + 0xfff + (shifted >> 13 & 1)) >> 13));
   } else {
-    // Below 2^-14 there are multiples of 2^-24; adding 0.5 leaves them in the lowest bits, rounded by the processor.
+    // Numbers below 2^-14 are subnormal, multiples of 2^-24. Adding 0.5 leaves the multiple in the lowest bits, rounded
+    // by the CPU.
     const float sum = std::bit_cast<float>(magnitude) + 0.5f;
     bits = static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(sum) - std::bit_cast<uint32_t>(0.5f)));
   }
@@ -134,7 +135,7 @@ Tensor Tensor::strings(std::span<const std::string> values, std::vector<int64_t>
   std::string packed;
   for (const std::string& value : values) {
     if (value.size() > std::numeric_limits<uint32_t>::max()) throw InvalidArgumentError("a string is above 4 GB");
-    // Little-endian on the wire.
+    // Lengths are little-endian on the wire.
     for (int shift = 0; shift < 32; shift += 8) packed += static_cast<char>(value.size() >> shift & 0xff);
     packed += value;
   }

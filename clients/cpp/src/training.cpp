@@ -125,7 +125,7 @@ rpc::Job TrainingClient::wait(const std::string& id, const CallOptions& options)
       id, [](const Job&, const std::vector<Point>&) { return true; }, 0, options);
 }
 
-// Blocks on a queue of its own.
+// A synchronous client stream with its own completion queue.
 struct DataStream::Impl {
   explicit Impl(std::string id) : job_id(std::move(id)) {}
   ~Impl() {
@@ -142,13 +142,13 @@ struct DataStream::Impl {
     }
   }
 
-  // For the operation under way; whether it went well.
+  // Waits for the pending operation and returns whether it succeeded.
   bool wait() {
     void* tag = nullptr;
     bool ok = false;
     return queue.Next(&tag, &ok) && ok;
   }
-  // The call's end. Throws Error unless it went well.
+  // Waits for the end of the call. Throws Error unless its status is OK.
   void finish() {
     grpc::Status status;
     call->Finish(&status, nullptr);
@@ -181,7 +181,7 @@ DataStream TrainingClient::stream_data(const std::string& id, const CallOptions&
   stream->call =
       grpc::GenericStub(impl_->connection->channel()).PrepareCall(&stream->context, kStreamData, &stream->queue);
   stream->call->StartCall(nullptr);
-  // Where this fails, the first write does, and the status says why.
+  // If this fails, the first write fails too and reports the status.
   stream->wait();
   return DataStream(std::move(stream));
 }

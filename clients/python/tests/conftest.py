@@ -41,7 +41,7 @@ def labeled_images(rows, seed=0):
 
 
 class Trainer:
-    """A daemon that trains, with folders that outlive it."""
+    """A training daemon with folders that outlive it."""
 
     def __init__(self, folder):
         self.models = folder / "models"

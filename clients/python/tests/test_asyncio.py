@@ -1,4 +1,4 @@
-"""The client for asyncio with the real daemon."""
+"""The asyncio client against a real daemon."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""`python -m tensord` with the real daemon."""
+"""`python -m tensord` against a real daemon."""
 
 import json
 import re
@@ -14,7 +14,7 @@ def command(server, capsys):
     def run(*arguments, code=0):
         try:
             returned = main([*arguments, "--address", server.ready["grpc"]])
-        except SystemExit as stopped:  # of argparse
+        except SystemExit as stopped:  # raised by argparse
             returned = stopped.code
         out = capsys.readouterr()
         assert returned == code, out.err

@@ -1,4 +1,4 @@
-"""Retries, deadlines, tokens, TLS and addresses, against servers that behave as a test wants."""
+"""Retries, deadlines, tokens, TLS and addresses, against scripted servers."""
 
 import asyncio
 import math
@@ -19,7 +19,7 @@ ROW = np.arange(16, dtype=np.int32)[None]
 
 
 class Scripted(grpc.GenericRpcHandler):
-    """Answers a call by the next of `steps`: a status code with trailers, a message's bytes, or seconds to wait."""
+    """Answers each call with the next of `steps`: a status code with trailers, message bytes, or a delay in seconds."""
 
     def __init__(self):
         self.steps = []
@@ -185,7 +185,7 @@ def test_wrong_settings():
 
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory):
-    """A key and a certificate for `tensord.test`, which is its own authority."""
+    """A key and a self-signed certificate for `tensord.test`."""
     folder = tmp_path_factory.mktemp("tls")
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
                     "-keyout", folder / "key.pem", "-out", folder / "cert.pem", "-days", "2", "-subj",
@@ -212,6 +212,6 @@ def test_tls_tokens_and_compression(certificates, tmp_path):
             client.infer("simple", inputs)
         with tensord.Client(address, tls=tensord.TLS(cert, server_name="tensord.test"), token="secret", timeout=2,
                             retry=tensord.NO_RETRY) as client, pytest.raises(tensord.UnavailableError):
-            client.live()  # without a certificate of its own
+            client.live()  # without a client certificate
         with tensord.Client("unix:" + socket, token="secret", timeout=math.inf) as client:
             assert client.infer("simple", inputs).version == "1"

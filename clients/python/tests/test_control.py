@@ -1,4 +1,4 @@
-"""Health, metadata, statistics, settings and the repository with the real daemon."""
+"""Health, metadata, statistics, settings and the repository against a real daemon."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""One family of exceptions, for every status of gRPC."""
+"""One exception class for every gRPC status."""
 
 import pickle
 

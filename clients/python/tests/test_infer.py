@@ -1,4 +1,4 @@
-"""Inference with the real daemon: names, types, parameters, errors, shared memory."""
+"""Inference against a real daemon: names, types, parameters, errors, shared memory."""
 
 import os
 import threading
@@ -39,13 +39,13 @@ def test_a_single_output_is_an_array(client):
 
 
 def test_results_are_views_of_the_message(client):
-    values = np.ones((8, 16), np.int8)  # bytes are aligned wherever they begin
+    values = np.ones((8, 16), np.int8)  # bytes are aligned at any address
     result = client.infer("simple_int8", values, values)["OUTPUT0"]
     assert not result.flags.owndata and not result.flags.writeable
 
 
 def test_large_results_are_cut_out_of_the_message(client):
-    for count in (4090, 4097, 1 << 18):  # around what is parsed whole
+    for count in (4090, 4097, 1 << 18):  # around the size below which messages are parsed whole
         values = np.arange(count, dtype=np.float32)[None]
         np.testing.assert_array_equal(client.infer("identity_fp32", values).output, values)
 
@@ -130,7 +130,7 @@ def test_shared_memory(client, server):
         np.testing.assert_array_equal(answer, values)
         assert np.shares_memory(result.output, answer)
         assert server.metric("tensord_received_bytes_total", model="identity_fp32") - sent < 1000
-        # A part of an array of the region goes by reference when it is in one piece, and is sent when it is not.
+        # A contiguous part of an array in the region is passed by reference; other parts are sent.
         np.testing.assert_array_equal(client.infer("identity_fp32", values[3:5]).output, values[3:5])
         np.testing.assert_array_equal(client.infer("identity_fp32", values[:, 3:5]).output, values[:, 3:5])
         smaller = client.infer("identity_fp32", values[:2], outputs={"OUTPUT0": answer}).output

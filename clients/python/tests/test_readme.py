@@ -1,4 +1,4 @@
-"""The examples of README.md run as they are, with another address."""
+"""Runs the examples of README.md unchanged except for the address."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""Decoupled models, streams and sequences with the real daemon."""
+"""Decoupled models, streams and sequences against a real daemon."""
 
 import numpy as np
 import pytest
@@ -66,10 +66,10 @@ def test_a_stream_has_a_deadline(client):
 
 def test_sequences(client):
     results = [int(result.output[0, 0]) for result in client.sequence("simple_sequence").run([[[10]], [[20]], [[30]]])]
-    assert results == [11, 20, 30]  # the first of a sequence gets 1 more
+    assert results == [11, 20, 30]  # the model adds 1 to the first of a sequence
     sequence = client.sequence("simple_dyna_sequence", sequence_id=5)
     first, last = sequence.infer([[1]]), sequence.infer([[1]], end=True)
-    assert (int(first.output[0, 0]), int(last.output[0, 0])) == (2, 6)  # the last gets the id more
+    assert (int(first.output[0, 0]), int(last.output[0, 0])) == (2, 6)  # the model adds the ID to the last
     with pytest.raises(tensord.InvalidArgumentError, match="has ended"):
         sequence.infer([[1]])
     by_string = client.sequence("simple_string_dyna_sequence", sequence_id="7")

@@ -1,4 +1,4 @@
-"""The synchronous classes are those of asyncio, written anew."""
+"""The synchronous classes are up to date with the asyncio ones."""
 
 import pathlib
 import subprocess

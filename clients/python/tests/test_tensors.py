@@ -1,4 +1,4 @@
-"""Arrays of every kind to the protocol's bytes and back."""
+"""Converts arrays of every kind to the protocol's bytes and back."""
 
 import numpy as np
 import pytest
@@ -93,7 +93,7 @@ def test_numbers_that_do_not_fit():
         from_buffer(memoryview(b"1"), "FP8", (1,))
 
 
-# Values and the bits of the nearest bfloat16, with halves to even.
+# Values and the bits of the nearest bfloat16, ties to even.
 BFLOAT16 = [(0.0, 0), (1.0, 0x3F80), (-2.5, 0xC020), (1.00390625, 0x3F80), (1.01171875, 0x3F82), (3.4e38, 0x7F80),
             (float("inf"), 0x7F80), (1e-40, 0x0001)]
 
@@ -125,7 +125,7 @@ def test_types_without_a_counterpart():
 
 
 class Lent:
-    """An array that only shows itself by __array_interface__."""
+    """An array that has only __array_interface__."""
 
     def __init__(self, array):
         self.keep = array
@@ -133,7 +133,7 @@ class Lent:
 
 
 class LentByDlpack:
-    """An array that only shows itself by DLPack."""
+    """An array that has only DLPack."""
 
     def __init__(self, array, device=(1, 0)):
         self._array = array

@@ -1,4 +1,4 @@
-"""Training jobs with the real daemon."""
+"""Training jobs against a real daemon."""
 
 import threading
 
@@ -16,7 +16,7 @@ QUICK = {"data": "images.npz", "loss": "cross_entropy", "label": "label", "lr": 
 
 
 class Bar:
-    """What the tests look at of tqdm's bars."""
+    """The part of tqdm's bars that the tests inspect."""
 
     made = []
 
@@ -135,7 +135,7 @@ def test_wrong_jobs(training_client, fields, error):
 
 
 def test_a_job_outlives_its_daemon(tmp_path):
-    # A place that the next daemon has again, unlike the port that it takes.
+    # An address that the next daemon has too, unlike its port.
     socket = ("--grpc-unix-socket", str(tmp_path / "socket"))
     trainer = Trainer(tmp_path).start(*socket)
     with tensord.Client("unix:" + socket[1]) as client:
@@ -167,7 +167,7 @@ def test_fields_are_those_of_the_protocol():
     states = pb.Job.DESCRIPTOR.fields_by_name["state"].enum_type.values_by_number
     assert {number: value.name for number, value in states.items()} == {
         int(state): f"JOB_STATE_{state.name}" for state in tensord.JobState}
-    # On every version of Python as words.
+    # Formatted as words in every version of Python.
     assert [str(tensord.JobState.RUNNING), f"{tensord.JobState.PAUSED}", f"{tensord.JobState.PAUSED:>7}|"] == [
         "RUNNING", "PAUSED", " PAUSED|"]
     assert f"{tensord.JobState.RUNNING:d}" == "2"

@@ -1,4 +1,5 @@
-"""The client against NVIDIA's Triton, when TENSORD_TRITON_PYTHON is a Python with nvidia-pytriton, which carries it.
+"""The client against NVIDIA's Triton. Runs if TENSORD_TRITON_PYTHON is a Python with nvidia-pytriton, which contains
+Triton.
 
 `scripts/setup bench` makes one: build/peer_servers/bin/python.
 """
@@ -21,7 +22,7 @@ VALUES = np.random.default_rng(0).random((2, 5), dtype=np.float32)
 
 
 def free_ports(count):
-    """The first of `count` ports in a row that nobody has."""
+    """The first of `count` consecutive free ports."""
     for first in range(19400, 19500 - count):
         sockets = [socket.socket() for _ in range(count)]
         try:

@@ -1,4 +1,4 @@
-"""Tensors beside messages: what is put together comes apart again, and what is not a message is refused."""
+"""Tensors next to messages: assembled messages are taken apart again, and malformed ones are refused."""
 
 import pytest
 
@@ -46,10 +46,10 @@ def test_fields_of_all_wire_types_are_skipped():
 
 
 @pytest.mark.parametrize("message", [
-    b"\x32\x05abc",  # more is promised than there is
-    b"\xff" * 12,  # a number without an end
+    b"\x32\x05abc",  # a length beyond the end
+    b"\xff" * 12,  # a varint without an end
     b"\x0b",  # a group, which proto3 does not have
-    b"\x31abc",  # half of a fixed number
+    b"\x31abc",  # half of a fixed64
     b"\x80",
 ])
 def test_other_bytes_are_refused(message):

@@ -13,7 +13,7 @@ namespace {
 using ops::call;
 using ops::Value;
 
-// A part of a bucket that is sent as two matrices.
+// A part of a bucket that is sent as two low-rank factors.
 struct Matrix {
   Tensor view;  // [n, m], row-major
   Tensor p, q;  // [n, rank], [m, rank]
@@ -27,8 +27,8 @@ Tensor zeros_like(const Tensor& tensor) {
   return out;
 }
 
-// Gram-Schmidt, twice, in float64: the span of the columns is all that matters. A column that the ones before it leave
-// nothing of becomes zeros.
+// Applies Gram-Schmidt twice, in float64, because only the span of the columns matters. A column that depends linearly
+// on earlier ones becomes zero.
 void orthonormalize(const Tensor& matrix) {
   const Tensor wide = matrix.to(DType::kFloat64).contiguous();
   const int64_t rows = wide.size(0), columns = wide.size(1);
@@ -51,7 +51,7 @@ void orthonormalize(const Tensor& matrix) {
       }
     }
     const double norm = std::sqrt(dot(c, c));
-    // Below the rounding of the column that it was, what is left is noise.
+    // A remainder below the rounding error of the original column is noise.
     const bool is_lost = norm < 1e-7 && c > 0;
     scale(c, norm > 0 && !is_lost ? 1 / norm : 0);
   }
@@ -91,7 +91,7 @@ uint64_t next_seed(ops::Generator& seeds) {
 
 struct PowerSgd::Pass {
   GradBucket bucket;
-  Tensor before;  // with the error of the pass before; what the bucket is compared with
+  Tensor before;  // the bucket plus the error of the previous pass; the result is compared with it
   std::vector<Matrix> matrices;
   std::vector<Tensor> plain;
   std::optional<Message> vectors, ps, qs;
@@ -111,7 +111,7 @@ CommHook PowerSgd::hook() {
   return [this](ProcessGroup& group, const GradBucket& bucket) { return start(group, bucket); };
 }
 
-// The columns that a pass begins with: those of the one before, or drawn; orthonormal.
+// Initializes Q, orthonormal: the columns of the previous pass (warm start), or random ones.
 void PowerSgd::begin_columns(Memory& memory, const Pass& pass) {
   bool is_known = options_.has_warm_start && memory.columns.size() == pass.matrices.size();
   for (size_t i = 0; is_known && i < pass.matrices.size(); ++i) {
@@ -233,7 +233,7 @@ void PowerSgd::load_state_dict(const Value& state, bool with_error) {
     return dict->items()[static_cast<size_t>(index)].second;
   };
   const Tensor seeds = at(state, "seeds").to_tensor().contiguous();
-  check(seeds.dtype() == DType::kUInt8, "the state of PowerSGD: seeds are no bytes");
+  check(seeds.dtype() == DType::kUInt8, "the state of PowerSGD: the seeds are not bytes");
   std::map<size_t, Memory> memories;
   for (const auto& [bucket, of] : at(state, "buckets").to_dict()->items()) {
     Memory& memory = memories[static_cast<size_t>(bucket.to_int())];

@@ -12,42 +12,42 @@
 namespace tensord::distributed {
 
 struct PowerSgdOptions {
-  int64_t rank = 1;                 // columns that stand for a matrix
-  int64_t start_step = 1000;        // passes before it are averaged as they are
-  double min_compression_rate = 2;  // matrices that are not made so much smaller stay as they are
-  bool has_error_feedback = true;   // what is lost in one pass is added to the next
-  bool has_warm_start = true;       // a pass begins with the columns of the one before
-  uint32_t seed = 0;                // of the first columns
+  int64_t rank = 1;                 // columns of each low-rank factor
+  int64_t start_step = 1000;        // earlier passes are averaged uncompressed
+  double min_compression_rate = 2;  // matrices that would shrink by less are not compressed
+  bool has_error_feedback = true;   // the compression error of one pass is added to the next one
+  bool has_warm_start = true;       // a pass starts from the columns of the previous one
+  uint32_t seed = 0;                // of the initial columns
 };
 
-// PowerSGD (Vogels, Karimireddy, Jaggi 2019) as torch.distributed's powerSGD_hook computes it. A gradient of n rows and
-// m columns is sent as two matrices of n and m rows and `rank` columns: P = M Q summed over the ranks and made
-// orthonormal, Q = M^T P averaged; P Q^T takes M's place. Vectors, and matrices that would not shrink, are averaged as
-// they are. A column of zeros stays one (PyTorch divides by its norm and gets NaN).
+// PowerSGD (Vogels, Karimireddy, Jaggi 2019), computed as torch.distributed's powerSGD_hook does. A gradient of n rows
+// and m columns is sent as two matrices of n and m rows and `rank` columns: P = M Q, summed over the ranks and
+// orthonormalized, and Q = M^T P, averaged. P Q^T replaces M. Vectors, and matrices that would not shrink, are averaged
+// uncompressed. A zero column stays zero (PyTorch divides by its norm and gets NaN).
 //
-// One object for one Reducer, whose buckets keep their number and sizes from `start_step` on. Not thread-safe but for
-// what the Reducer does; hooks must not outlive it.
+// Use one object for one Reducer, whose buckets must keep their number and sizes from `start_step` on. Not thread-safe,
+// except for the Reducer's own calls. The hooks must not outlive the object.
 class PowerSgd {
  public:
-  // Throws Error{kInvalidArgument} for options out of range: start_step of 0 and 1 with feedback or warm start, since
-  // buckets are made anew after the first pass.
+  // Throws Error{kInvalidArgument} for options out of range. start_step must be 2 or more with error feedback or warm
+  // start, because buckets are rebuilt after the first pass.
   explicit PowerSgd(PowerSgdOptions options);
 
   CommHook hook();
   int64_t step() const { return step_; }
 
-  // All that later passes hang on: the step, the state of the seeds, and by bucket the columns, which all ranks have
-  // alike, and the error of this rank. Between passes.
+  // Returns all state that later passes depend on: the step, the state of the seed generator, and for each bucket the
+  // columns (equal on all ranks) and this rank's error. Call it between passes.
   ops::Value state_dict() const;
-  // with_error: false where it was another rank's, or that of another number of ranks. Throws Error for what is no
-  // state.
+  // Pass with_error = false if the error was saved by another rank, or with another number of ranks. Throws Error if
+  // `state` is malformed.
   void load_state_dict(const ops::Value& state, bool with_error);
 
  private:
   struct Pass;
   struct Memory {
-    Tensor error;                 // as the bucket; undefined at first
-    std::vector<Tensor> columns;  // Q of each matrix that is compressed, [m, rank]
+    Tensor error;                 // flat, like the bucket; undefined at first
+    std::vector<Tensor> columns;  // Q of each compressed matrix, [m, rank]
   };
   std::function<void()> start(ProcessGroup& group, const GradBucket& bucket);
   void begin_columns(Memory& memory, const Pass& pass);

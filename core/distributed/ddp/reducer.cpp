@@ -39,7 +39,7 @@ std::string text_of(std::span<const NamedParameter> tensors) {
        " than in the first one. This is not compatible with static_graph");
 }
 
-// Whether a gradient is the bucket's memory itself.
+// Whether the gradient is a view of the bucket's memory.
 bool lies_in(const Tensor& gradient, const Tensor& view) {
   return gradient.storage() == view.storage() && gradient.offset() == view.offset() &&
          gradient.strides() == view.strides();
@@ -71,7 +71,7 @@ Reducer::Reducer(ProcessGroup& group, std::vector<NamedParameter> parameters, st
     broadcast(named_, 0);
     broadcast(buffers_, 0);
   }
-  // All in one bucket, or for passes that do not reach all, which have no order, in that of their definition.
+  // One bucket holds everything. With unused parameters, gradients give no order, so the order of definition is used.
   std::vector<size_t> all(parameters_.size());
   std::iota(all.begin(), all.end(), 0);
   const std::vector<size_t> order = dense_of(all);
@@ -81,7 +81,7 @@ Reducer::Reducer(ProcessGroup& group, std::vector<NamedParameter> parameters, st
   std::sort(plan.begin(), plan.end(), [](const auto& a, const auto& b) {
     return *std::min_element(a.begin(), a.end()) < *std::min_element(b.begin(), b.end());
   });
-  // What is defined last has its gradient first.
+  // The parameter defined last gets its gradient first.
   std::reverse(plan.begin(), plan.end());
   make_buckets(plan);
   for (size_t i = 0; i < parameters_.size(); ++i) {
@@ -116,7 +116,7 @@ void Reducer::check_parameters() {
   }
 }
 
-// Without those whose gradients are sparse, which travel alone.
+// Removes sparse parameters, which have buckets of their own.
 std::vector<size_t> Reducer::dense_of(std::span<const size_t> order) const {
   std::vector<size_t> dense;
   std::copy_if(order.begin(), order.end(), std::back_inserter(dense), [this](size_t i) { return !is_sparse_[i]; });
@@ -211,7 +211,8 @@ void Reducer::prepare(std::span<const Tensor> outputs, int divisor) {
   } else {
     is_reached = reached_from(outputs);
   }
-  // Sent with the first gradient that comes: a pass that is never run must not have started anything.
+  // Unused parameters are sent with the first gradient that arrives, because a pass that never runs must not have
+  // started a reduction.
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (!is_reached[i]) take(i);
   }
@@ -249,7 +250,8 @@ void Reducer::on_gradient(size_t index) {
   send_ready();
 }
 
-// Of a static graph, whether all of a parameter's gradients have come. In the first pass that is known at its end.
+// With a static graph: whether all gradients of a parameter have arrived. During the first pass this is unknown until
+// its end.
 bool Reducer::counts_down(size_t index) {
   const bool is_first = !std::exchange(is_unfinished_, true);
   if (is_recording()) {
@@ -280,7 +282,7 @@ void Reducer::shadow_pass(int divisor, bool takes_result) {
   start_pass(divisor);
   for (size_t i = parameters_.size(); i-- > 0;) order_.push_back(i);
   for (size_t i = 0; i < buckets_.size(); ++i) {
-    // This rank's gradients may lie in the buckets.
+    // This rank's gradients may be views of the buckets.
     Bucket own(buckets_[i].indices, parameters_, buckets_[i].is_sparse);
     Bucket& zeros = takes_result || own.is_sparse ? buckets_[i] : own;
     zeros.sparse = {};
@@ -295,7 +297,7 @@ void Reducer::shadow_pass(int divisor, bool takes_result) {
   if (!is_ordered_) order_buckets_anew();
 }
 
-// The gradient as it is now, of passes without reduction too, goes into its bucket.
+// Copies the gradient, including what unreduced passes accumulated, into its bucket.
 void Reducer::take(size_t index) {
   const Place place = places_[index];
   Bucket& bucket = buckets_[place.bucket];
@@ -324,7 +326,7 @@ void Reducer::take_sparse(Bucket& bucket, size_t index) {
   --bucket.pending;
 }
 
-// Strictly one after the other, whichever is whole first: all ranks send in the same order.
+// Sends buckets strictly in order, whichever is full first, so that all ranks send in the same order.
 void Reducer::send_ready() {
   while (waits_.size() < buckets_.size() && buckets_[waits_.size()].pending == 0) {
     waits_.push_back(send(buckets_[waits_.size()], waits_.size()));
@@ -333,13 +335,13 @@ void Reducer::send_ready() {
 }
 
 std::function<void()> Reducer::send(Bucket& bucket, size_t index) {
-  // How many rows come is known when all have said it: nothing is sent while the pass goes on.
+  // The number of rows is known only after all ranks have reported theirs, so nothing is sent during the pass.
   if (bucket.is_sparse) {
     return [this, &bucket, divisor = divisor_] {
       bucket.sparse = reduce_sparse(group_, parameters_[bucket.indices.front()], bucket.sparse, divisor);
     };
   }
-  // Sparse ones come last, and are no hook's.
+  // Sparse buckets come last and bypass the hook.
   const bool is_last = index + 1 == buckets_.size() || buckets_[index + 1].is_sparse;
   if (options_.hook) return options_.hook(group_, {bucket.flat, index, is_last, bucket.views});
   ReduceOp op = kSum;
@@ -353,7 +355,7 @@ std::function<void()> Reducer::send(Bucket& bucket, size_t index) {
 }
 
 std::vector<bool> Reducer::used_by_anyone() {
-  // What a static graph's first pass has found stays so.
+  // The usage that a static graph's first pass recorded is final.
   if (options_.static_graph && is_ordered_) return is_used_by_anyone_;
   if (!options_.find_unused_parameters && !options_.static_graph) return std::vector<bool>(parameters_.size(), true);
   const Tensor own = Tensor::empty(Dims{static_cast<int64_t>(parameters_.size())}, DType::kBool);
@@ -376,13 +378,13 @@ void Reducer::finish_pass() {
   const MutexLock lock(mutex_);
   wait_for_buckets();
   for (size_t i = 0; i < parameters_.size(); ++i) put_back(i, is_used_by_anyone_[i]);
-  // Hooks of a pass without a forward find all ready, which is their error.
+  // Hooks that run without a prepared pass report all parameters as ready, which is the caller's error.
   is_unfinished_ = false;
   if (!is_ordered_) order_buckets_anew();
 }
 
 void Reducer::put_back(size_t index, bool is_used) {
-  // What nobody used has no gradient, or that of passes before.
+  // A parameter that no rank used has no gradient, or keeps that of earlier passes.
   if (!is_used) return;
   if (const Bucket& bucket = buckets_[places_[index].bucket]; bucket.is_sparse) {
     return autograd::set_grad(parameters_[index], Tensor(bucket.sparse));
@@ -399,7 +401,7 @@ void Reducer::put_back(size_t index, bool is_used) {
   }
 }
 
-// Rank 0's order counts, so that all ranks have the same buckets.
+// All ranks use rank 0's order, so that their buckets agree.
 void Reducer::order_buckets_anew() {
   is_ordered_ = true;
   const Tensor own = Tensor::empty(Dims{static_cast<int64_t>(parameters_.size())}, DType::kInt64);
@@ -419,7 +421,7 @@ void Reducer::order_buckets_anew() {
   if (!options_.gradient_as_bucket_view) return;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor gradient = autograd::grad(parameters_[i]);
-    if (!gradient.defined() || is_sparse_[i]) continue;  // of a rank that shadows
+    if (!gradient.defined() || is_sparse_[i]) continue;  // the zero gradients of a rank that shadows a pass
     const Tensor& view = buckets_[places_[i].bucket].views[places_[i].position];
     view.copy_from(gradient);
     autograd::set_grad(parameters_[i], view);

@@ -16,34 +16,37 @@
 
 namespace tensord::distributed {
 
-// What a communication hook gets: a bucket's gradients of this rank, not divided yet.
+// The input of a communication hook: this rank's gradients of one bucket, not divided yet.
 struct GradBucket {
   Tensor flat;
   size_t index;  // in the order of sending
   bool is_last;
   std::vector<Tensor> views;  // each parameter's part of `flat`, with its shape
 };
-// Starts to reduce a bucket, and gives what waits for the end: it leaves the mean over all ranks in `flat`. Called in
-// the same order on all ranks.
+// Starts to reduce a bucket and returns a function that waits for the end. After that, `flat` holds the mean over all
+// ranks. Called in the same order on all ranks.
 using CommHook = std::function<std::function<void()>(ProcessGroup& group, const GradBucket& bucket)>;
 
-// Gradients travel as float16 or bfloat16: cast, divided, added, cast back.
+// Gradients are sent as float16 or bfloat16: cast, divided, summed, cast back.
 CommHook fp16_compress_hook();
 CommHook bf16_compress_hook();
 
 struct ReducerOptions {
-  // 0: 1 MiB for the bucket that is sent first, 25 MiB for the others. Else for all.
+  // 0: 1 MiB for the bucket sent first and 25 MiB for the others. Any other value applies to all buckets.
   size_t bucket_cap_bytes = 0;
-  // Parameters that an output does not hang on count as ready; without it, a pass that does not reach all is an error.
+  // Marks parameters that the output does not depend on as ready. Without it, a pass that does not reach all parameters
+  // is an error.
   bool find_unused_parameters = false;
-  // The first pass shows which parameters are used, and how often their gradients come in a pass (twice where a part of
-  // the forward is run again in backward); all later passes are the same, or an error. Nothing is looked for, then.
+  // The first pass records which parameters are used and how many gradients each one gets in a pass (two if
+  // checkpointing reruns part of the forward). All later passes must be the same. Unused parameters are then no longer
+  // searched for.
   bool static_graph = false;
-  bool gradient_as_bucket_view = false;  // gradients lie in the buckets
-  bool init_sync = true;  // false: ranks have the same parameters and buffers, nothing is sent at the start
-  CommHook hook = {};     // empty: multiply by 1/W, sum
-  // Names of parameters whose gradients are sparse, rows of tables (embedding's `sparse`): of these the rows that some
-  // rank has are gathered and added, whatever the hook.
+  bool gradient_as_bucket_view = false;  // gradients are views of the buckets
+  bool init_sync =
+      true;  // false: ranks already have the same parameters and buffers, so nothing is broadcast at the start
+  CommHook hook = {};  // empty: multiply by 1/W, then sum
+  // Names of parameters with sparse gradients (rows of tables: embedding's `sparse`). Their rows are gathered from all
+  // ranks and summed; the hook is not called.
   std::vector<std::string> sparse = {};
 };
 
@@ -52,43 +55,44 @@ struct NamedParameter {
   Tensor tensor;
 };
 
-// The heart of data-parallel training, PyTorch's DDP: after a backward pass every parameter's gradient is the mean of
-// all ranks' gradients. Hooks on the parameters' accumulators put gradients into buckets; a bucket is sent when its
-// last one has come, while the pass goes on, always in the same order; the pass ends when all are back.
+// The core of data-parallel training, PyTorch's DDP: after a backward pass every parameter's gradient is the mean over
+// all ranks. Hooks on the parameters' gradient accumulators fill buckets. A bucket is sent when its last gradient has
+// arrived, while the backward pass continues, always in the same order. The pass ends when all buckets are reduced.
 //
-// The first pass has one bucket, so that no order can be wrong; then buckets are made anew in the order in which rank
-// 0's gradients came. Gradients are multiplied by 1/W before the sum.
+// The first pass uses one bucket, so that no order can be wrong. Buckets are then rebuilt in the order in which rank
+// 0's gradients arrived. Gradients are multiplied by 1/W before the sum.
 //
-// Thread-safety: one thread trains; passes may have threads of their own.
+// Thread-safety: one thread trains; backward passes may use threads of their own.
 class Reducer {
  public:
-  // All ranks call it. Compares names, sizes, strides and dtypes of all ranks (one Error on all of them), then gives
-  // every rank rank 0's parameters and buffers (init_sync). The group must outlive it.
+  // All ranks call it. It compares the names, sizes, strides and dtypes of all ranks (all of them throw the same
+  // Error), then broadcasts rank 0's parameters and buffers (init_sync). The group must outlive it.
   Reducer(ProcessGroup& group, std::vector<NamedParameter> parameters, std::vector<NamedParameter> buffers,
           ReducerOptions options = {});
   ~Reducer();
   Reducer(const Reducer&) = delete;
   Reducer& operator=(const Reducer&) = delete;
 
-  // After a forward whose backward shall reduce; `outputs` are looked at for parameters that are not used. Gradients
-  // are divided by `divisor`, 0: the number of ranks. Throws Error{kFailedPrecondition} with PyTorch's text where the
-  // pass before has not reduced all.
+  // Call it after a forward whose backward is to be reduced. `outputs` are searched for unused parameters. Gradients
+  // are divided by `divisor`; 0 is the number of ranks. Throws Error{kFailedPrecondition} with PyTorch's message if the
+  // previous pass has not reduced all gradients.
   void prepare(std::span<const Tensor> outputs = {}, int divisor = 0);
-  // Until the next prepare(), passes add to this rank's gradients only.
+  // Until the next prepare(), passes only accumulate this rank's gradients (no_sync).
   void skip();
-  // Takes part in a pass of the others with gradients of zeros. This rank's own stay as they are, or are what all have.
+  // Joins a pass of the other ranks with zero gradients. This rank's own gradients stay unchanged, or with
+  // `takes_result` become the reduced ones.
   void shadow_pass(int divisor = 0, bool takes_result = false);
-  // Gives every rank the root's buffers, or parameters.
+  // Copies the root's buffers (or parameters) to every rank.
   void broadcast_buffers(int root = 0);
   void broadcast_parameters(int root);
 
-  // In the place of none; between passes, on all ranks. Throws Error{kFailedPrecondition} where there is one.
+  // Call it between passes, on all ranks. Throws Error{kFailedPrecondition} if there is already a hook.
   void register_hook(CommHook hook);
 
   bool has(const Tensor& parameter) const;
   BucketPlan buckets() const;
   ProcessGroup& group() const { return group_; }
-  // All passes' time in which they only waited for other ranks.
+  // Total time that passes only waited for other ranks.
   std::chrono::nanoseconds waited() const {
     const MutexLock lock(mutex_);
     return waited_;
@@ -132,18 +136,18 @@ class Reducer {
   mutable Mutex mutex_;  // hooks run on several threads
   std::vector<Bucket> buckets_ TENSORD_GUARDED_BY(mutex_);
   std::vector<Place> places_ TENSORD_GUARDED_BY(mutex_);                 // by parameter
-  std::vector<std::function<void()>> waits_ TENSORD_GUARDED_BY(mutex_);  // of the buckets that were sent
+  std::vector<std::function<void()>> waits_ TENSORD_GUARDED_BY(mutex_);  // of the buckets sent so far
   std::vector<bool> is_ready_ TENSORD_GUARDED_BY(mutex_), is_used_
       TENSORD_GUARDED_BY(mutex_);  // by parameter, in this pass; is_used_: on this rank
-  std::vector<bool> is_used_by_anyone_ TENSORD_GUARDED_BY(mutex_);  // by parameter, in the pass that ended last
-  std::vector<size_t> order_ TENSORD_GUARDED_BY(mutex_);            // in which gradients came
+  std::vector<bool> is_used_by_anyone_ TENSORD_GUARDED_BY(mutex_);  // by parameter, in the last finished pass
+  std::vector<size_t> order_ TENSORD_GUARDED_BY(mutex_);            // in which gradients arrived
   std::vector<int> uses_ TENSORD_GUARDED_BY(mutex_), uses_left_
-      TENSORD_GUARDED_BY(mutex_);                          // by parameter, of a static graph: gradients in a pass
-  bool is_recorded_ TENSORD_GUARDED_BY(mutex_) = false;    // uses_ are known
+      TENSORD_GUARDED_BY(mutex_);                          // by parameter, with a static graph: gradients in one pass
+  bool is_recorded_ TENSORD_GUARDED_BY(mutex_) = false;    // uses_ is known
   int divisor_ TENSORD_GUARDED_BY(mutex_) = 1;             // of this pass
-  bool reduces_ TENSORD_GUARDED_BY(mutex_) = false;        // passes reduce
-  bool is_unfinished_ TENSORD_GUARDED_BY(mutex_) = false;  // a pass has begun, and not reduced all
-  bool is_ordered_ TENSORD_GUARDED_BY(mutex_) = false;     // buckets are in the order of gradients, or stay as they are
+  bool reduces_ TENSORD_GUARDED_BY(mutex_) = false;        // passes are reduced
+  bool is_unfinished_ TENSORD_GUARDED_BY(mutex_) = false;  // a pass has begun and has not reduced everything
+  bool is_ordered_ TENSORD_GUARDED_BY(mutex_) = false;     // buckets follow the order of gradients, or are final
   std::chrono::nanoseconds waited_ TENSORD_GUARDED_BY(mutex_){0};
 };
 

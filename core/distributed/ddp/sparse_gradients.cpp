@@ -17,7 +17,7 @@ ops::SparsePtr coalesced(const ops::SparsePtr& sparse) {
   return ops::as_sparse(found);
 }
 
-// Rows from `first` on.
+// `count` rows from `first` on.
 Tensor rows_of(const Tensor& tensor, int64_t first, int64_t count) {
   Dims sizes = tensor.sizes();
   sizes[0] = count;

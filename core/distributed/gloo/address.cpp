@@ -26,7 +26,7 @@ std::string address_of_interface(const std::string& name) {
   if (getifaddrs(&list) != 0) fail(ErrorCode::kUnavailable, "interfaces of this host: ", std::strerror(errno));
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
   std::string known;
-  // IPv4 before IPv6, whose link-local addresses need their interface beside them.
+  // IPv4 before IPv6, because IPv6 link-local addresses need a scope.
   for (const int family : {AF_INET, AF_INET6}) {
     for (const ifaddrs* at = list; at; at = at->ifa_next) {
       if (!at->ifa_addr || at->ifa_addr->sa_family != family) continue;
@@ -45,7 +45,7 @@ std::string own_address(const std::string& host, const std::string& interface) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_DGRAM;
   addrinfo* list = nullptr;
-  // Any port: nothing is sent.
+  // Any port works: nothing is sent.
   if (const int error = getaddrinfo(host.c_str(), "29500", &hints, &list); error != 0) {
     fail(ErrorCode::kUnavailable, "the address of ", host, ": ", gai_strerror(error));
   }

@@ -19,7 +19,7 @@ const GlooModule* open_module(std::string& problem) {
   return nullptr;
 }
 
-// Opened once, and never closed: Gloo's threads run in it.
+// Opened once and never closed: Gloo's threads run in it.
 struct OpenedModule {
   std::string problem;
   const GlooModule* const module = open_module(problem);

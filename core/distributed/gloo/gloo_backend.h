@@ -7,22 +7,23 @@
 namespace tensord::distributed {
 
 struct GlooOptions {
-  // Where this process listens for the others' connections, in digits; see own_address. On one host: loopback.
+  // The numeric address where this process listens for the other ranks; see own_address. The loopback address suffices
+  // on one host.
   std::string address = "127.0.0.1";
 };
 
-// Backends over Gloo, for ranks in several processes and hosts: a connection between each two ranks of each group,
-// neither encrypted nor authenticated (GroupOptions::secret proves who is there, no more): for networks one trusts.
-// Gloo is in an object of its own, libtensord_gloo.so: beside the program or library that this code is in, in
-// ../lib/tensord or lib/tensord, or where TENSORD_GLOO says.
+// Backends over Gloo, for ranks in several processes and hosts. Every two ranks of a group have one connection, which
+// is neither encrypted nor authenticated (GroupOptions::secret proves the peer's identity once, at the start). Use it
+// on trusted networks. Gloo is linked into its own shared library, libtensord_gloo.so, which is searched beside the
+// program or library that contains this code, in ../lib/tensord and lib/tensord, or at TENSORD_GLOO.
 //
-// A process that uses it ignores SIGPIPE, which a lost peer would raise. Throws Error{kUnimplemented} that names the
-// places where the object is not.
+// A process that uses Gloo ignores SIGPIPE, which a lost peer would raise. Throws Error{kUnimplemented} that lists the
+// searched places if the library is not found.
 BackendFactory gloo_backends(const GlooOptions& options = {});
 bool has_gloo();
 
-// The address, in digits, that this host's packets to `host` come from; or that of an interface, by its exact name,
-// when that is not empty. Throws Error{kUnavailable}, kNotFound for the interface.
+// Returns the numeric address that this host uses to reach `host`, or that of an interface, by its exact name, if one
+// is given. Throws Error: kUnavailable, or kNotFound for the interface.
 std::string own_address(const std::string& host, const std::string& interface = "");
 
 }  // namespace tensord::distributed

@@ -39,7 +39,7 @@ std::vector<size_t> sizes_of(std::span<const Tensor> tensors) {
 
 }  // namespace
 
-// Every rank tells each other one how many bytes come: a backend must not meet parts that do not fit.
+// Every rank tells each other rank how many bytes follow, because backends require matching sizes.
 void ProcessGroup::exchange(const Packed& source, const std::vector<size_t>& in_bytes, const Packed& target,
                             const std::vector<size_t>& out_bytes, const BackendCall& call) {
   std::vector<size_t> coming(in_bytes.size());
@@ -49,7 +49,7 @@ void ProcessGroup::exchange(const Packed& source, const std::vector<size_t>& in_
     check(coming[rank] == out_bytes[rank], "rank ", rank, " sends ", coming[rank], " bytes, expected ",
           out_bytes[rank]);
   }
-  // Not before all ranks have found that their parts fit.
+  // Wait until all ranks have checked that their sizes match.
   barrier_on_host(call);
   backend_->all_to_all(source.data(), in_bytes, target.data(), out_bytes, call);
 }

@@ -13,7 +13,7 @@ std::filesystem::path own_folder() {
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&own_folder), &info) && info.dli_fname && info.dli_fname[0] == '/') {
-    // A rank of a training job was started as /proc/self/exe.
+    // A rank of a training job is started as /proc/self/exe.
     const auto real = std::filesystem::canonical(info.dli_fname, error);
     if (!error) return real.parent_path();
   }

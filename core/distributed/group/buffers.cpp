@@ -8,7 +8,8 @@
 namespace tensord::distributed {
 namespace {
 
-// Whether each index may have an element of its own: a dimension's step is beyond all that smaller steps reach.
+// False only if each index certainly has its own element: each dimension's stride exceeds the reach of all smaller
+// strides.
 bool may_share_elements(const Tensor& tensor) {
   if (tensor.numel() <= 1) return false;
   std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size

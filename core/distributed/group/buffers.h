@@ -8,23 +8,23 @@
 
 namespace tensord::distributed {
 
-// Throws Error that names operation and argument where the tensor is undefined, or its memory is none that the backend
-// can use: of another device, or a meta tensor.
+// Throws Error that names operation and argument if the tensor is undefined, or if the backend cannot use its memory
+// (another device, or a meta tensor).
 void check_source(Backend& backend, const std::string& operation, const char* argument, const Tensor& tensor);
-// Also where it cannot be written: read-only memory, or elements that share memory.
+// Also throws if the tensor cannot be written: read-only memory, or elements that share memory.
 void check_target(Backend& backend, const std::string& operation, const char* argument, const Tensor& tensor);
-// Throws Error that names operation and argument where dtype or device are not those of `like`.
+// Throws Error that names operation and argument if dtype or device differ from those of `like`.
 void check_alike(const std::string& operation, const char* argument, const Tensor& tensor, const Tensor& like);
 
-// Several tensors as one piece of dense memory, in the order of their indices whatever their strides: backends see
-// bytes only, and ranks may have other strides. One dense tensor is used where it lies. On a device copies go into the
-// current stream, which the tensors' memory is told.
+// Several tensors as one dense buffer, in index order whatever their strides, because backends see only bytes and other
+// ranks may have other strides. A single dense tensor is used in place. On a device, copies are enqueued in the current
+// stream, and the tensors' memory is recorded as used there.
 class Packed {
  public:
   explicit Packed(std::vector<Tensor> tensors);
   explicit Packed(const Tensor& tensor) : Packed(std::vector<Tensor>{tensor}) {}
 
-  // Memory of its own, when the tensors must not be changed.
+  // Uses a separate buffer, if the tensors must not be changed.
   void own();
   void pack() const;    // from the tensors
   void unpack() const;  // to the tensors
@@ -42,7 +42,7 @@ class Packed {
   const std::vector<Tensor> tensors_;
   size_t count_ = 0;
   size_t element_bytes_ = 1;
-  Tensor memory_;  // undefined: the only tensor's own
+  Tensor memory_;  // undefined: the memory of the only tensor is used
   std::byte* data_ = nullptr;
 };
 

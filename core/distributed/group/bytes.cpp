@@ -1,4 +1,5 @@
-// Collectives of bytes of any size: sizes first, then all bytes in one tensor, in memory that the backend takes.
+// Collectives of byte strings of any size: sizes first, then all bytes in one tensor, in memory that the backend
+// supports.
 #include <algorithm>
 #include <cstring>
 
@@ -58,7 +59,7 @@ std::string ProcessGroup::broadcast_bytes(const std::string& bytes, int root, Mi
   return as_bytes(all);
 }
 
-// Parts of one size: the largest. Who sends little to the root alone has no list of sizes to agree on.
+// Every part is padded to the largest one, because only the root would need the list of sizes.
 std::vector<std::string> ProcessGroup::gather_bytes(const std::string& bytes, int root, Milliseconds timeout) {
   const std::vector<int64_t> sizes = gather_sizes(bytes, timeout);
   const int64_t largest = *std::max_element(sizes.begin(), sizes.end());

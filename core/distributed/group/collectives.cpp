@@ -1,4 +1,5 @@
-// Operations of all ranks: arguments become bytes for the backend, and what has to be the same on all ranks a text.
+// Collective operations: converts the arguments to bytes for the backend, and what must be equal on all ranks to a
+// string.
 #include <algorithm>
 #include <deque>
 #include <numeric>
@@ -24,7 +25,7 @@ std::string shapes_text(std::span<const Tensor> tensors) {
 std::string op_text(ReduceOp op) { return ", " + to_string(op); }
 std::string root_text(int root) { return concat(", root ", root); }
 
-// One for each rank, of dtype and device of `like`.
+// Checks that there is one tensor for each rank, with the dtype and device of `like`.
 void check_list(Backend& backend, const std::string& operation, const char* argument, std::span<const Tensor> tensors,
                 int size, const Tensor& like, bool is_target) {
   check(tensors.size() == static_cast<size_t>(size), operation, ": ", argument, " has ", tensors.size(),
@@ -46,7 +47,7 @@ Elements with_count(Elements elements, size_t count) {
   return elements;
 }
 
-// Where they lie, started together.
+// Reduces each tensor in place; all reductions are started together.
 void all_reduce_each(DeviceBackend& backend, std::span<const Tensor> tensors, const Elements& one,
                      const BackendCall& call) {
   std::deque<Packed> all;
@@ -72,8 +73,8 @@ Elements ProcessGroup::elements_of(const std::string& operation, ReduceOp op, co
   return {static_cast<size_t>(tensor.numel()), size_of(dtype), reduce, dtype, op};
 }
 
-// What the backend reduces of one rank: prepared, where the op asks for it, in memory of its own. A device's backend
-// does that itself.
+// Packs one rank's input of the reduction. If the op needs preparation, the packed data is prepared in a separate
+// buffer. Device backends do this themselves.
 void ProcessGroup::pack_for(ReduceOp op, Packed& packed) const {
   const bool is_prepared = has_preparation(op) && !backend_->on_device();
   if (is_prepared) packed.own();
@@ -272,7 +273,7 @@ void ProcessGroup::monitored_barrier(Milliseconds timeout, bool waits_for_all) {
   const std::string prefix = concat("barrier/", ++barriers_, "/"), verdict = prefix + "verdict";
   if (rank_ != 0) {
     store_->set(concat(prefix, rank_), "1");
-    // Rank 0 comes later than the others by up to its time, and decides.
+    // Rank 0 may arrive later than the others by up to its own timeout, and it decides.
     const std::string text = store_->get(verdict, 2 * timeout);
     if (text.empty()) return;
     fail(ErrorCode::kDeadlineExceeded, "monitored_barrier: rank ", rank_,

@@ -1,5 +1,5 @@
-// send and recv on a device. What a message is stands in the store before its bytes are sent: a recv that does not fit
-// is an error, and nothing on the device waits for what will not come.
+// send and recv on a device. The sender describes the message in the store before it sends the bytes: a recv that does
+// not match is an error, and the device never waits for data that will not come.
 #include <deque>
 
 #include "core/base/error.h"
@@ -9,7 +9,7 @@
 namespace tensord::distributed {
 namespace {
 
-constexpr Milliseconds kPiece{50};  // between two looks whether the group has ended
+constexpr Milliseconds kPiece{50};  // interval between checks whether the group has ended
 
 std::string key_of(int from, int to, uint64_t number) { return concat("message/", from, "/", to, "/", number); }
 
@@ -75,7 +75,7 @@ void ProcessGroup::move_messages(DeviceBackend& backend, std::span<const Message
   }
 }
 
-// Waits until the sender has said what it sends.
+// Waits until the sender has described its message.
 void ProcessGroup::expect_message(const Message& message, SteadyTime deadline) {
   const std::string key = key_of(message.peer, rank_, ++received_[static_cast<size_t>(message.peer)]);
   for (;;) {

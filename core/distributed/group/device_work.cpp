@@ -1,4 +1,5 @@
-// Operations on a device: queued by the runner in the backend's stream, and watched until the device has passed them.
+// Operations on a device: the runner enqueues them in the backend's stream and watches until the device has completed
+// them.
 #include "core/base/error.h"
 #include "core/base/mutex.h"
 #include "core/distributed/group/item.h"
@@ -6,7 +7,7 @@
 namespace tensord::distributed {
 namespace {
 
-constexpr std::chrono::microseconds kPause{200};  // between two looks at the device
+constexpr std::chrono::microseconds kPause{200};  // interval between polls of the device
 
 using StreamPart = ContextPart<&ExecutionContext::stream>;
 
@@ -17,7 +18,7 @@ Device ProcessGroup::device() const {
   return backend ? backend->own_device() : Device{};
 }
 
-// Throws when another rank, or thread, has ended the group.
+// Throws if another rank, or another thread, has ended the group.
 void ProcessGroup::check_open() const {
   const MutexLock lock(mutex_);
   if (failure_) throw *failure_;
@@ -37,7 +38,7 @@ void ProcessGroup::wait_on_device(DeviceBackend& backend, DeviceStream& stream, 
   }
 }
 
-// fn(memory of the device with what `in` has, memory for `out`, call).
+// Calls fn(device memory with the contents of `in`, device memory for `out`, call).
 template <class Fn>
 void ProcessGroup::by_device(DeviceBackend& backend, const std::byte* in, size_t in_bytes, std::byte* out,
                              size_t out_bytes, const BackendCall& call, const Fn& fn) {
@@ -50,7 +51,7 @@ void ProcessGroup::by_device(DeviceBackend& backend, const std::byte* in, size_t
   runtime.copy(given.raw_data(), device, in, Device{}, in_bytes, stream);
   fn(static_cast<const std::byte*>(given.raw_data()), static_cast<std::byte*>(got.raw_data()),
      BackendCall{call.tag, call.deadline, device});
-  // Not copied before it is there: `out` may be gone when a rank never comes.
+  // Copied only once it has arrived: `out` may be destroyed if a rank never arrives.
   wait_on_device(backend, stream, call.deadline);
   runtime.copy(out, Device{}, got.raw_data(), device, out_bytes, stream);
   stream.synchronize();
@@ -86,7 +87,8 @@ void ProcessGroup::barrier_on_host(const BackendCall& call) {
   wait_on_device(*device, stream, call.deadline);
 }
 
-// What the caller had queued comes before it, and what waits for the work after it; the host waits for neither.
+// The work runs after what the caller had enqueued, and later work of the caller runs after it; the host waits for
+// neither.
 void ProcessGroup::launch(DeviceBackend& backend, const std::shared_ptr<Item>& item, const BackendCall& call) {
   DeviceStream& stream = backend.stream(item->device());
   const StreamPart scope(&stream);
@@ -129,7 +131,7 @@ void ProcessGroup::look_at_launched(DeviceBackend& backend, const std::shared_pt
   std::optional<Error> error;
   try {
     if (item->work->has_passed()) {
-      // A close that sees none launched must see all finished.
+      // A close that sees no launched operation must see all of them finished.
       item->work->finish(std::nullopt, item->source_rank);
       const MutexLock lock(mutex_);
       if (!launched_.empty() && launched_.front() == item) launched_.pop_front();
@@ -142,7 +144,7 @@ void ProcessGroup::look_at_launched(DeviceBackend& backend, const std::shared_pt
   } catch (const Error& thrown) {
     error = thrown;
   }
-  // What end_with does with those that are launched.
+  // end_with does the same for launched operations.
   if (error) return finish_item(*item, error);
   MutexLock lock(mutex_);
   changed_.wait_for(lock, kPause, [this]() TENSORD_REQUIRES(mutex_) { return is_closing_ || failure_; });

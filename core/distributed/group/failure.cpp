@@ -1,4 +1,4 @@
-// How a group ends, and how it sees that it must.
+// How a group ends, and how it detects that it must.
 #include <algorithm>
 
 #include "core/base/log.h"
@@ -8,8 +8,8 @@
 namespace tensord::distributed {
 namespace {
 
-constexpr const char* kFailure = "failure";  // code and text of the first error
-constexpr Milliseconds kStoreAnswer{2000};   // more is not waited for when a group ends
+constexpr const char* kFailure = "failure";  // code and message of the first error
+constexpr Milliseconds kStoreAnswer{2000};   // an ending group waits no longer than this for the store
 constexpr Milliseconds kPeersReason{300};
 
 std::string at_key(int rank) { return "at/" + std::to_string(rank); }
@@ -34,11 +34,11 @@ void ProcessGroup::abort(const std::string& reason) {
 Error ProcessGroup::end_with(const Error& error) {
   Error first = error;
   try {
-    // A peer that is lost has mostly met an error of its own, and is about to say which.
+    // A lost peer has usually met an error of its own and is about to report it.
     if (error.code() == ErrorCode::kUnavailable) wait_for_reason();
     first = decode(store_->compare_set(kFailure, "", encode(error)));
   } catch (const Error&) {
-    // Without the store each rank has its own error.
+    // Without the store each rank reports its own error.
   }
   end_here(first);
   const MutexLock lock(mutex_);
@@ -71,7 +71,7 @@ void ProcessGroup::end_here(const Error& error) {
   changed_.notify_all();
 }
 
-// Waits for the first error of any rank, and looks from time to time what holds up the operation that runs.
+// Waits for the first error of any rank, and checks periodically what stalls the running operation.
 void ProcessGroup::watch() {
   for (;;) {
     std::shared_ptr<Item> item;
@@ -101,7 +101,7 @@ void ProcessGroup::watch() {
   }
 }
 
-// Ranks that run another operation of the same number wait for each other for ever.
+// Ranks that run different operations under the same number would wait for each other forever.
 void ProcessGroup::look_at_others(Item& item) {
   if (!item.is_told) {
     watched_->set(at_key(rank_), item.text());
@@ -131,7 +131,7 @@ std::string ProcessGroup::ranks_that_have_not_come(const Item& item) {
   std::string absent, slow;
   try {
     store_->set(at_key(rank_), item.text());
-    // Those that wait as long as this one say so at about the same time.
+    // Ranks that have waited as long as this one report at about the same time.
     std::this_thread::sleep_for(std::min(Milliseconds(100), item.timeout / 10));
     for (int rank = 0; rank < size_; ++rank) {
       if (rank == rank_) continue;

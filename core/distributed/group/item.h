@@ -13,12 +13,12 @@ struct ProcessGroup::Item {
   Body body;
   WorkPtr work;
   ExecutionContext context;            // of the thread that started it
-  SteadyTime started;                  // by the group's mutex, once it is current_
-  bool is_told = false;                // by the watcher alone: others can read in the store what it is
+  SteadyTime started;                  // guarded by the group's mutex, once it is current_
+  bool is_told = false;                // used by the watcher only: the store has its description for the others
   int source_rank = -1;                // of a recv
-  std::unique_ptr<DeviceEvent> ready;  // on a device: what the caller had queued when it called
+  std::unique_ptr<DeviceEvent> ready;  // on a device: what the caller had enqueued at the time of the call
 
-  // Messages are no operation of all ranks, and have no number.
+  // Messages are not collectives, and have no number.
   bool is_message() const { return number == 0; }
   Device device() const { return fingerprint.device; }
 

@@ -1,5 +1,5 @@
-// send and recv. A message is a header, which says what follows, and its bytes in a slot of its own: so a recv that
-// does not fit is an error, and messages of several threads do not mix.
+// send and recv. A message is a header, which describes the rest, and its bytes in a slot of their own: so a recv that
+// does not match is an error, and messages of several threads do not mix.
 #include <cstring>
 #include <numeric>
 
@@ -13,11 +13,12 @@ namespace {
 
 struct Header {
   uint64_t count;   // of elements
-  uint64_t number;  // of the message, among those of the sender to this receiver
+  uint64_t number;  // sequence number among the sender's messages to this receiver
   int64_t dtype;
 };
 
-// Slots of headers and of bytes, and nothing that backends use themselves: they have the first byte below 0x80.
+// Slots of headers and of bytes. They do not collide with the slots that backends use themselves, whose first byte is
+// below 0x80.
 uint64_t header_slot(uint32_t tag) { return uint64_t{0x80} << 56 | uint64_t{tag} << 16; }
 uint64_t bytes_slot(uint64_t number) { return uint64_t{0x81} << 56 | (number & 0xffffffffu) << 16; }
 
@@ -54,7 +55,7 @@ WorkPtr ProcessGroup::start_transfer(std::string name, Milliseconds timeout, std
   return work;
 }
 
-// A transfer that a backend could not even start: the group's error, by the Work like all others.
+// A transfer that the backend could not even start: its Work fails with the group's error, like all others.
 WorkPtr ProcessGroup::failed_transfer(std::string name, const Error& error) {
   auto work = std::make_shared<Work>(0, std::move(name));
   work->finish(end_with(Error(error.code(), concat("rank ", rank_, ", ", work->name(), ": ", error.what()))));
@@ -78,7 +79,7 @@ WorkPtr ProcessGroup::send(const Tensor& tensor, int destination, uint32_t tag, 
     message->header = {message->packed.count(), ++sent_[static_cast<size_t>(destination)],
                        static_cast<int64_t>(tensor.dtype())};
   }
-  // Both parts are on their way before the call returns: whoever waits for what, nobody waits in a circle.
+  // Header and bytes are both in flight before the call returns, so no order of waits can deadlock.
   const auto head = bytes_of(message->header);
   const std::string name = concat("send to rank ", destination, ", ", describe(tensor), ", tag ", tag);
   try {

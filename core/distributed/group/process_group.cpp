@@ -22,7 +22,7 @@ uint64_t hash_of(const std::string& text) {
   return hash;
 }
 
-// A tag is no 0, which backends have for themselves.
+// Never 0, which backends reserve.
 uint32_t tag_of(const std::string& text) { return static_cast<uint32_t>(hash_of(text) >> 32) | 1; }
 
 }  // namespace
@@ -63,8 +63,8 @@ ProcessGroup::~ProcessGroup() {
   if (device_watcher_.joinable()) device_watcher_.join();
 }
 
-// Each rank says in the store what the others have to show it on the backend's connections: nobody can have seen it
-// before.
+// Each rank puts a fresh nonce into the store, which the others must answer on the backend's connections. Nobody can
+// have seen it before.
 void ProcessGroup::prove_connections() {
   const auto deadline = std::chrono::steady_clock::now() + options_.timeout;
   const auto nonce_key = [](int rank) { return concat("nonce/", rank); };
@@ -166,7 +166,7 @@ void ProcessGroup::run_item(const std::shared_ptr<Item>& item) {
   } catch (const std::exception& thrown) {
     error = Error(ErrorCode::kInternal, thrown.what());
   }
-  item->body = nullptr;  // its tensors
+  item->body = nullptr;  // releases its tensors
   if (error || !is_launched) finish_item(*item, error);
 }
 
@@ -174,13 +174,13 @@ void ProcessGroup::finish_item(Item& item, const std::optional<Error>& error) {
   if (!error) return item.work->finish(std::nullopt, item.source_rank);
   {
     const MutexLock lock(mutex_);
-    // The peers' connections end with the group.
+    // The connections of the peers end with the group.
     if (is_closing_)
       return item.work->finish(Error(ErrorCode::kCancelled, concat(item.name(), ": the group was closed")));
   }
   std::string text = concat("rank ", rank_, ", ", item.name(), ": ", error->what());
   if (error->code() == ErrorCode::kDeadlineExceeded) text += ranks_that_have_not_come(item);
-  // What all ranks see alike needs no rank.
+  // An error that all ranks see alike does not name a rank.
   const bool is_common = std::string_view(error->what()).starts_with("Detected mismatch");
   item.work->finish(end_with(is_common ? *error : Error(error->code(), text)));
 }
@@ -197,7 +197,7 @@ void ProcessGroup::check_agreement(const Item& item, const BackendCall& call) {
   if (!is_agreed) fail_disagreement(item, call.deadline);
 }
 
-// All ranks know that they disagree, so all of them tell the store what they do.
+// All ranks know that they disagree, so each of them describes its operation in the store.
 void ProcessGroup::fail_disagreement(const Item& item, SteadyTime deadline) {
   const auto left = std::chrono::ceil<Milliseconds>(deadline - std::chrono::steady_clock::now());
   const auto key = [&](int rank) { return concat("mismatch/", item.number, "/", rank); };
@@ -219,7 +219,7 @@ std::unique_ptr<ProcessGroup> ProcessGroup::new_group(std::span<const int> ranks
     check(std::count(ranks.begin(), ranks.end(), ranks[i]) == 1, "new_group: rank ", ranks[i], " is there twice");
     if (ranks[i] == rank_) own = static_cast<int>(i);
   }
-  // Members that mean another group must not meet.
+  // Members that list different ranks must not form one group.
   std::string list;
   for (const int rank : ranks) list += (list.empty() ? "" : ",") + std::to_string(rank);
   if (size_ > 1) {

@@ -24,26 +24,28 @@ namespace tensord::distributed {
 class Packed;
 
 struct GroupOptions {
-  Milliseconds timeout = std::chrono::minutes(30);  // of an operation that has none of its own
-  // All ranks' operations are compared before data moves: in the first ones, in each n-th, or always. What is not
-  // compared cannot mix either: ranks that run different operations wait, and are told so after `stall`.
+  Milliseconds timeout = std::chrono::minutes(30);  // of operations without a timeout of their own
+  // Before data moves, the ranks' operations are compared: in the first ones, in every n-th, or in all. Operations that
+  // are not compared cannot mix data either: ranks that run different operations block, and get an error after `stall`.
   uint64_t checked_first = 16, checked_every = 256;
   bool checks_all = false;
-  // An operation that runs for so long (or a third of its time, if less) tells the others which it is.
+  // An operation that runs for this long (or a third of its timeout, if that is less) publishes its description to the
+  // others.
   Milliseconds stall{2000};
-  // By which ranks prove to each other, on the backend's own connections, that they are of this job. Empty: no proof.
+  // Ranks use it to prove to each other, on the backend's own connections, that they belong to this job. Empty: no
+  // proof.
   std::string secret = {};
 };
 
-// The ranks of a job, or some of them, that run the same operations on tensors together; torch.distributed's process
-// groups. Every call starts an operation and gives its Work; operations run one after the other, in the order of the
-// calls, which must be the same on all ranks. Tensors may have any dtype and strides.
+// The ranks of a job, or a subset, that run the same operations on tensors together; torch.distributed's process group.
+// Every call starts an operation and returns its Work. Operations run one at a time, in the order of the calls, which
+// must be the same on all ranks. Tensors may have any dtype and strides.
 //
-// The first error of any rank ends the group on all ranks: what runs and what comes later throws it, the same text
-// everywhere, which names rank, operation and number. Arguments that can be seen to be wrong by this rank alone throw
-// at the call and end nothing.
+// The first error of any rank ends the group on all ranks: running and later operations throw it, with the same message
+// everywhere, which names rank, operation and number. Invalid arguments that this rank can detect alone throw at the
+// call and do not end the group.
 //
-// Ranks and roots are the group's own. Thread-safety: one thread starts operations; works are anybody's.
+// Ranks and roots are relative to the group. Thread-safety: one thread starts operations; any thread may use the works.
 class ProcessGroup {
  public:
   static constexpr Milliseconds kGroupsOwn{-1};  // the timeout of the options
@@ -56,10 +58,10 @@ class ProcessGroup {
     uint32_t tag = 0;
   };
 
-  // All ranks call it, with a store that has keys of this group alone, and the same name and options.
+  // All ranks call it, with the same name and options and a store whose keys belong to this group only.
   ProcessGroup(std::shared_ptr<Store> store, std::string name, int rank, int size, BackendFactory backends,
                GroupOptions options = {});
-  // Waits for nobody; ranks that still work with this one get an error. See close().
+  // Does not wait for other ranks; ranks that still communicate with this one get an error. See close().
   ~ProcessGroup();
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
@@ -68,7 +70,7 @@ class ProcessGroup {
   int size() const { return size_; }
   const std::string& name() const { return name_; }
   std::string backend_name() const { return backend_->name(); }
-  // Where tensors that no operation was given yet are best made: the host, or the backend's device.
+  // Where to create tensors that no operation has used yet: the host, or the backend's device.
   Device device() const;
   Milliseconds timeout() const { return options_.timeout; }
   Store& store() const { return *store_; }
@@ -77,68 +79,70 @@ class ProcessGroup {
   WorkPtr all_reduce(const Tensor& tensor, ReduceOp op = kSum, Milliseconds timeout = kGroupsOwn);
   // Tensors of one dtype, in one message.
   WorkPtr all_reduce_coalesced(std::vector<Tensor> tensors, ReduceOp op = kSum, Milliseconds timeout = kGroupsOwn);
-  // The root's tensor becomes the result; the others' keep what they have.
+  // The root's tensor becomes the result; those of other ranks are unchanged.
   WorkPtr reduce(const Tensor& tensor, int root, ReduceOp op = kSum, Milliseconds timeout = kGroupsOwn);
-  // outputs[r] is rank r's input; sizes may differ, and each rank knows all of them.
+  // outputs[r] becomes rank r's input. Sizes may differ, but each rank knows all of them.
   WorkPtr all_gather(std::vector<Tensor> outputs, const Tensor& input, Milliseconds timeout = kGroupsOwn);
-  // `output` has size() times the elements of `input`, rank after rank.
+  // `output` has size() times as many elements as `input`, in rank order.
   WorkPtr all_gather_into_tensor(const Tensor& output, const Tensor& input, Milliseconds timeout = kGroupsOwn);
-  // `outputs` are the root's; the others give none.
+  // The root passes `outputs`; the others pass none.
   WorkPtr gather(std::vector<Tensor> outputs, const Tensor& input, int root, Milliseconds timeout = kGroupsOwn);
-  // `inputs` are the root's; the others give none.
+  // The root passes `inputs`; the others pass none.
   WorkPtr scatter(const Tensor& output, std::vector<Tensor> inputs, int root, Milliseconds timeout = kGroupsOwn);
-  // `output` is the sum of all ranks' inputs[rank()].
+  // `output` becomes the sum of all ranks' inputs[rank()].
   WorkPtr reduce_scatter(const Tensor& output, std::vector<Tensor> inputs, ReduceOp op = kSum,
                          Milliseconds timeout = kGroupsOwn);
   WorkPtr reduce_scatter_tensor(const Tensor& output, const Tensor& input, ReduceOp op = kSum,
                                 Milliseconds timeout = kGroupsOwn);
-  // outputs[s] is what rank s has in inputs[rank()].
+  // outputs[s] becomes rank s's inputs[rank()].
   WorkPtr all_to_all(std::vector<Tensor> outputs, std::vector<Tensor> inputs, Milliseconds timeout = kGroupsOwn);
-  // Rows of the first dimension: so many to, and from, each rank; no numbers: equal parts.
+  // The number of rows of the first dimension to and from each rank; empty: equal parts.
   WorkPtr all_to_all_single(const Tensor& output, const Tensor& input, std::span<const int64_t> output_rows = {},
                             std::span<const int64_t> input_rows = {}, Milliseconds timeout = kGroupsOwn);
   WorkPtr barrier(Milliseconds timeout = kGroupsOwn);
-  // Over the store alone. Throws Error{kDeadlineExceeded} that names the ranks that did not come: on rank 0 the first,
-  // or all of them, on the others that there was one.
+  // Uses the store only. Throws Error{kDeadlineExceeded}: on rank 0 it names the first missing rank, or all of them
+  // (waits_for_all); on the others it says that a rank was missing.
   void monitored_barrier(Milliseconds timeout = kGroupsOwn, bool waits_for_all = false);
 
-  // Messages of one pair of ranks and one tag come in order. A recv of another dtype or number of elements than what
-  // was sent is an error on both sides. `source` may be kAnyRank. On a device all messages of a pair come in order,
-  // whatever their tags, which must be those that are expected, and from one known rank.
+  // Messages between two ranks with one tag arrive in order. A recv whose dtype or number of elements differs from the
+  // message is an error on both sides. `source` may be kAnyRank. On a device all messages between two ranks arrive in
+  // order, whatever their tags: the tags must match the order, and the source must be known.
   WorkPtr send(const Tensor& tensor, int destination, uint32_t tag = 0, Milliseconds timeout = kGroupsOwn);
   WorkPtr recv(const Tensor& tensor, int source, uint32_t tag = 0, Milliseconds timeout = kGroupsOwn);
-  // Several at once: on a device what goes round in a circle, which would wait for itself one after the other.
+  // Starts several messages at once. On a device, messages in a cycle would deadlock if they were started one after the
+  // other.
   std::vector<WorkPtr> start_messages(std::vector<Message> messages, Milliseconds timeout = kGroupsOwn);
 
-  // Bytes of any size, for objects; these block.
+  // Byte strings of any size, for objects. These calls block.
   std::vector<std::string> all_gather_bytes(const std::string& bytes, Milliseconds timeout = kGroupsOwn);
   std::string broadcast_bytes(const std::string& bytes, int root, Milliseconds timeout = kGroupsOwn);
-  // Empty on other ranks than the root.
+  // Empty on all ranks but the root.
   std::vector<std::string> gather_bytes(const std::string& bytes, int root, Milliseconds timeout = kGroupsOwn);
   std::string scatter_bytes(std::span<const std::string> bytes, int root, Milliseconds timeout = kGroupsOwn);
 
-  // A group of these ranks of this one, in this order. All ranks of this group call it, in the same order; null for
-  // those that are not in it. `timeout` is that of its operations; by default that of this group's.
+  // Creates a group of these ranks of this group, in this order. All ranks of this group call it, in the same order;
+  // ranks that are not members get null. `timeout` is the default of its operations, by default this group's.
   std::unique_ptr<ProcessGroup> new_group(std::span<const int> ranks, Milliseconds timeout = kGroupsOwn);
 
-  // Ends the group on all ranks: what runs and comes throws `reason`.
+  // Ends the group on all ranks: running and later operations throw `reason`.
   void abort(const std::string& reason);
   std::optional<Error> failure() const;
-  // Waits until all ranks have come here or the time is over, so that nobody's last operation is cut off. Whose process
-  // serves the store leaves last. Throws nothing; an aborted group closes at once.
+  // Waits until all ranks have called close() or the timeout has passed, so that no rank's last operation is cut off.
+  // The process that serves the store leaves last. Never throws. An aborted group closes at once.
   void close(Milliseconds timeout = std::chrono::seconds(10), bool serves_store = false) noexcept;
 
  private:
   struct Item;
-  // What an operation looks like from outside. `agreed` is the same text on all ranks when they do the same.
+  // A description of an operation for the other ranks. `agreed` is the same string on all ranks if they run the same
+  // operation.
   struct Fingerprint {
     std::string operation, agreed;
-    Device device = {};  // where its result is; not of the text, as it may differ
+    Device device = {};  // of the result; not part of `agreed`, because ranks may use different devices
   };
   using Body = std::function<void(const BackendCall&)>;
 
   WorkPtr enqueue(Fingerprint fingerprint, Milliseconds timeout, Body body);
-  // Null: it is in the queue; else what the group has failed of.
+  // Returns null if the item was queued, else the error that ended the group.
   std::optional<Error> put(const std::shared_ptr<Item>& item) TENSORD_REQUIRES(mutex_);
   WorkPtr begin(const std::shared_ptr<Item>& item, const std::optional<Error>& failure);
   WorkPtr enqueue_messages(std::vector<Message> messages, Milliseconds timeout);
@@ -162,21 +166,21 @@ class ProcessGroup {
   WorkPtr start_transfer(std::string name, Milliseconds timeout, std::function<int(SteadyTime)> move);
 
   std::vector<int64_t> gather_sizes(const std::string& bytes, Milliseconds timeout);
-  // Bytes of the host, whatever memory the backend is for; these block. Every rank's part has `each` bytes.
+  // Exchanges host memory, whatever memory the backend uses. These calls block. Every rank's part has `each` bytes.
   void all_gather_on_host(const std::byte* in, std::byte* out, size_t each, const BackendCall& call);
   void all_to_all_on_host(const std::byte* in, std::byte* out, size_t each, const BackendCall& call);
   void barrier_on_host(const BackendCall& call);
   template <class Fn>
   void by_device(DeviceBackend& backend, const std::byte* in, size_t in_bytes, std::byte* out, size_t out_bytes,
                  const BackendCall& call, const Fn& fn);
-  // Of a device's backend: returns when what was queued has run.
+  // For device backends: returns when the enqueued work has completed.
   void wait_on_device(DeviceBackend& backend, DeviceStream& stream, SteadyTime deadline);
   void check_open() const;
   void launch(DeviceBackend& backend, const std::shared_ptr<Item>& item, const BackendCall& call);
   void watch_device(DeviceBackend& backend);
   void look_at_launched(DeviceBackend& backend, const std::shared_ptr<Item>& item);
 
-  // The first error of all ranks; this one's if it is the first.
+  // The first error of all ranks; this rank's if it is the first.
   Error end_with(const Error& error);
   void wait_for_reason();
   void end_here(const Error& error);
@@ -190,8 +194,8 @@ class ProcessGroup {
   const GroupOptions options_;
   std::unique_ptr<Backend> backend_;
   int groups_made_ = 0, barriers_ = 0;
-  std::vector<uint64_t> sent_;      // by peer, by mutex_: number of the last message to it
-  std::vector<uint64_t> received_;  // by peer, of the runner alone: and of those from it, on a device
+  std::vector<uint64_t> sent_;      // by peer, guarded by mutex_: number of the last message to it
+  std::vector<uint64_t> received_;  // by peer, used by the runner only: number of the last message from it, on a device
 
   mutable Mutex mutex_;
   CondVar changed_;
@@ -202,7 +206,7 @@ class ProcessGroup {
   std::optional<Error> failure_ TENSORD_GUARDED_BY(mutex_);
   bool is_closing_ TENSORD_GUARDED_BY(mutex_) = false;
 
-  const std::shared_ptr<Store> watched_;  // a handle of the store whose waits the destructor ends
+  const std::shared_ptr<Store> watched_;  // a separate handle of the store; the destructor interrupts its waits
   std::unique_ptr<WorkThread> transfers_;
   Thread runner_, watcher_, device_watcher_;
 };

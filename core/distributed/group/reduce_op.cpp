@@ -17,7 +17,7 @@ inline constexpr bool is_complex_type = std::is_same_v<T, Complex64> || std::is_
 template <class T>
 inline constexpr bool is_integer_type = std::is_integral_v<T>;
 
-// Integers wrap around, which only unsigned ones do by the language's rules.
+// Integers wrap around, which the language defines for unsigned types only.
 template <class T>
 auto widened(T value) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -47,7 +47,7 @@ struct Multiply {
       return static_cast<T>(widened(a) * widened(b));
   }
 };
-// A NaN is unequal to itself, and stays.
+// NaN propagates: it compares unequal to itself.
 struct Least {
   template <class T>
   static T of(T a, T b) {
@@ -111,7 +111,7 @@ void change_all(void* data, size_t count, const Fn& fn) {
   for (size_t i = 0; i < count; ++i) elements[i] = fn(elements[i]);
 }
 
-// Calls fn with the type in which a factor or divisor is applied to elements of the dtype, after it of the elements.
+// Calls fn with the type in which a factor or divisor is applied to elements of the dtype, then with the element type.
 template <class Fn>
 void dispatch_scaled(DType dtype, const Fn& fn) {
   if (is_complex(dtype)) {

@@ -62,7 +62,7 @@ void Work::wait(Milliseconds timeout) {
   MutexLock lock(mutex_);
   if (!done_.wait_for(lock, timeout, [this]() TENSORD_REQUIRES(mutex_) { return is_done_; })) {
     fail(ErrorCode::kDeadlineExceeded, name_, ": Operation timed out! It has not ended after ", timeout.count(),
-         " ms, and goes on");
+         " ms, and continues");
   }
   order_stream();
 }

@@ -18,7 +18,7 @@ namespace tensord::distributed {
 namespace {
 
 struct Pipe {
-  // A socket where this process writes: a pipe whose reader is gone would raise SIGPIPE.
+  // Uses a socket where this process writes, because writing to a pipe without a reader would raise SIGPIPE.
   explicit Pipe(bool is_wanted, bool is_socket = false) {
     int ends[2] = {-1, -1};
     const auto make = [&] {
@@ -36,7 +36,7 @@ std::unique_ptr<FileDescriptor> not_blocking(std::unique_ptr<FileDescriptor> fd)
   return fd;
 }
 
-// This process's, with some of them replaced.
+// This process's environment with some variables replaced.
 std::vector<std::string> environment_with(const std::vector<std::string>& given) {
   std::map<std::string, std::string> all;
   const auto add = [&all](const std::string& variable) { all[variable.substr(0, variable.find('='))] = variable; };
@@ -56,13 +56,14 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 
 constexpr int kFds = 5;
 
-// The child between fork and exec, where nothing may be called that takes a lock. `fds`: 0 to 4; -1: as they are.
+// Runs in the child between fork and exec, where nothing that takes a lock may be called. `fds` become descriptors 0 to
+// 4; -1 keeps the parent's.
 [[noreturn]] void become(char* const* arguments, char* const* environment, const int (&fds)[kFds], int problem,
                          pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // it died before the kernel knew
+  if (getppid() != parent) _exit(127);  // the parent died before PR_SET_PDEATHSIG took effect
   setpgid(0, 0);
-  // First out of the way of each other.
+  // Move the descriptors first, so that they do not overwrite each other.
   int moved[kFds];
   for (int i = 0; i < kFds; ++i) moved[i] = fds[i] < 0 ? -1 : fcntl(fds[i], F_DUPFD_CLOEXEC, 10);
   const int told = fcntl(problem, F_DUPFD_CLOEXEC, 10);
@@ -112,7 +113,7 @@ ChildProcess::ChildProcess(const Options& options) {
   if (pid_ < 0)
     fail(ErrorCode::kResourceExhausted, options.arguments[0], ": cannot be started: ", std::strerror(errno));
   setpgid(pid_, pid_);
-  problem.write.reset();  // the child's end closes when the program runs
+  problem.write.reset();  // the child's end closes when exec succeeds
   int error = 0;
   ssize_t got;
   while ((got = read(problem.read->get(), &error, sizeof(error))) < 0 && errno == EINTR) {
@@ -143,7 +144,7 @@ std::optional<int> ChildProcess::status() {
 }
 
 void ChildProcess::send_signal(int signal) const {
-  if (status_) return;  // its number may be somebody else's by now
+  if (status_) return;  // the process id may have been reused
   if (kill(-pid_, signal) != 0) kill(pid_, signal);
 }
 
@@ -153,7 +154,7 @@ bool ChildProcess::read_some(int fd, std::string& bytes) {
     const ssize_t got = read(fd, buffer, sizeof(buffer));
     if (got > 0) {
       bytes.append(buffer, static_cast<size_t>(got));
-      if (bytes.size() > (1 << 20)) return true;  // the rest later
+      if (bytes.size() > (1 << 20)) return true;  // the rest is read in the next call
       continue;
     }
     if (got < 0 && errno == EINTR) continue;

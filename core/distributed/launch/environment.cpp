@@ -18,7 +18,7 @@
 namespace tensord::distributed {
 namespace {
 
-// What one launcher calls a number: torchrun, Open MPI, MPICH, Slurm.
+// The variables in which launchers store one number: torchrun, Open MPI, MPICH, Slurm.
 struct Names {
   const char *torch, *open_mpi, *mpich, *slurm;
 };
@@ -27,7 +27,7 @@ constexpr Names kWorldSize{"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SL
 constexpr Names kLocalRank{"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
 constexpr Names kLocalSize{"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
                            "SLURM_NTASKS_PER_NODE"};
-// Ports of Slurm's jobs, whose numbers follow each other.
+// Port range of Slurm jobs, whose ids are consecutive.
 constexpr int kFirstSlurmPort = 15000, kSlurmPorts = 10000;
 
 bool is_set(const char* name) {
@@ -51,7 +51,7 @@ int number_of(const char* name, int min, int max, std::optional<int> otherwise =
   return *otherwise;
 }
 
-// torchrun's variables come first: its workers may be started inside of the others' tasks.
+// torchrun's variables take precedence, because its workers may be started inside tasks of the others.
 const char* name_that_is_set(const Names& names) {
   if (is_set(kRank.torch)) return names.torch;
   if (is_set(kRank.open_mpi)) return names.open_mpi;
@@ -65,7 +65,7 @@ int number_of(const Names& names, int min, int max, std::optional<int> otherwise
 
 bool is_of_slurm() { return name_that_is_set(kRank) == kRank.slurm; }
 
-// The same on all ranks; of several steps of a job each has its own.
+// The same port on all ranks; each step of a job has its own.
 int slurm_port() {
   constexpr int kMax = std::numeric_limits<int>::max() / 2;
   const int job = number_of("SLURM_JOB_ID", 0, kMax), step = number_of("SLURM_STEP_ID", 0, kMax, 0);
@@ -139,7 +139,7 @@ std::string launch_secret() {
 void warn_of_open_store(const std::string& address) {
   const std::string host = listen_host_for(address);
   if (!launch_secret().empty() || host.starts_with("127.") || host == "::1") return;
-  log(LogLevel::kWarning, "whoever reaches this store can take part: TENSORD_LAUNCH_SECRET is not set",
+  log(LogLevel::kWarning, "anyone who reaches this store can join: TENSORD_LAUNCH_SECRET is not set",
       {{"address", address}});
 }
 
@@ -164,7 +164,7 @@ std::shared_ptr<Store> make_store(const WorkerEnvironment& environment, Millisec
 
 std::unique_ptr<ProcessGroup> make_world(const WorkerEnvironment& environment, GroupOptions options,
                                          const std::string& backend) {
-  // Before the store: who has no such backend holds nobody up.
+  // Checked before the store is opened, so that a rank without this backend does not block the others.
   BackendFactory backends = backends_by_name(backend, environment.master_addr);
   if (options.secret.empty()) options.secret = launch_secret();
   return std::make_unique<ProcessGroup>(make_store(environment), "world", environment.rank, environment.world_size,

@@ -11,40 +11,40 @@
 
 namespace tensord::distributed {
 
-// What a launcher tells a worker, by torchrun's variables; ranks and sizes also by those of mpirun (Open MPI, MPICH)
-// and Slurm, where there is no RANK.
+// What a launcher tells a worker, in torchrun's variables. Without RANK, ranks and sizes come from the variables of
+// mpirun (Open MPI, MPICH) or Slurm.
 struct WorkerEnvironment {
   int rank = 0, world_size = 1;
   int local_rank = 0, local_world_size = 1;
   std::string master_addr;
   uint16_t master_port = 0;
-  int restart = 0;  // how many times the workers were started before
+  int restart = 0;  // how many times the workers were restarted
 
-  // RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and, where they are, LOCAL_RANK, LOCAL_WORLD_SIZE and
-  // TORCHELASTIC_RESTART_COUNT. Slurm's ranks meet on the first of its nodes, at a port by the job's number. Throws
+  // Reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and, if set, LOCAL_RANK, LOCAL_WORLD_SIZE and
+  // TORCHELASTIC_RESTART_COUNT. Under Slurm, ranks meet on the first node, at a port derived from the job id. Throws
   // Error{kInvalidArgument} "environment variable RANK expected, but not set".
   static WorkerEnvironment read();
-  static bool is_there();  // some launcher says a rank
+  static bool is_there();  // some launcher has set a rank
 };
 
-// torchrun's variables as mpirun or Slurm say them, where there is no RANK: for who reads them by itself.
+// Without RANK: torchrun's variables, derived from those of mpirun or Slurm. For code that reads them itself.
 std::map<std::string, std::string> variables_of_other_launchers();
-// The first host of a list in Slurm's way: "n[10,20-25],login" has n10. Throws Error{kInvalidArgument}.
+// The first host of a list in Slurm's syntax: "n[10,20-25],login" gives n10. Throws Error{kInvalidArgument}.
 std::string first_slurm_host(std::string_view list);
-// The first node of the Slurm step, or job, that this process is of; empty: of none.
+// The first node of this process's Slurm step or job; empty outside Slurm.
 std::string first_slurm_node();
 
-// What the variable kLaunchSecret says: who meets over a store has to know it. Empty: there is none, and whoever
-// reaches the store's port is let in.
+// The value of kLaunchSecret, which processes must know to use the store. Empty: not set, and anyone who reaches the
+// store's port is admitted.
 inline constexpr const char* kLaunchSecret = "TENSORD_LAUNCH_SECRET";
 std::string launch_secret();
-// Logs that there is none, where a store is served on an address that other machines may reach.
+// Logs a warning if there is no secret and the store is served on an address that other machines may reach.
 void warn_of_open_store(const std::string& address);
-// Where a server listens that is to be reached by this name or address: there alone, where that is an address of this
-// host; all addresses ("") for names that other hosts may resolve otherwise.
+// The address to listen on for a server that clients reach by this name or address: that address if it belongs to this
+// host; all addresses ("") for names, which other hosts may resolve differently.
 std::string listen_host_for(const std::string& address);
 
-// The store of all workers: rank 0 serves it at the master's address; keys of each start of the workers are apart.
+// The store of all workers. Rank 0 serves it at the master's address. Each restart uses separate keys.
 std::shared_ptr<Store> make_store(const WorkerEnvironment& environment, Milliseconds timeout = Store::kDefaultTimeout);
 // The group of all workers, over backends of this name (backends_by_name).
 std::unique_ptr<ProcessGroup> make_world(const WorkerEnvironment& environment, GroupOptions options = {},

@@ -14,7 +14,7 @@
 namespace tensord::distributed {
 namespace {
 
-// memcpy may not be given null, which memory of no bytes may be.
+// memcpy must not get a null pointer, which an empty buffer may be.
 void copy_bytes(std::byte* to, const std::byte* from, size_t count) {
   if (count > 0 && to != from) std::memcpy(to, from, count);
 }
@@ -28,11 +28,11 @@ struct Meeting {
   };
   std::vector<Part> parts;
   int joined = 0;
-  int arrived = 0;  // at the step that comes next
+  int arrived = 0;  // at the next step
   uint64_t steps_done = 0;
 };
 
-// What the ranks of one group share.
+// State shared by the ranks of one group.
 class Hub {
  public:
   explicit Hub(int size) : size_(size) {}
@@ -54,7 +54,7 @@ class Hub {
     return meeting;
   }
 
-  // Returns when all ranks have come to this step.
+  // Returns when all ranks have reached this step.
   void step(Meeting& meeting, const BackendCall& call) {
     MutexLock lock(mutex_);
     check_alive();
@@ -113,12 +113,13 @@ class Hub {
   Mutex mutex_;
   CondVar changed_;
   bool is_aborted_ TENSORD_GUARDED_BY(mutex_) = false;
-  std::map<uint32_t, std::shared_ptr<Meeting>> open_ TENSORD_GUARDED_BY(mutex_);  // by tag: not all ranks have joined
+  std::map<uint32_t, std::shared_ptr<Meeting>> open_
+      TENSORD_GUARDED_BY(mutex_);  // by tag: operations that some ranks have not joined yet
   std::map<std::tuple<int, uint64_t, int>, std::deque<std::vector<std::byte>>> messages_
       TENSORD_GUARDED_BY(mutex_);  // by receiver, slot, sender
 };
 
-// What was sent was copied; it needs no wait.
+// A sent message was copied, so there is nothing to wait for.
 class SentMessage final : public Transfer {
  public:
   int wait(SteadyTime) override { return -1; }
@@ -237,14 +238,15 @@ class LocalBackend final : public Backend {
     return meeting.parts[static_cast<size_t>(rank)];
   }
 
-  // `out` becomes so many elements of all ranks from `first` on, added in the order of the ranks.
+  // Sums `count` elements of all ranks from `first` on into `out`, in rank order.
   void add_up(const Meeting& meeting, const Elements& elements, size_t first, size_t count, std::byte* out) const {
     const size_t at = first * elements.size_bytes;
     copy_bytes(out, part(meeting, 0).in + at, count * elements.size_bytes);
     for (int rank = 1; rank < size_; ++rank) elements.reduce(out, out, part(meeting, rank).in + at, count);
   }
 
-  // This rank's share of the elements, for the memory of some ranks. Nobody else touches these elements.
+  // Reduces this rank's share of the elements into the memory of ranks `begin` to `end`. No other rank touches these
+  // elements.
   void reduce_share(const Meeting& meeting, const Elements& elements, int begin, int end) const {
     const auto bound = [&](int rank) {
       return elements.count * static_cast<size_t>(rank) / static_cast<size_t>(size_);

@@ -4,8 +4,8 @@
 
 namespace tensord::distributed {
 
-// Backends whose ranks are threads of this process: all ranks of a group have their backend from one factory.
-// Reductions add in the order of the ranks, so every rank has the same bits.
+// Backends whose ranks are threads of this process. All ranks of a group use one factory. Reductions add in rank order,
+// so every rank gets the same bits.
 BackendFactory local_backends();
 
 }  // namespace tensord::distributed

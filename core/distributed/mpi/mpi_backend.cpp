@@ -12,13 +12,13 @@
 namespace tensord::distributed {
 namespace {
 
-// That of the launcher: MPICH's says ranks by its own variables, Open MPI's by others.
+// Selected by the launcher: MPICH sets PMI_RANK, Open MPI sets OMPI_COMM_WORLD_RANK.
 const char* object_name() {
   return std::getenv("PMI_RANK") && !std::getenv("OMPI_COMM_WORLD_RANK") ? "libtensord_mpich.so" : "libtensord_mpi.so";
 }
 
 const MpiModule* open_module(std::string& problem) {
-  // MPI opens parts of itself, which want its symbols.
+  // MPI opens plugins of its own, which need its symbols.
   void* const found = find_in_object(places_of_object(object_name(), "TENSORD_MPI"), kMpiModuleFunction, true, problem);
   if (!found) return nullptr;
   const MpiModule* const module = reinterpret_cast<MpiModuleFunction>(found)();
@@ -27,7 +27,7 @@ const MpiModule* open_module(std::string& problem) {
   return nullptr;
 }
 
-// Opened once, and never closed.
+// Opened once and never closed.
 struct OpenedModule {
   std::string problem;
   const MpiModule* const module = open_module(problem);
@@ -66,7 +66,7 @@ std::unique_ptr<ProcessGroup> make_mpi_world(GroupOptions options) {
     std::istringstream parts(place);
     std::string host, secret;
     int port = 0;
-    check_internal(static_cast<bool>(parts >> host >> port >> secret), "rank 0 said no place of its store");
+    check_internal(static_cast<bool>(parts >> host >> port >> secret), "rank 0 did not send the address of its store");
     store = std::make_shared<TcpStore>(TcpStoreOptions{
         .host = host == mpi.host() ? "127.0.0.1" : host, .port = static_cast<uint16_t>(port), .token = secret});
   }

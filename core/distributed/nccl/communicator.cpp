@@ -12,7 +12,7 @@ namespace {
 using State = NcclCommunicator::State;
 using std::chrono::steady_clock;
 
-constexpr std::chrono::microseconds kPause{100};  // between two questions
+constexpr std::chrono::microseconds kPause{100};  // polling interval
 constexpr Milliseconds kStorePiece{50};
 
 ErrorCode code_of(NcclResult result) {
@@ -167,7 +167,7 @@ void NcclCommunicator::abort() {
   const MutexLock lock(mutex_);
   if (state_ == State::kClosed || state_ == State::kAborted) return;
   state_ = State::kAborted;
-  // What it says of its own end changes nothing.
+  // An error of the abort itself is ignored.
   if (comm_) static_cast<void>(api_.comm_abort(comm_));
   comm_ = nullptr;
 }

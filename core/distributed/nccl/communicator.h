@@ -12,42 +12,42 @@
 
 namespace tensord::distributed {
 
-// One rank's end of NCCL's connections between one device of each rank. No call of it blocks in NCCL: what goes on
-// there is asked for until it is over, its time is, or it was aborted.
+// One rank's NCCL communicator, which connects one device of each rank. No call blocks inside NCCL: progress is polled
+// until the call ends, times out or is aborted.
 //
-//   none → initializing → ready → closed      each of them → aborted
-//                 └──────────┴──→ failed → aborted
+//     none → initializing → ready → closed      each of them → aborted
+//                                 └──────────┴──→ failed → aborted
 //
-// The first error of NCCL makes it failed: nothing can be asked of it any more but abort(). Thread-safety: one thread
-// makes, calls and closes it; the others are anybody's.
+// The first NCCL error makes it failed; only abort() is allowed after that. Thread-safety: one thread creates, calls
+// and closes it; any thread may call the other functions.
 class NcclCommunicator {
  public:
   enum class State { kNone, kInitializing, kReady, kFailed, kClosed, kAborted };
 
   explicit NcclCommunicator(const NcclApi& api) : api_(api) {}
-  // Aborts what was not closed.
+  // Aborts the communicator unless it is closed.
   ~NcclCommunicator();
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
-  // All ranks call it, with a store and a key that rank 0's id is under. Throws Error: kDeadlineExceeded, NCCL's.
+  // All ranks call it. `key` is where rank 0 stores the unique id. Throws Error: kDeadlineExceeded, or NCCL's.
   void init(Store& store, const std::string& key, int rank, int size, SteadyTime deadline);
-  // Runs fn(communicator), which calls NCCL's function of this name, and waits until it has been taken; in a batch that
-  // is for its end.
+  // Runs fn(communicator), which calls NCCL's function of this name, and waits until NCCL has accepted it. Inside a
+  // batch, the end of the batch waits instead (waits = false).
   void call(const char* function, SteadyTime deadline, const std::function<NcclResult(NcclComm)>& fn,
             bool waits = true);
-  // Throws the error that work on the device, or a peer, has met since. Does nothing unless it is ready.
+  // Throws the error that device work or a peer has met since. Does nothing unless the state is ready.
   void check_health();
-  // After all work has ended: says so to the others, and frees it.
+  // Call it after all work has ended: finalizes and destroys the communicator.
   void close(SteadyTime deadline);
-  // Ends what runs on the device, which gives nothing then.
+  // Ends running device work, whose results are then invalid.
   void abort();
 
   State state() const;
 
  private:
   void check_state(State expected) const TENSORD_REQUIRES(mutex_);
-  // Until what was started is no longer in progress.
+  // Waits until the started call is no longer in progress.
   void await_result(const char* function, NcclResult result, SteadyTime deadline);
   NcclUniqueId shared_id(Store& store, const std::string& key, int rank, SteadyTime deadline);
   void enter(State from, State to);
@@ -55,7 +55,7 @@ class NcclCommunicator {
 
   const NcclApi& api_;
   mutable Mutex mutex_;
-  // Of one communicator NCCL takes one call at a time.
+  // NCCL allows one call at a time on a communicator.
   State state_ TENSORD_GUARDED_BY(mutex_) = State::kNone;
   NcclComm comm_ TENSORD_GUARDED_BY(mutex_) = nullptr;
 };

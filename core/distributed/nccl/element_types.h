@@ -7,14 +7,14 @@
 
 namespace tensord::distributed {
 
-// How NCCL sees elements that it reduces: a complex one is two.
+// Elements of a reduction in NCCL's types: a complex element is two reals.
 struct NcclElements {
   NcclType type;
   size_t count;
 };
 NcclElements nccl_elements(DType dtype, size_t count);
 
-// Not of premul_sum, whose op is made for a communicator.
+// Except for premul_sum, whose op is created for a communicator.
 NcclOp nccl_op(ReduceOp op, DType dtype);
 
 // The factor of premul_sum as an element of the type.
@@ -23,7 +23,7 @@ struct NcclScalar {
 };
 NcclScalar nccl_scalar(NcclType type, double factor);
 
-// Throws Error{kUnimplemented} that names operation, op and dtype where NCCL has none.
+// Throws Error{kUnimplemented} that names operation, op and dtype if NCCL does not support them.
 void check_nccl_reduction(const std::string& operation, ReduceOp op, DType dtype);
 
 }  // namespace tensord::distributed

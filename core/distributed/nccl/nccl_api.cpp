@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kName = "libnccl.so.2";
 
-// nvidia/nccl/lib in a folder of Python's packages.
+// nvidia/nccl/lib in a Python package folder.
 std::filesystem::path in_packages(const std::filesystem::path& packages) {
   return packages / "nvidia/nccl/lib" / kName;
 }
@@ -43,7 +43,7 @@ void check_version(const NcclApi& api, const std::string& place) {
   if (api.get_version(&version) != NcclResult::kSuccess) {
     fail(ErrorCode::kUnimplemented, "nccl: ", place, " does not say its version");
   }
-  // Before 2.9 a minor version had one digit, so that 2.8.4 was 2804.
+  // Before 2.9, version codes had one digit less: 2.8.4 was 2804.
   if (version >= kMinNcclVersion) return;
   fail(ErrorCode::kUnimplemented, "nccl: ", place, " is version ", nccl_version_text(version), ", expected ",
        nccl_version_text(kMinNcclVersion), " or newer");
@@ -85,7 +85,7 @@ std::string nccl_version_text(int version) {
 std::vector<std::string> nccl_places() {
   if (const char* const given = std::getenv("TENSORD_NCCL"); given && *given) return {given};
   std::vector<std::string> places{kName};
-  // .../site-packages/tensord/backend, whose neighbors are the other packages.
+  // .../site-packages/tensord/backend: the other packages are beside tensord.
   places.push_back(in_packages(own_folder().parent_path().parent_path()).string());
   add_environment("VIRTUAL_ENV", places);
   add_environment("CONDA_PREFIX", places);

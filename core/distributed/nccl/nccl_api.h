@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-// NCCL's functions as they are used here, declared by ourselves: libnccl.so.2 is opened at run time, and no build needs
-// it. Names and numbers are those of NCCL's interface since 2.14, the first version whose calls can all be made not to
-// block.
+// Our own declarations of the NCCL functions in use: libnccl.so.2 is opened at run time, and no build needs NCCL. Names
+// and values are those of NCCL's interface since 2.14, the first version whose calls can all be non-blocking.
 namespace tensord::distributed {
 
 enum class NcclResult : int {
@@ -31,13 +30,13 @@ enum class NcclType : int {
   kFloat64 = 8,
   kBfloat16 = 9,
 };
-// One that NCCL has, or the number of one that was made.
+// A built-in op, or the value of a created one.
 enum class NcclOp : int { kSum = 0, kProd = 1, kMax = 2, kMin = 3, kAvg = 4 };
 
 struct NcclUniqueId {
   char bytes[128];
 };
-// Of version 2.14; the library reads as much of it as its size says.
+// The struct of version 2.14. The library reads only as much as `size` says.
 struct NcclConfig {
   size_t size = sizeof(NcclConfig);
   unsigned magic = 0xcafebeef;
@@ -50,7 +49,7 @@ using NcclStream = void*;
 constexpr int kNcclScalarOnHost = 1;
 constexpr int kMinNcclVersion = 21400;
 
-// "2.14.3" of 21403.
+// "2.14.3" for 21403.
 std::string nccl_version_text(int version);
 
 struct NcclApi {
@@ -76,12 +75,12 @@ struct NcclApi {
   NcclResult (*recv)(void* out, size_t count, NcclType, int peer, NcclComm, NcclStream);
 };
 
-// Where the library may be: what TENSORD_NCCL says, or else by its name, where the system looks, and in the folders of
-// Python's wheels (nvidia/nccl/lib beside the package that this code is in, and of the virtual environment).
+// Candidate paths of the library: TENSORD_NCCL, or else the bare name (the system's search path) and the folders of
+// Python wheels (nvidia/nccl/lib beside the package that contains this code, and of the virtual environment).
 std::vector<std::string> nccl_places();
 
-// Opens the first that is there; it is never closed. Throws Error: kUnimplemented that names each place and why not,
-// the function that it has not, or its version when that is too old.
+// Opens the first library found and never closes it. Throws Error{kUnimplemented} that lists the reason for each place:
+// missing, lacks a function, or too old.
 NcclApi open_nccl(const std::vector<std::string>& places);
 
 }  // namespace tensord::distributed

@@ -21,7 +21,7 @@
 namespace tensord::distributed {
 namespace {
 
-// NCCL makes a communicator for the thread's current device.
+// NCCL creates communicators for the thread's current device.
 class CurrentDevice {
 #ifdef TENSORD_WITH_CUDA
  public:
@@ -82,7 +82,7 @@ class NcclBackend final : public DeviceBackend {
       fn();
     } catch (...) {
       is_in_batch_ = false;
-      // NCCL counts the starts of a thread; an abort would wait for the end.
+      // NCCL counts group starts per thread; without the matching end, an abort would wait for it.
       static_cast<void>(api_.group_end());
       throw;
     }
@@ -219,11 +219,12 @@ class NcclBackend final : public DeviceBackend {
     return all;
   }
 
-  // The device's communicator. All ranks come here with the same operation, so the n-th that each makes is one.
+  // The device's communicator. All ranks get here with the same operation, so the n-th communicators of all ranks
+  // match.
   NcclCommunicator& ready(const BackendCall& call) {
     Place& at = place(call.device);
     {
-      // One that is made now is not among those that abort() ends.
+      // abort() has not seen a communicator that is created now.
       const MutexLock lock(mutex_);
       if (is_aborted_) fail(ErrorCode::kUnavailable, "a rank has left, or ended the group");
     }
@@ -281,13 +282,13 @@ class NcclBackend final : public DeviceBackend {
   const std::shared_ptr<Store> store_;
   const int rank_, size_;
   int made_ = 0;              // communicators
-  bool is_in_batch_ = false;  // of the thread that queues
+  bool is_in_batch_ = false;  // of the thread that enqueues
   Mutex mutex_;
   bool is_aborted_ TENSORD_GUARDED_BY(mutex_) = false;
-  std::map<int, std::unique_ptr<Place>> places_ TENSORD_GUARDED_BY(mutex_);  // by the device's index
+  std::map<int, std::unique_ptr<Place>> places_ TENSORD_GUARDED_BY(mutex_);  // by device index
 };
 
-// The library is opened once, and never closed.
+// The library is opened once and never closed.
 const NcclApi& opened(const std::string& library) {
   static Mutex mutex;
   static std::map<std::string, NcclApi> apis;

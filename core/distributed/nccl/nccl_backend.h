@@ -8,24 +8,24 @@
 namespace tensord::distributed {
 
 struct NcclOptions {
-  // Of what has no tensors (barriers, objects): the host's number of a CUDA device. Negative: LOCAL_RANK among those
-  // that are there.
+  // The CUDA device index for operations without tensors (barriers, objects). Negative: LOCAL_RANK selects one of the
+  // available devices.
   int device = -1;
   std::string library;  // path of libnccl.so.2; empty: see nccl_places()
 };
 
-// Backends over NCCL, for tensors on CUDA devices: a communicator between the ranks' devices, made with the first
-// operation on them. NCCL's connections are neither encrypted nor authenticated. It moves every dtype, and reduces
-// int8, uint8, int32, int64, floating and complex ones (by their parts: sum, avg, premul_sum) and bool (sum and max are
-// `or`, product and min `and`), not int16 and no bits; what it does with NaN in min and max, and how it rounds avg, is
-// NCCL's. Messages are of one known rank, in order.
+// Backends over NCCL, for tensors on CUDA devices. A communicator between the ranks' devices is created with the first
+// operation on them. NCCL's connections are neither encrypted nor authenticated. It transfers every dtype, and reduces
+// int8, uint8, int32, int64, floating and complex elements (by real and imaginary part: sum, avg, premul_sum) and bool
+// (sum and max are `or`, product and min are `and`); int16 and bitwise ops are not supported. NaN in min and max, and
+// the rounding of avg, follow NCCL. A recv needs a known rank; messages arrive in order.
 //
-// Throws Error{kUnimplemented}: there is no library, no function, or an old version (open_nccl), or no CUDA device.
+// Throws Error{kUnimplemented} if there is no usable library (open_nccl) or no CUDA device.
 BackendFactory nccl_backends(const NcclOptions& options = {});
-// Whether nccl_backends() would not throw.
+// Whether nccl_backends() would succeed.
 bool has_nccl();
 
-// The same over any table of functions, for devices of another kind: for tests. `api` lives as long as the backends.
+// The same over any function table, for devices of another kind: for tests. `api` must outlive the backends.
 BackendFactory nccl_backends_over(const NcclApi& api, DeviceKind kind, int device);
 
 }  // namespace tensord::distributed

@@ -17,10 +17,10 @@ namespace tensord::distributed {
 namespace {
 
 constexpr Milliseconds kPollInterval{10};
-constexpr const char* kHandles = "handles-";  // how many there are; the last one removes the file
+constexpr const char* kHandles = "handles-";  // number of open handles; the last one removes the file
 
 struct Header {
-  char kind;  // 's' set, 'r' remove
+  char kind;  // 's' for set, 'r' for remove
   uint32_t key_size, value_size;
 };
 
@@ -56,7 +56,7 @@ FileStore::FileStore(std::string path, Milliseconds timeout) : Store(timeout), p
     const Lock lock(*this);
     struct stat status;
     if (fstat(file_->get(), &status) != 0) fail_file("cannot be read");
-    if (status.st_nlink == 0) continue;  // the last handle of before removed it meanwhile
+    if (status.st_nlink == 0) continue;  // the last handle removed the file in the meantime
     read_on();
     const std::string* const handles = table_.find(kHandles);
     write_set(kHandles, std::to_string(add_to_text(kHandles, handles ? *handles : "0", 1)));
@@ -73,7 +73,7 @@ FileStore::~FileStore() {
       if (left == 0) unlink(path_.c_str());
     });
   } catch (const Error&) {
-    // The file stays; nobody needs it.
+    // The file is left behind; nothing needs it.
   }
 }
 
@@ -81,7 +81,7 @@ void FileStore::fail_file(const char* what) const {
   fail(ErrorCode::kUnavailable, path_, ": the store's file ", what, ": ", std::strerror(errno));
 }
 
-// Whole records only: what follows them was left by a process that was killed.
+// Reads complete records only: the rest was left by a process that was killed.
 void FileStore::read_on() {
   const off_t size = lseek(file_->get(), 0, SEEK_END);
   if (size < 0) fail_file("cannot be read");
@@ -127,7 +127,7 @@ void FileStore::write_record(char kind, const std::string& key, const std::strin
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) {
       const int reason = errno;
-      // No half record stays.
+      // Do not leave a partial record.
       if (ftruncate(file_->get(), end_bytes_) == 0) errno = reason;
       fail_file("cannot be written");
     }

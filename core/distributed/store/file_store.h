@@ -9,13 +9,13 @@
 
 namespace tensord::distributed {
 
-// A store in a file that all processes see, over a file system with locks (flock). It is a log that each handle reads
-// on: records are appended under the lock, and one that a killed process left unfinished is cut off by the next. The
-// last handle that goes takes the file with it. No queues; waits look again every 10 ms. c10d's FileStore, but a key
-// that is removed twice was not there the second time.
+// A store in a file that all processes see, on a file system with locks (flock). The file is a log that each handle
+// keeps reading. Records are appended under the lock; an incomplete record of a killed process is cut off by the next
+// writer. The last handle removes the file. Queues are not supported. Waits poll every 10 ms. Like c10d's FileStore,
+// except that removing a key a second time reports that it was missing.
 class FileStore final : public Store {
  public:
-  // Makes the file where it is not there. Throws Error{kUnavailable} that starts with the path.
+  // Creates the file if it does not exist. Throws Error{kUnavailable} that starts with the path.
   explicit FileStore(std::string path, Milliseconds timeout = kDefaultTimeout);
   ~FileStore() override;
 
@@ -39,11 +39,11 @@ class FileStore final : public Store {
 
  private:
   class Lock;
-  // Runs `fn` with the table as it is now, while no other handle changes it.
+  // Runs `fn` with the up-to-date table while no other handle changes it.
   template <class Fn>
   auto locked(const Fn& fn);
   void read_on();
-  // A record to the end of the file, and to the table.
+  // Appends a record to the file and applies it to the table.
   void write_set(const std::string& key, const std::string& value);
   void write_remove(const std::string& key);
   void write_record(char kind, const std::string& key, const std::string& value);
@@ -51,9 +51,9 @@ class FileStore final : public Store {
 
   const std::string path_;
   Mutex mutex_;
-  std::unique_ptr<FileDescriptor> file_;  // by mutex_
-  StoreTable table_;                      // by mutex_; what the file says up to `end_bytes_`
-  int64_t end_bytes_ = 0;                 // by mutex_
+  std::unique_ptr<FileDescriptor> file_;  // guarded by mutex_
+  StoreTable table_;                      // guarded by mutex_; the contents of the file up to `end_bytes_`
+  int64_t end_bytes_ = 0;                 // guarded by mutex_
   std::atomic<bool> is_interrupted_ = false;
 };
 

@@ -25,7 +25,7 @@ MemoryStore::MemoryStore(std::shared_ptr<Shared> shared, Milliseconds timeout)
     : Store(timeout), shared_(std::move(shared)) {}
 MemoryStore::~MemoryStore() = default;
 
-// Takes the lock, and leaves with `ready` having been true under it.
+// Takes the lock and returns once `ready` is true under it.
 template <class Ready>
 void MemoryStore::wait_until(const Ready& ready, std::span<const std::string> keys, Milliseconds timeout) {
   timeout = chosen(timeout);

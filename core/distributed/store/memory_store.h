@@ -4,7 +4,7 @@
 
 namespace tensord::distributed {
 
-// A store of one process, for groups whose ranks are its threads. c10d's HashStore.
+// A store within one process, for groups whose ranks are threads. c10d's HashStore.
 class MemoryStore final : public Store {
  public:
   explicit MemoryStore(Milliseconds timeout = kDefaultTimeout);
@@ -35,7 +35,7 @@ class MemoryStore final : public Store {
   void wait_until(const Ready& ready, std::span<const std::string> keys, Milliseconds timeout);
 
   const std::shared_ptr<Shared> shared_;
-  bool is_interrupted_ = false;  // by the mutex of shared_
+  bool is_interrupted_ = false;  // guarded by the mutex of shared_
 };
 
 }  // namespace tensord::distributed

@@ -4,7 +4,7 @@
 
 namespace tensord::distributed {
 
-// The keys of another store that begin with `prefix/`: a group's, or a generation's, apart from all others.
+// The keys of another store that start with `prefix/`: separates the keys of groups and of restarts.
 class PrefixStore final : public Store {
  public:
   PrefixStore(std::string prefix, std::shared_ptr<Store> store);
@@ -26,7 +26,7 @@ class PrefixStore final : public Store {
   void append(const std::string& key, const std::string& value) override { store_->append(named(key), value); }
   bool remove(const std::string& key) override { return store_->remove(named(key)); }
   int64_t count() override { return store_->count(); }
-  // Without the prefix, and only those that have it.
+  // Only keys with the prefix, with the prefix removed.
   std::vector<std::string> list_keys() override;
   void queue_push(const std::string& key, const std::string& value) override { store_->queue_push(named(key), value); }
   std::string queue_pop(const std::string& key, Milliseconds timeout) override {

@@ -11,42 +11,42 @@ namespace tensord::distributed {
 
 using Milliseconds = std::chrono::milliseconds;
 
-// Keys and bytes that all processes of a job see: how they find each other, and how one says that it failed. Meaning
-// and defaults are those of torch.distributed's stores. Thread-safe; a wait of one thread holds no other up.
+// Keys and values that all processes of a job see. Ranks use it to find each other and to report failures. Semantics
+// and defaults are those of torch.distributed's stores. Thread-safe; a waiting thread does not block others.
 //
-// All throw Error: kDeadlineExceeded "store: wait timeout after 300ms, keys: a, b"; kCancelled after interrupt();
-// kUnavailable where the store is gone; kUnimplemented for what a kind of store does not have.
+// All functions throw Error: kDeadlineExceeded "store: wait timeout after 300ms, keys: a, b"; kCancelled after
+// interrupt(); kUnavailable if the store is gone; kUnimplemented for what a store type does not support.
 class Store {
  public:
   static constexpr Milliseconds kDefaultTimeout = std::chrono::minutes(5);
-  static constexpr Milliseconds kStoresOwn{-1};  // the timeout that the store was given
+  static constexpr Milliseconds kStoresOwn{-1};  // the store's own timeout
 
   virtual ~Store() = default;
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
   virtual void set(const std::string& key, const std::string& value) = 0;
-  // Waits until the key is there.
+  // Waits until the key exists.
   virtual std::string get(const std::string& key, Milliseconds timeout = kStoresOwn) = 0;
-  // Waits until all of the keys are there.
+  // Waits until all keys exist.
   virtual void wait(std::span<const std::string> keys, Milliseconds timeout = kStoresOwn) = 0;
   void wait(const std::string& key, Milliseconds timeout = kStoresOwn) { wait(std::span(&key, 1), timeout); }
-  // Whether all of the keys are there now; false for no key, as in c10d.
+  // Whether all keys exist now; false for an empty list, as in c10d.
   virtual bool check(std::span<const std::string> keys) = 0;
   bool check(const std::string& key) { return check(std::span(&key, 1)); }
-  // The sum, which is kept as decimal text; a missing key counts as 0. Throws Error{kInvalidArgument} where the key
-  // holds no number.
+  // Returns the sum, which is stored as decimal text. A missing key counts as 0. Throws Error{kInvalidArgument} if the
+  // value is not a number.
   virtual int64_t add(const std::string& key, int64_t amount) = 0;
-  // Sets the key when it holds `expected`, or is missing and `expected` is empty. Gives what the key holds then; for a
-  // missing key and an `expected` that is not empty sets nothing and gives `expected`.
+  // Sets the key if it holds `expected`, or if it is missing and `expected` is empty. Returns the value that the key
+  // then holds. For a missing key and a non-empty `expected`, nothing is set and `expected` is returned.
   virtual std::string compare_set(const std::string& key, const std::string& expected, const std::string& desired) = 0;
   virtual void append(const std::string& key, const std::string& value) = 0;
-  // Whether it was there.
+  // Returns whether the key existed.
   virtual bool remove(const std::string& key) = 0;
-  // Keys of the whole store, those of its own included (TCP and file: one), whatever the prefix.
+  // Keys of the whole store, including internal ones (TCP and file: one), whatever the prefix.
   virtual int64_t count() = 0;
   virtual std::vector<std::string> list_keys() = 0;
-  // First in, first out, apart from the keys. pop waits.
+  // FIFO queues, separate from the keys. queue_pop waits.
   virtual void queue_push(const std::string& key, const std::string& value) = 0;
   virtual std::string queue_pop(const std::string& key, Milliseconds timeout = kStoresOwn) = 0;
   virtual int64_t queue_size(const std::string& key) = 0;
@@ -54,7 +54,7 @@ class Store {
   std::vector<std::string> multi_get(std::span<const std::string> keys, Milliseconds timeout = kStoresOwn);
   // REQUIRES: as many values as keys.
   void multi_set(std::span<const std::string> keys, std::span<const std::string> values);
-  // Returns when `world_size` callers came to the barrier of this name, which can be used once.
+  // Returns when `world_size` callers have reached the barrier of this name. A name can be used once.
   void barrier(const std::string& name, int world_size, Milliseconds timeout = kStoresOwn);
 
   // Another handle of the same store, with an interrupt of its own.

@@ -10,11 +10,11 @@
 
 namespace tensord::distributed {
 
-// What stores keep, and what their operations do to it; nothing waits here. Not thread-safe.
+// The data of a store and the operations on it. Nothing here waits. Not thread-safe.
 class StoreTable {
  public:
   void set(const std::string& key, std::string value);
-  // Null: not there.
+  // Null if missing.
   const std::string* find(const std::string& key) const;
   bool has_all(std::span<const std::string> keys) const;
   int64_t add(const std::string& key, int64_t amount);
@@ -24,7 +24,7 @@ class StoreTable {
   int64_t count() const { return static_cast<int64_t>(values_.size()); }
   std::vector<std::string> keys() const;
 
-  // What keys, values and queues take, about.
+  // Approximate memory of keys, values and queues.
   size_t size_bytes() const { return size_bytes_; }
   static size_t size_of(size_t key_bytes, size_t value_bytes) { return key_bytes + value_bytes + kEntryBytes; }
 
@@ -39,7 +39,7 @@ class StoreTable {
   std::map<std::string, std::deque<std::string>> queues_;
 };
 
-// The sum of a number in decimal text and another one. Throws Error{kInvalidArgument} that names the key.
+// Adds `amount` to a number in decimal text. Throws Error{kInvalidArgument} that names the key.
 int64_t add_to_text(const std::string& key, const std::string& text, int64_t amount);
 
 }  // namespace tensord::distributed

@@ -29,9 +29,9 @@ struct TcpStoreServer::Client {
   FileDescriptor socket;
   const std::string nonce;
   const SteadyTime came = std::chrono::steady_clock::now();
-  bool is_admitted = false, is_leaving = false;  // leaving: what is in `out` is the last it gets
+  bool is_admitted = false, is_leaving = false;  // leaving: disconnected once `out` is sent
   std::string in, out;
-  // What it waits for, if anything.
+  // What the client waits for, if anything.
   bool is_waiting = false;
   Command awaited = Command::kWait;
   std::vector<std::string> keys;
@@ -39,12 +39,12 @@ struct TcpStoreServer::Client {
   SteadyTime deadline;
 
   bool is_stranger(SteadyTime now) const { return !is_admitted && now - came >= tcp::kHelloTime; }
-  // Answers that it does not read hold it up, and nobody else.
+  // A client that does not read its replies stalls only itself.
   bool is_full() const { return out.size() >= tcp::kMaxUnread; }
-  // What it may have sent that is not answered yet.
+  // The most bytes that the client may have sent without a reply yet.
   size_t max_waiting_bytes() const { return 4 + size_t{is_admitted ? tcp::kMaxMessage : tcp::kMaxHello}; }
 
-  // Gives the system as much of `out` as it takes; false: the client is gone.
+  // Sends as much of `out` as the socket accepts; false: the client is gone.
   bool flush() {
     while (!out.empty()) {
       const ssize_t put = send(socket.get(), out.data(), out.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -88,7 +88,7 @@ int listen_on(const std::string& host, uint16_t port) {
   const std::string shown = host.empty() ? "all addresses" : host;
   if (error != 0) fail(ErrorCode::kUnavailable, "store: failed to listen on ", shown, ": ", gai_strerror(error));
   int reason = 0;
-  // IPv6 first: its socket takes both.
+  // IPv6 first: its socket accepts both.
   for (const int family : {AF_INET6, AF_INET}) {
     for (const addrinfo* address = list.first; address; address = address->ai_next) {
       if (address->ai_family != family) continue;
@@ -161,7 +161,7 @@ void TcpStoreServer::serve() {
     for (const auto& client : clients_) {
       const bool was_full = client->is_full();
       bool is_there = client->flush() && !client->is_stranger(now);
-      // It may have sent more requests meanwhile.
+      // The client may have sent more requests in the meantime.
       if (is_there && was_full && !client->is_full()) is_there = answer_requests(*client);
       if (!is_there) gone.push_back(client.get());
     }
@@ -196,7 +196,7 @@ void TcpStoreServer::accept_all() {
   for (;;) {
     const int fd = accept4(listener_->get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
-      // Without descriptors the connection stays in the queue: a pause, not a loop that is busy.
+      // Without free descriptors the connection stays in the queue. Sleep, so that this is not a busy loop.
       if (errno == EMFILE || errno == ENFILE) usleep(10'000);
       return;
     }
@@ -221,7 +221,7 @@ void TcpStoreServer::drop_oldest_stranger() {
 
 bool TcpStoreServer::read_from(Client& client) {
   char buffer[65536];
-  // Some pieces only: others have their turn.
+  // Reads a limited number of chunks, so that other clients get their turn.
   for (int piece = 0; piece < 16 && !client.is_leaving; ++piece) {
     const ssize_t got = recv(client.socket.get(), buffer, sizeof(buffer), MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
@@ -266,7 +266,7 @@ bool TcpStoreServer::admit(Client& client, std::string_view message) {
   return is_right;
 }
 
-// Before anything is kept.
+// Checked before anything is stored.
 void TcpStoreServer::check_entry(const std::string& key, size_t value_bytes) const {
   const auto refuse = [&](const char* what, size_t bytes, size_t limit) {
     if (bytes <= limit) return;
@@ -334,13 +334,13 @@ void TcpStoreServer::handle(Client& client, std::string_view message) {
       client.deadline = std::chrono::steady_clock::now() + client.timeout;
       client.awaited = command;
       client.is_waiting = true;
-      return;  // answer_waiting has the reply, now or later
+      return;  // answer_waiting replies, now or later
     default: fail(ErrorCode::kUnimplemented, "store: unknown command ", static_cast<int>(command));
   }
   client.out += reply.finish();
 }
 
-// Until nobody has anything more to do: a client whose wait is over may have sent its next request.
+// Repeats until nothing changes: a client whose wait has ended may already have sent its next request.
 void TcpStoreServer::answer_waiting() {
   for (bool is_changed = true; is_changed;) {
     is_changed = false;

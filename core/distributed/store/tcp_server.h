@@ -13,19 +13,19 @@
 namespace tensord::distributed {
 
 struct TcpServerOptions {
-  std::string host = {};  // the address to listen on, in digits; empty: all, IPv6 and IPv4
-  uint16_t port = 29500;  // 0: the system picks one
-  int listen_fd = -1;     // a socket that listens already, which the server takes over; host and port do not count then
-  std::string token = {};  // what clients have to know
+  std::string host = {};   // numeric address to listen on; empty: all addresses, IPv6 and IPv4
+  uint16_t port = 29500;   // 0: the system picks one
+  int listen_fd = -1;      // a listening socket that the server takes over; host and port are then ignored
+  std::string token = {};  // shared secret of the clients
 };
 
-// The place where a TcpStore's keys are: one thread that answers all clients. A client that waits is answered when its
-// keys are there or its time is over.
+// The server that holds the keys of a TcpStore: one thread serves all clients. A waiting client gets its reply when its
+// keys exist or its timeout expires.
 class TcpStoreServer {
  public:
   // Throws Error{kUnavailable} "store: failed to listen on …".
   explicit TcpStoreServer(TcpServerOptions options);
-  ~TcpStoreServer();  // ends its clients' connections
+  ~TcpStoreServer();  // closes the connections of its clients
   TcpStoreServer(const TcpStoreServer&) = delete;
   TcpStoreServer& operator=(const TcpStoreServer&) = delete;
 
@@ -39,7 +39,7 @@ class TcpStoreServer {
   void count_unread_bytes();
   void accept_all();
   void drop_oldest_stranger();
-  bool read_from(Client& client);  // false: it is gone, or has broken the rules
+  bool read_from(Client& client);  // false: disconnected, or violated the protocol
   bool answer_requests(Client& client);
   void handle(Client& client, std::string_view message);
   void check_entry(const std::string& key, size_t value_bytes) const;
@@ -51,11 +51,11 @@ class TcpStoreServer {
   const std::string token_;
   std::unique_ptr<FileDescriptor> listener_, wake_read_, wake_write_;
   uint16_t port_ = 0;
-  std::vector<std::unique_ptr<Client>> clients_;  // by the thread alone, as table_
+  std::vector<std::unique_ptr<Client>> clients_;  // used by the thread only, as is table_
   StoreTable table_;
   std::atomic<size_t> unread_bytes_ = 0;
   std::atomic<bool> is_stopped_ = false;
-  Thread thread_;  // last: it uses the rest
+  Thread thread_;  // last: it uses the other members
 };
 
 }  // namespace tensord::distributed

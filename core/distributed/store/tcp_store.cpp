@@ -27,8 +27,8 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 
 namespace {
 
-constexpr const char* kInit = "init/";                     // how many handles came
-constexpr Milliseconds kGrace{5000};                       // for the server's answer that a time is over
+constexpr const char* kInit = "init/";  // number of handles that have connected
+constexpr Milliseconds kGrace{5000};    // extra time for the server's reply that a wait has timed out
 constexpr Milliseconds kFirstPause{50}, kLastPause{1000};  // between attempts to connect
 
 int left_ms(SteadyTime deadline) {
@@ -36,7 +36,7 @@ int left_ms(SteadyTime deadline) {
   return static_cast<int>(std::clamp<int64_t>(left.count(), 0, 1 << 30));
 }
 
-// Connects within the deadline, or gives -1 and says why not.
+// Connects within the deadline, or returns -1 and sets `problem`.
 int try_address(const addrinfo& address, SteadyTime deadline, std::string& problem) {
   FileDescriptor fd(socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (fd.get() < 0) {
@@ -48,7 +48,7 @@ int try_address(const addrinfo& address, SteadyTime deadline, std::string& probl
     return -1;
   }
   pollfd polled{fd.get(), POLLOUT, 0};
-  // One address that does not answer leaves time for the others.
+  // An address that does not answer leaves time for the others.
   if (poll(&polled, 1, std::min(left_ms(deadline), 5000)) <= 0) {
     problem = "no answer";
     return -1;
@@ -97,7 +97,7 @@ struct TcpStore::Place {
   }
 };
 
-// One request at a time. Its socket may be shut down by another thread.
+// Runs one request at a time. Another thread may shut down its socket.
 class TcpStore::Connection {
  public:
   Connection(int fd, const Place& place) : fd_(fd), place_(place) {}
@@ -105,7 +105,7 @@ class TcpStore::Connection {
   void greet(SteadyTime deadline) {
     const std::string greeting = receive(tcp::kGreeting.size() + tcp::kNonceSize, deadline);
     if (!greeting.starts_with(tcp::kGreeting)) {
-      fail(ErrorCode::kFailedPrecondition, "store at ", place_.name(), ": what answers there is no store of tensord");
+      fail(ErrorCode::kFailedPrecondition, "store at ", place_.name(), ": the server there is not a tensord store");
     }
     const std::string proof = hmac_sha256(place_.token, greeting.substr(tcp::kGreeting.size()));
     call(Writer(Command::kHello).text(proof).finish(), deadline);
@@ -176,7 +176,7 @@ class TcpStore::Connection {
   bool is_whole_ = true;
 };
 
-// A connection while a call uses it; whole ones are kept for the next.
+// Owns a connection during a call. Intact connections are reused.
 class TcpStore::Lease {
  public:
   explicit Lease(TcpStore& store) : store_(store) {
@@ -246,7 +246,7 @@ void TcpStore::join(int world_size) {
   }
 }
 
-// At start the server may come later, and its name too.
+// At startup the server, and its DNS name, may appear later.
 void TcpStore::connect(Lease& lease, SteadyTime deadline, bool retries) {
   std::string problem;
   for (auto pause = kFirstPause;; pause = std::min(pause * 2, kLastPause)) {

@@ -12,19 +12,19 @@
 namespace tensord::distributed {
 
 struct TcpStoreOptions {
-  std::string host = "127.0.0.1";                 // of the server; a name or digits
-  uint16_t port = 29500;                          // 0, for the server's own process: the system picks one, see port()
-  bool is_server = false;                         // serves as well, for as long as this handle and its clones live
-  int world_size = 0;                             // waits at start until so many handles have come; 0: does not
-  Milliseconds timeout = Store::kDefaultTimeout;  // of a call that has none of its own, and of start
+  std::string host = "127.0.0.1";  // of the server; a name or a numeric address
+  uint16_t port = 29500;           // 0, in the server's own process only: the system picks one, see port()
+  bool is_server = false;          // also serves the store while this handle and its clones live
+  int world_size = 0;              // the constructor waits for this many handles; 0: does not wait
+  Milliseconds timeout = Store::kDefaultTimeout;  // of calls without a timeout of their own, and of the constructor
   std::string token = {};
   std::string listen_host = {};  // of the server, see TcpServerOptions
   int listen_fd = -1;
 };
 
-// A store that one process serves to all over TCP. A call that meets no server any more throws Error{kUnavailable}.
-// Names are asked for again, and connections tried, until the timeout. c10d's TCPStore, but a wrong add() ends no
-// connection.
+// A store that one process serves to all others over TCP. A call throws Error{kUnavailable} if the server is gone. At
+// startup, names are resolved and connections attempted again until the timeout. Like c10d's TCPStore, except that an
+// invalid add() does not close the connection.
 class TcpStore final : public Store {
  public:
   explicit TcpStore(const TcpStoreOptions& options);
@@ -53,11 +53,11 @@ class TcpStore final : public Store {
  private:
   class Connection;
   class Lease;
-  struct Place;  // where the server is, and the server itself where it is ours
+  struct Place;  // where the server is, and the server itself if this process runs it
   TcpStore(std::shared_ptr<Place> place, Milliseconds timeout);
   void join(int world_size);
   void connect(Lease& lease, std::chrono::steady_clock::time_point deadline, bool retries);
-  // Sends the message over a connection that nobody uses, and gives the reply's fields.
+  // Sends the message over a free connection and returns the fields of the reply.
   std::string call(const std::string& message, Milliseconds timeout);
   std::string call(const std::string& message) { return call(message, timeout()); }
 

@@ -10,19 +10,19 @@
 
 #include "core/base/error.h"
 
-// What a TcpStore and its server say to each other. A message is its size (4 bytes), a byte that says what it is, and
-// fields; numbers are little-endian, texts have their size before them. The server speaks first: kGreeting and a nonce;
-// the client proves that it has the token; then each request has one reply.
+// The protocol between a TcpStore and its server. A message is its size (4 bytes), a type byte and fields. Numbers are
+// little-endian; strings are prefixed with their size. The server speaks first: kGreeting and a nonce. The client
+// proves that it knows the token. After that each request has one reply.
 namespace tensord::distributed::tcp {
 
 inline constexpr std::string_view kGreeting = "tensord store 1\n";
 inline constexpr size_t kNonceSize = 16;
-// What a server keeps: of each key, of each value, and of all together.
+// Limits of a key, of a value, and of the whole table.
 inline constexpr size_t kMaxKey = 64 << 10, kMaxValue = 32 << 20, kMaxTable = 256 << 20;
 inline constexpr uint32_t kMaxMessage = 80u << 20;  // two values, and keys
-// Of a client: replies that it has not read, before it is asked nothing more; keys that one call may wait for.
+// Limits of a client: unread replies, beyond which its requests are not read; keys in one wait.
 inline constexpr size_t kMaxUnread = 64 << 20, kMaxAwaited = 1 << 16;
-// Before a client has proved anything: what it may send, how long it may take, and how many of them there are.
+// Limits before a client is admitted: bytes it may send, how long it may take, and the number of such clients.
 inline constexpr uint32_t kMaxHello = 256;
 inline constexpr std::chrono::seconds kHelloTime{10};
 inline constexpr size_t kMaxStrangers = 256;
@@ -44,7 +44,8 @@ enum class Command : uint8_t {
   kQueueSize,
 };
 
-inline constexpr uint8_t kDone = 0xff;  // of a reply; else an ErrorCode, and the message as its only field
+inline constexpr uint8_t kDone =
+    0xff;  // of a successful reply; otherwise an ErrorCode, and the message as the only field
 
 class Writer {
  public:
@@ -66,7 +67,7 @@ class Writer {
     for (const std::string& value : values) text(value);
     return *this;
   }
-  // The message with its size.
+  // Returns the message with its size.
   std::string finish() {
     check(bytes_.size() - 4 <= kMaxMessage, "store: a message of ", bytes_.size(), " bytes, at most ", kMaxMessage);
     const auto size = static_cast<uint32_t>(bytes_.size() - 4);
@@ -78,7 +79,7 @@ class Writer {
   std::string bytes_;
 };
 
-// Reads a message without its size. Throws Error{kDataLoss} where it is too short.
+// Reads a message without its size. Throws Error{kDataLoss} if it is too short.
 class Reader {
  public:
   explicit Reader(std::string_view message) : left_(message) {}

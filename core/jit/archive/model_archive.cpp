@@ -84,7 +84,7 @@ Storage copy_of(const StorageImpl& from, Device device) {
 void fill_object(const std::string& source, Conformer& conformer, ops::Object& object, const ops::Value& state) {
   const std::string& class_name = object.type->name();
   if (!state.is_dict()) {
-    fail(ErrorCode::kUnimplemented, source, ": class '", class_name, "' saved a state of its own (", state.tag_name(),
+    fail(ErrorCode::kUnimplemented, source, ": class '", class_name, "' saved custom state (", state.tag_name(),
          ") but has no __setstate__");
   }
   const ops::DictObject& values = *state.to_dict();

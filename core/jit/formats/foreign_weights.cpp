@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxEntries = 10000;  // of a folder that are looked at
+constexpr size_t kMaxEntries = 10000;  // entries of a folder that are examined
 
 constexpr const char* kGguf =
     "is a GGUF file, weights of llama.cpp in its own quantized types without the model's code; export the model that "
@@ -27,8 +27,7 @@ constexpr const char* kTransformers =
     "and serve that: torch.export.save(torch.export.export(model.eval(), inputs), 'model.pt2'), or optimum-cli export "
     "onnx --model FOLDER OUT";
 
-constexpr const char* kLfs =
-    "is a pointer of Git LFS, which stands for a file that was not fetched; `git lfs pull` gets it";
+constexpr const char* kLfs = "is a Git LFS pointer to a file that was not fetched; `git lfs pull` fetches it";
 constexpr const char* kOldSave =
     "is a file of torch.save before PyTorch 1.6, a pickle without the model's code; load it in Python with the model's "
     "class, and write torch.jit.script(model.eval()).save('model.pt'), or torch.export.save (model.pt2)";
@@ -62,7 +61,7 @@ constexpr Magic kMagics[] = {
     {257, "ustar"sv, "is a tar archive; unpack it first"},
 };
 
-// Printable from its first byte on: what it begins with, and which text that may be.
+// Describes a printable text file by its beginning and its likely format.
 std::string describe_text(std::string_view head) {
   const bool is_text = std::ranges::all_of(
       head, [](unsigned char c) { return c == '\n' || c == '\r' || c == '\t' || (c >= 0x20 && c != 0x7f); });
@@ -81,7 +80,7 @@ std::string describe_text(std::string_view head) {
   return "is a text file that begins with '" + shown + "'; " + way;
 }
 
-// A length, and a JSON object of that length.
+// Whether the file starts with a length and a JSON object of that length.
 bool is_safetensors(std::ifstream& file, uintmax_t size) {
   uint64_t length = 0;
   char first = 0;

@@ -5,7 +5,7 @@
 
 namespace tensord::jit {
 
-// A new format is a folder here and a line in this list.
+// To add a format, add a folder here and an entry to this list.
 std::span<const ModelFormat* const> model_formats() {
   static const std::vector<const ModelFormat*> kFormats = {&kPt2Format, &onnx::kOnnxFormat, &kSourceFormat};
   return kFormats;

@@ -8,11 +8,11 @@
 
 namespace tensord::jit {
 
-// The functions of a model whose reader makes graphs itself, all at once. Filled by the reader, constant afterwards.
+// The functions of a model whose reader builds graphs directly. The reader fills it; it does not change afterwards.
 class GraphLibrary final : public FunctionLibrary {
  public:
   void add_type(const std::shared_ptr<const ops::ClassType>& type) { types_[type->name()] = type; }
-  // `function->name` is "CLASS.METHOD"; its first argument is self.
+  // REQUIRES: `function->name` is "CLASS.METHOD", and its first argument is self.
   void add_method(const std::string& class_name, const std::string& method, std::unique_ptr<Function> function);
 
   const Function* find_function(const std::string& qualified_name) const override;
@@ -22,7 +22,7 @@ class GraphLibrary final : public FunctionLibrary {
 
  private:
   std::map<std::string, std::unique_ptr<const Function>> functions_;
-  std::map<std::string, std::vector<std::string>> methods_;  // by class, in the order they were added
+  std::map<std::string, std::vector<std::string>> methods_;  // by class, in the order of addition
   std::map<std::string, ops::TypePtr> types_;
 };
 

@@ -8,7 +8,7 @@
 namespace tensord::jit {
 namespace {
 
-// The tree is walked by recursion.
+// The tree is traversed recursively.
 constexpr auto kMaxDepth = 100;
 
 std::string last_part(const std::string& name) { return name.substr(name.rfind('.') + 1); }

@@ -10,20 +10,20 @@
 
 namespace tensord::jit {
 
-// Makes the object of a model from qualified names: "encoder.0.weight" is attribute `weight` of the module `0` of the
-// module `encoder`. So parameters and buffers have the names that nn.Module gives them.
+// Builds a model's object from qualified names: "encoder.0.weight" becomes attribute `weight` of module `0` of module
+// `encoder`. Parameters and buffers thus have the names that nn.Module gives them.
 class ModuleTree {
  public:
   enum class Kind { kParameter, kBuffer, kConstant };
 
-  // `root` is the qualified name of the model's class; those of the modules below it add their path.
+  // `root` is the qualified name of the model's class; submodules append their path.
   explicit ModuleTree(std::string root);
-  // Throws Error{kDataLoss} when a name is empty, has an empty part, is taken, or goes deeper than any module does.
+  // Throws Error{kDataLoss} if a name is empty, has an empty part, is taken, or is nested too deeply.
   void add(const std::string& name, const Tensor& tensor, Kind kind);
   bool has(const std::string& name) const { return places_.contains(name); }
   const std::shared_ptr<ops::ClassType>& root_class() const { return root_->type; }
 
-  // Gives the types to the library and makes the objects, once. Nothing is added afterwards.
+  // Adds the types to the library and creates the objects. Call once; nothing can be added afterwards.
   ops::ObjectPtr finish(GraphLibrary& library);
 
   // Reads an attribute at the end of the block. REQUIRES: has(name), and `self` is of the root's class.
@@ -39,10 +39,10 @@ class ModuleTree {
   static ops::ObjectPtr make_object(const Module& module, GraphLibrary& library);
 
   std::unique_ptr<Module> root_;
-  std::map<std::string, Module*> places_;  // of each tensor: the module it is an attribute of
+  std::map<std::string, Module*> places_;  // for each tensor, the module that has it as an attribute
 };
 
-// The tensor of such a name in an object that was made so. REQUIRES: it is there.
+// The tensor of this name in an object built by ModuleTree. REQUIRES: it exists.
 Tensor tensor_at(const ops::ObjectPtr& object, const std::string& name);
 
 }  // namespace tensord::jit

@@ -60,7 +60,7 @@ std::map<const TensorImpl*, Tensor> NewWeights::match(
     by_storage[member.second.storage().get()].push_back(&member);
   }
   std::map<const TensorImpl*, Tensor> replaced;
-  std::map<const TensorImpl*, std::string> names;  // of the file, by tensor that was replaced
+  std::map<const TensorImpl*, std::string> names;  // in the file, by the tensor that it replaces
   for (const auto& [name, given] : file_.tensors) {
     const std::string what = concat(path_, ": '", name.substr(0, 200), "'");
     const auto found = by_name.find(name);

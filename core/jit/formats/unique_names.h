@@ -9,23 +9,23 @@
 
 namespace tensord::jit {
 
-/// Names of a file, each given once: "add", "add_1", "add_2", … Not thread-safe.
+// Generates unique names: "add", "add_1", "add_2", … Not thread-safe.
 class UniqueNames {
  public:
   UniqueNames() = default;
-  /// Names that are not given.
+  // Names that are never returned.
   explicit UniqueNames(std::initializer_list<const char*> reserved) : taken_(reserved.begin(), reserved.end()) {}
 
   std::string make(const std::string& hint) {
     std::string name = hint;
-    // Tried from where the last one of this hint was found: thousands of nodes may have one.
+    // Continues after the last number for this hint, because thousands of nodes may have the same one.
     for (int64_t& number = numbers_[hint]; !taken_.insert(name).second;) name = concat(hint, "_", ++number);
     return name;
   }
 
  private:
   std::unordered_set<std::string> taken_;
-  std::unordered_map<std::string, int64_t> numbers_;  // the last of each hint
+  std::unordered_map<std::string, int64_t> numbers_;  // last number for each hint
 };
 
 }  // namespace tensord::jit

@@ -67,7 +67,7 @@ Binding FunctionEmitter::expression(const Expr& expr, const TypePtr& hint) {
           expr, condition(*expr.items[1]), [&] { return side(0, true); }, [&] { return side(2, false); }));
     }
   }
-  fail(expr, "this is no expression");
+  fail(expr, "this is not an expression");
 }
 
 GraphValue* FunctionEmitter::choose(const Expr& at, GraphValue* test, const std::function<GraphValue*()>& on_true,

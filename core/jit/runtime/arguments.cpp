@@ -18,7 +18,7 @@ const std::vector<Value>& items_of(const Value& value) {
   return value.is_list() ? value.to_list()->items : value.to_tuple()->items;
 }
 
-// Gives back the coerced items; `*changed` says whether one is another value than before.
+// Returns the coerced items; `*changed` tells whether any of them is a different value.
 std::vector<Value> coerce_items(const std::vector<Value>& items, const TypePtr& type, const std::string& what,
                                 bool* changed) {
   std::vector<Value> out;
@@ -132,7 +132,7 @@ void bind_arguments(const ops::Schema& schema, std::span<const Value> arguments,
       check(formal.default_value.has_value(), schema.name, ": missing value for argument '", formal.name, "' of type ",
             formal.type->str());
       const Value& value = *formal.default_value;
-      // The script may change its list; the default stays as it is.
+      // The script may modify the list, so the default is copied.
       out.push_back(value.is_list() ? Value(ops::make_list(value.to_list()->element, value.to_list()->items)) : value);
     } else if (fits_simple(arguments[i], formal.type->kind())) {
       out.push_back(arguments[i]);

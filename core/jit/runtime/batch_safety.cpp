@@ -11,7 +11,7 @@ namespace {
 
 using ops::Value;
 
-// The class of an object of the engine among what an object holds; empty: none.
+// The class of an engine object that is reachable from the value; empty if there is none.
 std::string find_packed(const Value& value, std::set<const void*>& seen) {
   if (value.is_opaque()) return value.to_opaque()->class_name();
   if (!value.is_object() && !value.is_list() && !value.is_dict() && !value.is_tuple()) return {};

@@ -6,9 +6,9 @@
 
 namespace tensord::jit {
 
-// The operator of a method, or of what it calls, that makes the samples of a batch depend on each other whatever way
-// they lie (ops::mixes_samples); empty when there is none. Requests of several callers must not share a run of such a
-// method. Where calls are not known by name, packed weights in the module count as such an operator.
+// The operator of a method, or of its callees, that makes samples of a batch depend on each other for any layout of the
+// batch (ops::mixes_samples); empty if there is none. Requests of several clients must not share a run of such a
+// method. If callees are unknown, packed weights in the module count as such an operator.
 std::string find_mixing_operator(const Module& module, const Method& method);
 
 }  // namespace tensord::jit

@@ -11,10 +11,10 @@
 
 namespace tensord::jit {
 
-// Registers and scratch of one call that is running; reused by the next call of the same
-// depth, so a steady state allocates nothing.
+// Registers and scratch of a running call. The next call of the same depth reuses them, so a steady state allocates
+// nothing.
 struct Activation {
-  uint64_t program_id = 0;  // whose layout the vectors have; 0 = none
+  uint64_t program_id = 0;  // program whose layout the vectors have; 0: none
   std::vector<ops::Value> registers;
   std::vector<ops::Value> arguments;  // one slot per operand of every instruction; constants stay in place
   std::vector<ops::Value> returns;
@@ -23,14 +23,14 @@ struct Activation {
 
 struct RecentProgram;
 
-// What one worker keeps between runs. Not thread-safe: one per worker, and one run at a time.
+// State that a worker keeps between runs. Not thread-safe: one per worker, and one run at a time.
 class Frame {
  public:
   Frame();
   ~Frame();
 
   size_t arena_bytes() const { return plans_.arena_bytes(); }
-  // Takes back what a run returned and nobody looks at any more: the next tuple is made of it, not of new memory.
+  // Returns the result of a run that is no longer used, so that the next run reuses its tuple.
   void recycle(ops::Value result);
 
  private:
@@ -43,9 +43,9 @@ class Frame {
   size_t depth_ = 0;
   std::vector<ops::Value> entered_;  // contexts of the "with" blocks that run, outermost first
   PlanState plans_;
-  ops::Tuple spare_tuple_;                              // empty, and only here; or null
-  std::vector<ops::Value> bound_;                       // arguments of the method that runs, for the next run
-  std::unique_ptr<std::vector<RecentProgram>> recent_;  // latest first
+  ops::Tuple spare_tuple_;                              // an empty tuple with no other reference, or null
+  std::vector<ops::Value> bound_;                       // arguments of the current method, reused by the next run
+  std::unique_ptr<std::vector<RecentProgram>> recent_;  // most recent first
 };
 
 }  // namespace tensord::jit

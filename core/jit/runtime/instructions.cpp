@@ -10,7 +10,7 @@ using ops::Value;
 
 namespace {
 
-// The slot is known when the object is of the class the script was compiled for.
+// The slot is known if the object has the class for which the script was compiled.
 Value& attribute_of(const Instruction& instruction, const InstructionDetail& detail, const Value& value) {
   ops::Object& object = *value.to_object();
   const size_t index = static_cast<size_t>(instruction.index);

@@ -8,8 +8,8 @@
 
 namespace tensord::jit {
 
-// Executes an instruction that neither jumps, calls nor runs an operator: attributes,
-// constructors, unpacking, type tests. Appends its results to `returns`.
+// Executes an instruction that is not a jump, a call or an operator: attributes, constructors, unpacking, type tests.
+// Appends its results to `returns`.
 void execute_data(const Instruction& instruction, const InstructionDetail& detail,
                   std::span<const ops::Value> arguments, std::vector<ops::Value>& returns);
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMaxContexts = 10'000;
 
-// An Error whose message names the place in the script already, so callers add nothing.
+// An Error whose message already contains the source location, so callers add nothing.
 class LocatedError final : public Error {
  public:
   using Error::Error;
@@ -30,7 +30,7 @@ std::string at_location(const char* message, const Program& program, const Instr
   return place.empty() ? text : text + " (" + place + ")";
 }
 
-// Where a call of a program is, for autograd's anomaly mode.
+// The location of a call, for autograd's anomaly mode.
 struct Place {
   const Program& program;
   const uint32_t& pc;
@@ -50,7 +50,7 @@ void clear(Activation& activation) {
   activation.program_id = 0;
 }
 
-// Whether a loop goes on; counts it up and hands out the counter then.
+// Returns whether the loop continues; if so, outputs and increments its counter.
 bool take_loop_turn(Value* state, Value* counter) {
   const int64_t count = state[1].to_int();
   if (!state[2].to_bool() || count >= state[0].to_int()) return false;
@@ -60,7 +60,7 @@ bool take_loop_turn(Value* state, Value* counter) {
 }
 
 void store(const Program& program, const Instruction& instruction, std::vector<Value>& returns, Value* registers) {
-  // Not check_internal: it would make the name, and so take memory, at every instruction.
+  // Not check_internal, which would build the name, and allocate, for every instruction.
   if (returns.size() < instruction.output_count) {
     fail(ErrorCode::kInternal, kind_name(instruction), " gave ", returns.size(), " values instead of ",
          instruction.output_count);
@@ -133,7 +133,7 @@ void Interpreter::unwind(Activation& activation, size_t count) {
       std::vector<Value> arguments{context, Value(), Value(), Value()};
       run(*library_->find_method(*context.to_object()->type, "__exit__").program, arguments);
     } catch (const std::exception&) {
-      // What went wrong first is told.
+      // Reports the first error.
     }
   }
   clear(activation);
@@ -161,7 +161,7 @@ Activation& Interpreter::enter(const Program& program, std::span<Value> argument
 
 namespace {
 
-// Of numbers, lists and jumps: shorter than asking whether somebody has cancelled.
+// Instructions on numbers, lists and jumps: faster than a check for cancellation.
 bool is_short(const Instruction& instruction) {
   switch (instruction.code) {
     case OpCode::kMove:
@@ -295,7 +295,7 @@ void Interpreter::record(const Instruction& instruction, int64_t start_ns) {
 
 void Interpreter::run_plan(const InstructionDetail& detail, std::span<const Value> arguments,
                            std::vector<Value>& returns) {
-  // What a method called by the method returns is no result of the run.
+  // The result of a nested call is not a result of the run.
   const std::span<const int32_t> result_numbers =
       frame_.depth_ == 1 ? detail.result_numbers : std::span<const int32_t>();
   const PlanCall* call = nullptr;

@@ -12,25 +12,24 @@
 
 namespace tensord::jit {
 
-// Calls that may nest, in scripts that recurse.
+// Maximum depth of nested calls, for recursive scripts.
 inline constexpr size_t kMaxCallDepth = 500;
 
-// Runs programs on one Frame. Made for one run; cheap.
+// Runs programs on one Frame. Created for one run; cheap.
 class Interpreter final : private ops::MethodCaller {
  public:
-  // `library` serves calls (null when the program makes none). `hooks` are put around calls of forward, where there are
-  // some.
+  // `library` resolves calls (null if the program makes none). `hooks`, if any, wrap calls of forward.
   Interpreter(Frame& frame, ProgramLibrary* library, RunOptions options = {}, const ModuleHooks* hooks = nullptr)
       : frame_(frame), library_(library), options_(options), hooks_(hooks) {}
 
-  // Moves the arguments out of the span. Throws Error: the operator's own with the place in
-  // the script appended, kScriptRaised with the script's message alone, kCancelled. Contexts of "with"
-  // blocks are left by their __exit__ then, but not after kCancelled.
+  // Moves the arguments out of the span. Throws Error: an operator's error with the source location appended,
+  // kScriptRaised with the script's message alone, kCancelled. On an error, __exit__ of open "with" contexts is called,
+  // except after kCancelled.
   ops::Value run(const Program& program, std::span<ops::Value> arguments);
 
  private:
   void enter_context(const ops::Value& context);
-  // After an error: calls __exit__ of the contexts beyond the first `count`, and lets all values go.
+  // After an error: calls __exit__ of the contexts beyond the first `count`, and releases all values.
   void unwind(Activation& activation, size_t count);
   Activation& enter(const Program& program, std::span<ops::Value> arguments);
   ops::Value execute(const Program& program, Activation& activation, uint32_t& pc);

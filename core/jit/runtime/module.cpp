@@ -80,7 +80,7 @@ void Module::Impl::find_changing_attributes() {
         graphs.push_back(function->graph.get());
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kCancelled || error.code() == ErrorCode::kDeadlineExceeded) throw;
-      // A method that does not compile cannot run either; asking for it tells why.
+      // A method that does not compile cannot run either; requesting it reports the reason.
     }
   }
   const std::set<std::string> trained = options.for_training ? trained_attributes(object) : std::set<std::string>();
@@ -97,15 +97,15 @@ void Module::Impl::find_changing_attributes() {
   is_analyzed = true;
 }
 
-// Where nothing is called by name any more, what the method was compiled from is only memory. Other methods, if they
-// are ever asked for, are parsed again.
+// Once nothing is called by name, the sources of compiled methods only use memory. Other methods are parsed again if
+// they are requested.
 void Module::Impl::forget_sources(const Method::Impl& method) {
   if (!scripts) return;
   keeps_functions = keeps_functions || has_calls(*method.graph->block()) || !library->is_empty();
   if (!keeps_functions) scripts->forget_functions();
 }
 
-// Calls that were not inlined may do anything.
+// Calls that were not inlined may have any effect.
 bool Module::Impl::touches_changing_attributes(const Block* block) const {
   bool found = false;
   for_each_node(*block, [&](const Node& node) {
@@ -128,7 +128,7 @@ std::unique_ptr<const Method> Module::Impl::compile(const std::string& name) {
   method->schema.name = name;
   method->schema.arguments.erase(method->schema.arguments.begin());
   method->graph = prepare(*function->graph, object);
-  // What is reshaped may be an attribute or a constant, which two runs must not do at once.
+  // An attribute or a constant may be resized, which two runs must not do concurrently.
   method->changes_state = options.for_training || reshapes ||
                           (!changing_names.empty() && touches_changing_attributes(method->graph->block()));
   method->program = Program::compile(*method->graph, function->name);
@@ -145,7 +145,7 @@ std::unique_ptr<const Method> Module::Impl::compile(const std::string& name) {
     method->specializations = std::make_unique<
         Specializations>(*method->program, options.plan.cache_size, [&made, charged](std::span<const Value> bound) {
       const MemoryOwnerScope charge(charged);
-      // The observer is told of the passes at load; requests of several workers do not go through it.
+      // The observer sees the passes at load only; specialization for requests of several workers bypasses it.
       PassOptions passes{made.options.passes.disabled, made.options.passes.limits, nullptr, made.options.passes.alter};
       return made.specialize(bound, passes);
     });
@@ -191,8 +191,8 @@ void Module::Impl::load_objects(const ModelArchive& archive) {
   object = root.to_object();
 }
 
-// Where only parameters and buffers have a tensor and its memory, they get the new one as it lies in its file. Lists,
-// views and constants of the code may have it too: then the values are copied into it.
+// A tensor that only parameters and buffers refer to is replaced by the new one, mapped from its file. If lists, views
+// or constants in the code refer to it too, the values are copied into it.
 void Module::Impl::replace_weights() {
   struct Holders {
     std::vector<Value*> slots;
@@ -205,7 +205,7 @@ void Module::Impl::replace_weights() {
     holders[slot->to_tensor().impl()].slots.push_back(slot);
   }
   const auto replaced = new_weights->match(members);
-  members.clear();  // the owners of each are counted
+  members.clear();  // must not count as owners
   for (Tensor& tensor : with_gradient) {
     const auto found = holders.find(tensor.impl());
     if (found != holders.end()) found->second.with_gradient.push_back(&tensor);
@@ -235,7 +235,7 @@ void Module::Impl::add_slots() {
     return graph;
   });
   for (const std::string& name : functions->method_names(object->type->name())) {
-    // Those that restore and save the object run at load only.
+    // These methods run only when an object is loaded or saved.
     if (name != "__setstate__" && name != "__getstate__") slots.try_emplace(name);
   }
 }

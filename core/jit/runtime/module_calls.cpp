@@ -1,4 +1,4 @@
-// Runs of a module's methods, and hooks around the calls in them.
+// Runs a module's methods, with hooks around calls.
 #include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/jit/passes/pipeline.h"
@@ -29,7 +29,7 @@ std::shared_ptr<const Program> Method::Impl::specialize(std::span<const Value> b
   context.functions = functions;
   context.precision = options.precision;
   context.failures = pass_failures;
-  context.packs = std::shared_ptr<ops::PackStore>(std::shared_ptr<void>(), packs);  // the module's, which lives longer
+  context.packs = std::shared_ptr<ops::PackStore>(std::shared_ptr<void>(), packs);  // owned by the module
   run_pipeline(copy, context, passes, plan_pipeline());
   PlanSettings settings;
   settings.threads = thread_budget();
@@ -75,7 +75,7 @@ PlanStats Method::plan_stats() const {
   return stats;
 }
 
-// As it is written: a call that has hooks must not be gone.
+// Runs the method as written, because optimization could remove a call that has hooks.
 Value Method::Impl::run_hooked(Frame& frame, const RunOptions& options) const {
   const Program& written = *hooks->library().find_method(*self->type, name).program;
   Interpreter interpreter(frame, &hooks->library(), options, hooks);
@@ -90,7 +90,7 @@ HookHandle Module::Impl::add_hook(const std::string& name, ModuleHooks::Hook hoo
   const MutexLock lock(compile_mutex);
   const Function* forward = functions->find_method(module->type->name(), kHookedMethod);
   if (!forward) fail(ErrorCode::kNotFound, module->type->name(), " has no method ", kHookedMethod);
-  keeps_functions = true;  // the programs of hooked runs know them
+  keeps_functions = true;  // the programs of hooked runs refer to them
   return hooks->add(module, name, forward->schema, std::move(hook), prepend);
 }
 

@@ -12,7 +12,7 @@ namespace tensord::jit {
 using ops::Value;
 
 struct ModuleHooks::OfModule {
-  ops::ObjectPtr module;  // keeps the address
+  ops::ObjectPtr module;  // keeps the address unique
   std::string name;
   ops::Schema schema;  // without self
   Hook hook;
@@ -24,7 +24,7 @@ struct ModuleHooks::State {
   Mutex mutex;
   std::map<const ops::Object*, Hooks> hooks TENSORD_GUARDED_BY(mutex);
 
-  // A copy, so that hooks may add and remove hooks.
+  // Returns a copy, so that hooks may add and remove hooks.
   Hooks of(const ops::Object* module) {
     const MutexLock lock(mutex);
     const auto found = hooks.find(module);
@@ -43,7 +43,7 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-// The tensors of a call's values, and where they are among them.
+// The tensors among a call's values, with their positions.
 struct TensorsOf {
   explicit TensorsOf(const std::vector<Value>& values) {
     for (size_t i = 0; i < values.size(); ++i) {

@@ -17,45 +17,45 @@ namespace tensord::jit {
 
 inline constexpr const char* kHookedMethod = "forward";
 
-// A call of a module's forward that has hooks.
+// A call of a module's forward, as passed to its hooks.
 struct HookedCall {
-  // The name that the hook was registered by, "" for the model itself.
+  // The name under which the hook was registered; "" for the model itself.
   const std::string& module;
-  // Of its forward, without self: arguments are by position, and have these names.
+  // The schema of its forward, without self: names of the positional arguments.
   const ops::Schema& schema;
 };
 
-// What a hook gives takes the place of the arguments, or of the result; it must fit the schema. Hooks run on the thread
-// that runs the method, in the order they were registered.
+// The returned values replace the arguments, or the result; they must match the schema. Hooks run on the thread that
+// runs the method, in the order of registration.
 using ForwardPreHook = std::function<std::optional<std::vector<ops::Value>>(const HookedCall& call,
                                                                             const std::vector<ops::Value>& arguments)>;
 using ForwardHook = std::function<std::optional<ops::Value>(
     const HookedCall& call, const std::vector<ops::Value>& arguments, const ops::Value& result)>;
-// In the backward pass, on its threads, with the gradients of the arguments that are tensors and of the result, a
-// tensor or a tuple; undefined where there is none. May replace those of the arguments, or, before the module's own
-// backward, those of the result.
+// Called during the backward pass, on its threads, with the gradients of the tensor arguments and of the result, which
+// is a tensor or a tuple; undefined tensors if there are none. May replace the gradients of the arguments, or, before
+// the module's own backward, those of the result.
 using FullBackwardHook = std::function<std::optional<std::vector<Tensor>>(
     const HookedCall& call, const std::vector<Tensor>& grad_inputs, const std::vector<Tensor>& grad_outputs)>;
 using FullBackwardPreHook =
     std::function<std::optional<std::vector<Tensor>>(const HookedCall& call, const std::vector<Tensor>& grad_outputs)>;
 
-// Hooks of a loaded model's modules, and the programs that run while there are any: the methods as they are written,
-// with their calls. Thread-safe.
+// Hooks of a loaded model's modules, and the programs that run while there are any: the methods as written, with their
+// calls. Thread-safe.
 class ModuleHooks {
  public:
   using Hook = std::variant<ForwardPreHook, ForwardHook, FullBackwardHook, FullBackwardPreHook>;
 
-  // `functions` must outlive it; `prepare` copies a function's graph.
+  // `functions` must outlive this object; `prepare` copies a function's graph.
   ModuleHooks(const FunctionLibrary& functions, ProgramLibrary::Prepare prepare);
 
-  // `schema`: of the module's forward, with self. `prepend`: before those that are there.
+  // `schema` is that of the module's forward, with self. `prepend`: before existing hooks.
   autograd::HookHandle add(const ops::ObjectPtr& module, const std::string& name, const ops::Schema& schema, Hook hook,
                            bool prepend);
-  // Whether there are any.
+  // Whether any hook is registered.
   bool is_active() const;
   ProgramLibrary& library() { return library_; }
 
-  // Calls `run` with the arguments, self in front, and what the module's hooks make of them.
+  // Calls `run` with the arguments, self first, wrapped by the module's hooks.
   using Run = std::function<ops::Value(std::vector<ops::Value>& arguments)>;
   ops::Value call(std::vector<ops::Value>& arguments, const Run& run) const;
 

@@ -17,12 +17,13 @@
 #include "core/jit/runtime/program_library.h"
 #include "core/tensor/allocator.h"
 
-// What module.cpp and module_calls.cpp share.
+// Shared by module.cpp and module_calls.cpp.
 namespace tensord::jit {
 
 inline constexpr const char* kTorchScript = "pytorch_libtorch";  // archives and source
 
-// What a module computes by itself is never recorded; but what training uses may be no inference tensor.
+// Grad mode for the module's own computations, which are never recorded. Tensors used in training must not be inference
+// tensors.
 inline GradMode own_mode(const LoadOptions& options) {
   return {.is_enabled = false, .is_inference = !options.for_training};
 }
@@ -40,7 +41,7 @@ struct Method::Impl {
   ops::PackStore* packs = nullptr;
   PassFailures* pass_failures = nullptr;
   ModuleHooks* hooks = nullptr;
-  std::unique_ptr<Specializations> specializations;  // null when plans are off
+  std::unique_ptr<Specializations> specializations;  // null if plans are off
 
   void bind(std::span<const ops::Value> arguments, std::vector<ops::Value>& bound) const {
     bound.clear();
@@ -53,7 +54,7 @@ struct Method::Impl {
 };
 
 struct Module::Impl {
-  // A method's place; made at load for every method, so that look-ups take no lock.
+  // Entry of a method; created at load for every method, so that lookups need no lock.
   struct Slot {
     std::atomic<const Method*> ready{nullptr};
     std::unique_ptr<const Method> method;  // guarded by compile_mutex
@@ -78,27 +79,27 @@ struct Module::Impl {
   PassFailures pass_failures;
   OwnerId owner = current_memory_owner();  // methods are compiled later, on any thread
   std::unique_ptr<const FunctionLibrary> functions;
-  CompilationUnit* scripts = nullptr;  // `functions`, where they are compiled from source on demand
+  CompilationUnit* scripts = nullptr;  // `functions`, if they are compiled from source on demand
   std::unique_ptr<ProgramLibrary> library;
   std::unique_ptr<ModuleHooks> hooks;
   ops::ObjectPtr object;
-  std::shared_ptr<const ZipArchive> archive;  // of TorchScript; of other formats:
+  std::shared_ptr<const ZipArchive> archive;  // for TorchScript; for other formats:
   std::shared_ptr<const ModelFile> file;
   std::optional<NewWeights> new_weights;
   std::function<void(const std::string& path)> write;
   std::string why_not_saved;
   std::string platform = kTorchScript;
-  bool is_source = false;  // TorchScript that somebody wrote: saved as an archive, or as it is
+  bool is_source = false;  // hand-written TorchScript: saved as an archive or as source
   std::map<std::string, MethodSignature> signatures;
-  std::vector<Tensor> with_gradient;  // those that the archive says require one
+  std::vector<Tensor> with_gradient;  // those that require gradients according to the archive
   std::map<std::string, Slot> slots;
   Mutex compile_mutex;
   bool is_analyzed TENSORD_GUARDED_BY(compile_mutex) = false;
-  bool keeps_functions TENSORD_GUARDED_BY(compile_mutex) = false;  // a method calls some by name
-  // Written under compile_mutex before any method is ready, and only read from then on.
-  bool reshapes = false;                      // a method has an operator that changes_shape(): all run as written
+  bool keeps_functions TENSORD_GUARDED_BY(compile_mutex) = false;  // a method calls functions by name
+  // Written under compile_mutex before any method is ready, read-only from then on.
+  bool reshapes = false;  // a method has an operator with changes_shape(), so all methods run as written
   std::set<std::string> changing_attributes;  // paths
-  std::set<std::string> changing_names;       // their last parts
+  std::set<std::string> changing_names;       // last components of the paths
 };
 
 }  // namespace tensord::jit

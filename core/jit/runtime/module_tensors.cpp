@@ -12,7 +12,7 @@ using ops::Value;
 
 namespace {
 
-// Depth of containers in containers; archives are read with a bound of their own.
+// Maximum nesting of containers; archives have a separate limit.
 constexpr int kMaxModuleDepth = 200;
 
 class Collector {
@@ -60,7 +60,7 @@ class Collector {
 
 namespace {
 
-// Modules below one, with their names. A stack of its own: objects of an archive may be nested deep.
+// Submodules with their names. Uses an explicit stack, because objects in an archive may be nested deeply.
 std::vector<std::pair<std::string, ops::ObjectPtr>> named_modules(const ops::ObjectPtr& root) {
   std::vector<std::pair<std::string, ops::ObjectPtr>> modules, stack{{"", root}};
   std::unordered_set<const ops::Object*> visited;
@@ -115,7 +115,7 @@ std::vector<std::pair<std::string, Tensor>> collect_members(const ops::ObjectPtr
   for (const auto& [prefix, module] : named_modules(object)) {
     for (const std::string& name : (*module->type).*names) {
       const int slot = module->type->find_attribute(name);
-      if (static_cast<size_t>(slot) >= module->slots.size()) continue;  // -1: there is none
+      if (static_cast<size_t>(slot) >= module->slots.size()) continue;  // -1: does not exist
       const Value& value = module->slots[static_cast<size_t>(slot)];
       if (value.is_strided() && seen.insert(value.to_tensor().impl()).second) {
         members.emplace_back(prefix + name, value.to_tensor());
@@ -131,7 +131,7 @@ std::vector<std::pair<std::string, Value*>> collect_member_slots(const ops::Obje
     for (const auto* names : {&module->type->parameter_names, &module->type->buffer_names}) {
       for (const std::string& name : *names) {
         const int slot = module->type->find_attribute(name);
-        if (static_cast<size_t>(slot) >= module->slots.size()) continue;  // -1: there is none
+        if (static_cast<size_t>(slot) >= module->slots.size()) continue;  // -1: does not exist
         Value& value = module->slots[static_cast<size_t>(slot)];
         if (value.is_strided()) members.emplace_back(prefix + name, &value);
       }

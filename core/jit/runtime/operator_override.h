@@ -8,11 +8,11 @@
 
 namespace tensord::jit {
 
-// Puts `stand_in` in the place of every operator of its name in the block and those inside. It must outlive the graph.
+// Replaces every operator of the same name in the block and nested blocks by `stand_in`, which must outlive the graph.
 void override_operator(Block* block, const ops::Op& stand_in);
 
-// prim::requires_grad where these tensors are said to require one, though autograd knows nothing of them: parameters of
-// a served module, of which a script may ask.
+// An override of prim::requires_grad that returns true for these tensors, although autograd does not know them:
+// parameters of a served module, which a script may query.
 std::shared_ptr<const ops::Op> requires_grad_of(const std::vector<Tensor>& parameters);
 
 }  // namespace tensord::jit

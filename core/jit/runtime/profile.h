@@ -7,8 +7,8 @@
 
 namespace tensord::jit {
 
-// Time spent by kind of instruction ("aten::conv2d", "conv2d+relu", "prim::GetAttr"), over all
-// runs of the frame it is set on. Calls are not counted themselves, only what they run.
+// Time by kind of instruction ("aten::conv2d", "conv2d+relu", "prim::GetAttr"), over all runs of the frame on which it
+// is set. Calls count only with what they run.
 struct Profile {
   struct Entry {
     uint64_t calls = 0;
@@ -26,7 +26,7 @@ struct Profile {
     if (with_events) events.push_back({name, detail, start_ns, duration_ns, flops, bytes});
   }
 
-  // Every instruction and planned call in order, when asked for.
+  // Every instruction and planned call in order, if requested.
   struct Event {
     std::string name, detail;
     int64_t start_ns = 0, duration_ns = 0;

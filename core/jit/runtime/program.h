@@ -19,20 +19,20 @@ enum class OpCode : uint8_t {
   kOp,              // op(arguments…) → outputs
   kEnter,           // (context): its __exit__ is called if the program fails before kExit
   kExit,            // (context)
-  kMove,            // arguments → outputs, all read before the first is written; no outputs: drops them
-  kJump,            // to `target`
-  kJumpIfFalse,     // (bool): to `target` when false
+  kMove,            // arguments → outputs, all read before the first is written; without outputs: drops them
+  kJump,            // jumps to `target`
+  kJumpIfFalse,     // (bool): jumps to `target` if false
   kLoopTest,        // registers index … index+2 hold trip limit, counter, condition: to `target` when
                     // done, else the counter is written to the output and counted up
-  kGetAttr,         // (object) → slot `index` when its class is `type`, else by `name`
+  kGetAttr,         // (object) → slot `index` if its class is `type`, otherwise by `name`
   kSetAttr,         // (object, value)
   kCallMethod,      // (object, arguments…), method `name` of the object's class
-  kCallFunction,    // (arguments…), qualified `name`
+  kCallFunction,    // (arguments…), function with qualified `name`
   kCallValue,       // (function, arguments…)
-  kCallOp,          // as kOp, of an operator that may call methods of its arguments; None when it returns nothing
+  kCallOp,          // like kOp, for an operator that may call methods of its arguments; None if it returns nothing
   kCreateObject,    // of class `type`
   kListConstruct,   // element type `type`
-  kTupleConstruct,  // `type` set for a NamedTuple
+  kTupleConstruct,  // `type` is set for a NamedTuple
   kDictConstruct,   // of dict type `type`
   kListUnpack,
   kTupleUnpack,
@@ -44,54 +44,54 @@ enum class OpCode : uint8_t {
   kReturn,  // (result)
 };
 
-// A register read into an argument slot before an instruction runs.
+// A register that is read into an argument slot before an instruction runs.
 struct Operand {
   uint32_t reg;
   uint32_t slot : 31;
-  uint32_t is_last : 1;  // the register's last use: its value is moved out
+  uint32_t is_last : 1;  // last use of the register: its value is moved out
 };
 
 inline constexpr uint32_t kNoRegister = UINT32_MAX;
 
-// What a call site found last time, so that the next call takes no lock.
+// The callee that a call site found last, so that the next call needs no lock.
 struct CallTarget {
-  const ops::Type* receiver;  // class of the object; null for functions
+  const ops::Type* receiver;  // the object's class; null for functions
   const Program* program;
 };
 
-// What few instructions need.
+// Data that only few instructions need.
 struct InstructionDetail {
   std::string name;
   ops::TypePtr type;
   std::vector<ops::TypePtr> types;
   SourceLocation location;
   std::unique_ptr<const Plan> plan;
-  // Of each of the plan's outputs: which of the program's results it is, tuples taken apart; -1: none, or used
-  // otherwise as well.
+  // For each of the plan's outputs, its index among the program's flattened results; -1: not a result, or also used
+  // otherwise.
   std::vector<int32_t> result_numbers;
   mutable std::atomic<const CallTarget*> target{nullptr};
 };
 
 struct Instruction {
   OpCode code;
-  uint32_t operands_begin = 0, operands_end = 0;  // in Program::operands
+  uint32_t operands_begin = 0, operands_end = 0;  // range in Program::operands
   uint32_t arguments_begin = 0, argument_count = 0;
-  uint32_t outputs_begin = 0, output_count = 0;  // in Program::outputs; kNoRegister drops the value
+  uint32_t outputs_begin = 0, output_count = 0;  // range in Program::outputs; kNoRegister drops the value
   uint32_t target = 0;
-  uint32_t detail = 0;  // in Program::details
+  uint32_t detail = 0;  // index in Program::details
   int64_t index = 0;
   const ops::Op* op = nullptr;
 };
 
-// A graph as a flat list of instructions over registers. Immutable and shared by all
-// workers, but for the call sites' caches, which are atomic.
+// A graph as a flat list of instructions over registers. Immutable and shared by all workers, except for the caches of
+// call sites, which are atomic.
 class Program {
  public:
-  // REQUIRES: the graph is verified. The program keeps nothing of the graph. prim::Plan nodes are
-  // planned with `settings`.
+  // REQUIRES: the graph is verified. The program keeps no reference to the graph. prim::Plan nodes are planned with
+  // `settings`.
   static std::unique_ptr<Program> compile(const Graph& graph, std::string name, const PlanSettings& settings = {});
 
-  uint64_t id = 0;  // unique in the process
+  uint64_t id = 0;  // unique within the process
   std::string name;
   std::vector<Instruction> instructions;
   std::vector<Operand> operands;
@@ -102,7 +102,7 @@ class Program {
   std::vector<ops::Value> argument_template;  // constants in their slots, None elsewhere
 };
 
-// Of the program's plans together.
+// Totals over the program's plans.
 struct PlanTotals {
   size_t plans = 0, calls = 0, arena_bytes = 0;
 };

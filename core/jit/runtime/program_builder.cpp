@@ -57,7 +57,7 @@ ops::TypePtr detail_type(const Node* node) {
   }
 }
 
-// Values of the type, tuples taken apart.
+// Number of values of the type after flattening tuples.
 int32_t count_results(const ops::Type& type) {
   if (type.kind() != ops::TypeKind::kTuple) return 1;
   int32_t count = 0;
@@ -86,7 +86,7 @@ void ProgramBuilder::build() {
     emit(OpCode::kReturn, outputs, nullptr, graph_.block());
     return;
   }
-  // Nothing returned is None; several values are a tuple.
+  // No output is None; several are a tuple.
   Instruction& pack = emit(outputs.empty() ? OpCode::kMove : OpCode::kTupleConstruct, outputs, nullptr, graph_.block());
   const uint32_t result = allocate();
   if (!outputs.empty()) set_outputs(pack, std::array{result});
@@ -135,7 +135,7 @@ void ProgramBuilder::emit_simple(const Node* node, OpCode code) {
   set_outputs(instruction, registers);
 }
 
-// Which result of the graph the value is, by itself or in a tuple; -1 when it is anything else as well.
+// Index of the graph's result that the value is, alone or in a tuple; -1 if it is used otherwise too.
 int32_t ProgramBuilder::result_number(const GraphValue* value) const {
   if (value->uses().size() != 1) return -1;
   const GraphValue::Use& use = value->uses()[0];
@@ -160,7 +160,7 @@ void ProgramBuilder::emit_if(const Node* node) {
     if (i == 1) {
       to_end = emit_jump(OpCode::kJump);
       land(to_else);
-      // What the first branch took or freed is as before for the second.
+      // Registers that the first branch took or freed are restored for the second.
       free_ = free_before;
       for (uint32_t reg = count_before; reg < program_.register_count; ++reg) free_.push_back(reg);
     }
@@ -246,7 +246,7 @@ Instruction& ProgramBuilder::emit(OpCode code, Values inputs, const Node* node, 
   for (size_t i = 0; i < inputs.size(); ++i) {
     GraphValue* value = inputs[i];
     bool dies = value && !is_constant(value);
-    // A value read twice by one instruction is moved out by the last read.
+    // If an instruction reads a value twice, the last read moves it out.
     dies = dies && std::find(inputs.begin() + static_cast<std::ptrdiff_t>(i) + 1, inputs.end(), value) == inputs.end();
     dies = dies && (node ? liveness_.dies_at(value, node) : liveness_.dies_at_end(value, block));
     dies = dies && !(node && !node->blocks().empty() && liveness_.is_used_inside(value, node));

@@ -10,8 +10,8 @@
 
 namespace tensord::jit {
 
-// Translates one graph into a Program: flattens control flow into jumps, gives every live
-// value a register (registers of dead values are used again) and marks last uses.
+// Translates a graph into a Program: flattens control flow into jumps, allocates registers (those of dead values are
+// reused) and marks last uses.
 class ProgramBuilder {
  public:
   ProgramBuilder(const Graph& graph, Program& program, const PlanSettings& settings);
@@ -27,20 +27,20 @@ class ProgramBuilder {
   void emit_loop(const Node* node);
   void emit_fork(const Node* node);
 
-  // Adds an instruction that reads `inputs`; `node` (or, when null, the end of `block`) says
-  // which of them die here. A null input stands for the constant 0.
+  // Adds an instruction that reads `inputs`; those that die are determined by `node` (or, if null, by the end of
+  // `block`). A null input is the constant 0.
   Instruction& emit(OpCode code, Values inputs, const Node* node, const Block* block = nullptr);
   void add_argument(GraphValue* value, bool dies);
   void set_outputs(Instruction& instruction, std::span<const uint32_t> registers);
-  // Drops values that nothing reads any more.
+  // Drops values that are not read anymore.
   void emit_drop(std::span<GraphValue* const> values);
   uint32_t emit_jump(OpCode code);
-  void land(uint32_t jump);  // makes the jump go to the next instruction
+  void land(uint32_t jump);  // sets the jump's target to the next instruction
 
   int32_t result_number(const GraphValue* value) const;
   static bool is_constant(const GraphValue* value);
   uint32_t allocate();
-  uint32_t assign(const GraphValue* value);  // a register for a new value, or none when unused
+  uint32_t assign(const GraphValue* value);  // allocates a register for a new value, or none if unused
   void release(uint32_t reg);
 
   const Graph& graph_;
@@ -49,7 +49,7 @@ class ProgramBuilder {
   Liveness liveness_;
   std::unordered_map<const GraphValue*, uint32_t> registers_;
   std::vector<uint32_t> free_;
-  std::set<uint32_t> pinned_;  // carried by a loop that is being built
+  std::set<uint32_t> pinned_;  // carried by loops under construction
 };
 
 }  // namespace tensord::jit

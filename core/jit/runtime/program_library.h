@@ -14,22 +14,21 @@
 
 namespace tensord::jit {
 
-// Programs of functions and methods that stay calls at run time: recursion, interfaces,
-// function values. Each is made when it is first called. Thread-safe.
+// Programs of functions and methods that remain calls at run time: recursion, interfaces, function values. Each is
+// compiled on its first call. Thread-safe.
 class ProgramLibrary {
  public:
-  // Makes the graph to run from a function's: applies passes, or copies it.
+  // Makes the graph to run from a function's graph: applies passes, or copies it.
   using Prepare = std::function<std::unique_ptr<Graph>(const Function&)>;
 
   // `functions` must outlive the library.
   ProgramLibrary(const FunctionLibrary& functions, Prepare prepare);
 
-  // Both throw Error{kNotFound} that names what is missing. The result lives as long as the
-  // library.
+  // Both throw Error{kNotFound} that names what is missing. The result lives as long as the library.
   const CallTarget& find_function(const std::string& qualified_name);
   const CallTarget& find_method(const ops::Type& receiver, const std::string& method);
   const Program& program_of(const Function& function);
-  // No program was made: no call remains of functions that it would have to know.
+  // Whether no program was compiled, so that no function needs to be kept for calls.
   bool is_empty();
 
  private:

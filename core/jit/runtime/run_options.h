@@ -10,22 +10,22 @@
 
 namespace tensord::jit {
 
-// Memory of the caller that a result of a run should lie in, so that nobody has to copy it there.
+// Memory of the caller to which a result should be written directly, to avoid a copy.
 struct ResultMemory {
-  size_t result = 0;  // number among what the method returns, tuples taken apart
+  size_t result = 0;  // index among the method's flattened results
   Storage storage;    // writable; others may write to it at any time
 };
 
-// What one run is told beside its arguments. All of it is the caller's, and outlives the run.
+// Options of one run. The caller owns everything; it must outlive the run.
 struct RunOptions {
-  // Asked before every instruction and between the calls of a plan; may be null. True ends the run with
+  // Called before every instruction and between the calls of a plan; may be null. Returning true ends the run with
   // Error{kCancelled}.
   const std::function<bool()>* is_cancelled = nullptr;
-  // Results that cannot be put there lie elsewhere: the caller looks where they are.
+  // Results that cannot be placed there are elsewhere: the caller checks where they are.
   std::span<const ResultMemory> result_memory = {};
-  Profile* profile = nullptr;        // gets what the run did, which slows it down a little; may be null
-  bool poison = poisons_memory();    // plans run on memory filled with NaN; for tests
-  bool plans_in_background = false;  // a signature that is new is interpreted until another thread has built its plan
+  Profile* profile = nullptr;        // records what the run did, with a small slowdown; may be null
+  bool poison = poisons_memory();    // run plans on memory filled with NaN; for tests
+  bool plans_in_background = false;  // interpret a new signature until another thread has built its plan
 };
 
 }  // namespace tensord::jit

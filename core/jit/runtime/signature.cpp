@@ -10,11 +10,11 @@ using ops::Value;
 
 namespace {
 
-// A key longer than this costs more than the plan saves.
+// A longer key costs more than the plan saves.
 constexpr size_t kMaxWords = 4096;
 constexpr int kMaxResultDepth = 8;
 
-// Hands the words of a signature to `take`, which says whether to go on.
+// Passes the words of a signature to `take`, which returns whether to continue.
 template <class Take>
 class Walker {
  public:

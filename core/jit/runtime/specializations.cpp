@@ -18,9 +18,9 @@ using ops::Value;
 
 namespace {
 
-// A worker that sees more signatures than this goes through the method's cache.
+// A worker with more signatures than this uses the method's cache.
 constexpr size_t kMaxRecent = 64;
-// Signatures that wait to be built; more are interpreted.
+// Signatures queued for building; further ones are interpreted.
 constexpr size_t kMaxJobs = 16;
 
 }  // namespace
@@ -94,7 +94,7 @@ bool Specializations::enqueue(const Signature& signature, std::span<const Value>
     try {
       builder_ = Thread("plans", [this] { build_jobs(); });
     } catch (const Error&) {
-      return false;  // no thread to be had: this shape is interpreted, and the next run asks again
+      return false;  // no thread available: this shape is interpreted, and the next run tries again
     }
   }
   Job job{signature, {}, entry};
@@ -128,7 +128,7 @@ Specializations::~Specializations() {
   if (builder.joinable()) builder.join();
 }
 
-// A function of its own, as clang looks for no locks in destructors; so are others like it.
+// A function of its own, like others here, because Clang's thread-safety analysis skips destructors.
 Thread Specializations::stop() {
   const MutexLock lock(mutex_);
   is_stopping_ = true;
@@ -144,11 +144,11 @@ bool is_bug(const std::exception& error) {
 
 }  // namespace
 
-// What cannot be planned is interpreted; the run says what is wrong, if anything is.
+// What cannot be planned is interpreted; the run reports errors, if any.
 Specializations::Built Specializations::build(std::span<const Value> arguments) const {
   const int64_t start_ns = Clock::system().now_ns();
   Built built;
-  // Others wait for it, and one that was given up would count as one that cannot be built.
+  // Not cancelled with the request: others wait for it, and a cancelled build would count as a failed one.
   const ContextPart<&ExecutionContext::cancellation> whole(nullptr);
   try {
     built.program = build_(arguments);
@@ -180,7 +180,7 @@ void Specializations::evict() {
   while (entries_.size() > capacity_ && oldest != order_.begin()) {
     --oldest;
     const auto entry = entries_.find(**oldest);
-    if (!entry->second->is_ready) continue;  // someone waits for it
+    if (!entry->second->is_ready) continue;  // another thread waits for it
     oldest = order_.erase(oldest);
     entries_.erase(entry);
     ++stats_.evictions;

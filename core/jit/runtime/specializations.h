@@ -23,43 +23,42 @@ namespace tensord::jit {
 
 struct PlanOptions {
   bool is_enabled = true;                 // false: every run is interpreted
-  size_t cache_size = 64;                 // signatures kept a method; the least recently used goes
-  bool poison = poisons_memory();         // runs plans on memory filled with NaN; for tests
-  std::function<void(Plan&)> alter = {};  // breaks plans before they are verified; for tests
+  size_t cache_size = 64;                 // signatures cached per method; the least recently used is evicted
+  bool poison = poisons_memory();         // run plans on memory filled with NaN; for tests
+  std::function<void(Plan&)> alter = {};  // corrupts plans before they are verified; for tests
 };
 
-// Counted since the model was loaded. `build_ns` is the time spent building. `refused` are failures, too: plans that
-// were not proven.
+// Counters since the model was loaded. `build_ns` is the time spent building. `refused` plans failed verification and
+// count as failures too.
 struct PlanStats {
-  uint64_t hits = 0, misses = 0, evictions = 0, failures = 0, refused = 0;  // a hit: the program was there at once
+  uint64_t hits = 0, misses = 0, evictions = 0, failures = 0, refused = 0;  // a hit: the program existed already
   int64_t build_ns = 0;
-  size_t programs = 0;                            // kept now
-  size_t arena_bytes = 0;                         // of the largest plan kept
-  std::map<std::string, uint64_t> failed_passes;  // of the whole module, at load too
+  size_t programs = 0;                            // cached now
+  size_t arena_bytes = 0;                         // of the largest cached plan
+  std::map<std::string, uint64_t> failed_passes;  // of the whole module, including at load
 };
 
-// The programs of one method by input signature: a bounded cache. A signature that cannot be
-// planned keeps the method's general program. Thread-safe: what a worker ran lately it finds
-// in its own Frame without a lock; several workers that miss the same signature build it once.
-// A run that plans in the background has the general program until a thread of this object has built the one for its
-// signature; only the very first program is always waited for.
+// A bounded cache of a method's programs by input signature. A signature that cannot be planned uses the method's
+// general program. Thread-safe: a worker finds its recent programs in its own Frame without a lock; several workers
+// that miss the same signature build it once. With background planning, a run uses the general program until a thread
+// of this object has built the specialized one; only the very first program is always waited for.
 class Specializations {
  public:
   using ProgramPtr = std::shared_ptr<const Program>;
-  // Makes the program for these arguments; null when the general one does as well. Throws Error.
+  // Builds the program for these arguments; null if the general one is as good. Throws Error.
   using Build = std::function<ProgramPtr(std::span<const ops::Value> arguments)>;
 
   Specializations(const Program& general, size_t capacity, Build build)
       : general_(general), capacity_(std::max<size_t>(capacity, 1)), build_(std::move(build)) {}
   ~Specializations();
 
-  // Lives until `frame` has run more other signatures than the cache holds.
+  // Valid until `frame` has run more other signatures than the cache holds.
   const Program& find(Frame& frame, std::span<const ops::Value> arguments, bool in_background);
   PlanStats stats() const;
 
  private:
   struct Entry {
-    ProgramPtr program;  // null while it is being built, and for the general one
+    ProgramPtr program;  // null while it is being built, and for the general program
     bool is_ready = false;
     std::list<const Signature*>::iterator order;
   };
@@ -68,10 +67,10 @@ class Specializations {
   };
   struct Job {
     Signature signature;
-    std::vector<ops::Value> arguments;  // shapes, not data
+    std::vector<ops::Value> arguments;  // shapes without data
     std::shared_ptr<Entry> entry;
   };
-  // Empty when it is being built and `may_wait` is false.
+  // Nullopt if it is being built and `may_wait` is false.
   std::optional<ProgramPtr> get(const Signature& signature, std::span<const ops::Value> arguments, bool may_wait);
   bool enqueue(const Signature& signature, std::span<const ops::Value> arguments, const std::shared_ptr<Entry>& entry)
       TENSORD_REQUIRES(mutex_);
@@ -88,7 +87,7 @@ class Specializations {
 
   static uint64_t next_id();
 
-  const uint64_t id_ = next_id();  // another one may come to lie at the same address
+  const uint64_t id_ = next_id();  // another object may reuse the address
   const Program& general_;
   const size_t capacity_;
   const Build build_;
@@ -103,7 +102,7 @@ class Specializations {
   std::atomic<uint64_t> hits_{0};
 };
 
-// A program that a worker ran lately, and for what. `program` null: the general one.
+// A program that a worker ran recently, and its signature. `program` null: the general one.
 struct RecentProgram {
   uint64_t owner = 0;  // its Specializations
   Signature signature;

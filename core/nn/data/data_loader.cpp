@@ -16,11 +16,11 @@ namespace {
 
 using Batch = std::vector<Tensor>;
 
-// A batch on its way. The worker that makes it writes `batch` or `error`; both are read when it is done.
+// A batch in progress. The worker that makes it writes `batch` or `error`; both are read once it is done.
 struct Job {
   std::vector<int64_t> indices;
   uint64_t seed = 0;
-  ExecutionContext context;  // of the thread that asked for it
+  ExecutionContext context;  // of the thread that requested it
   Batch batch;
   std::exception_ptr error;
   bool is_done = false;  // guarded by the mutex of Workers
@@ -46,7 +46,7 @@ class Workers {
     }
     changed_.notify_all();
   }
-  // Jobs that nobody has begun.
+  // Drops the jobs that no worker has started.
   void drop_waiting() {
     const MutexLock lock(mutex_);
     waiting_.clear();
@@ -121,7 +121,7 @@ struct DataLoader::Impl {
     return options.collate ? options.collate(dataset.get_samples(job.indices)) : dataset.get_batch(job.indices);
   }
 
-  // The next batch to make; null at the end.
+  // The job of the next batch; null at the end of the epoch.
   std::shared_ptr<Job> next_job() {
     auto job = std::make_shared<Job>();
     job->indices = batches.next();
@@ -168,11 +168,11 @@ struct DataLoader::Impl {
   BatchSampler batches;
   bool is_in_epoch = false;
   uint64_t base_seed = 0;
-  uint64_t issued = 0;   // batches of the epoch that were begun
-  int64_t consumed = 0;  // batches of the epoch that next() gave
+  uint64_t issued = 0;   // batches of the epoch that were started
+  int64_t consumed = 0;  // batches of the epoch that next() has returned
   ops::Value epoch_state;
   std::deque<std::shared_ptr<Job>> ahead;  // in the epoch's order
-  std::unique_ptr<Workers> workers;        // goes first: it uses the rest
+  std::unique_ptr<Workers> workers;        // declared last, destroyed first: it uses the other members
 };
 
 DataLoader::DataLoader(const Dataset& dataset, DataLoaderOptions options)

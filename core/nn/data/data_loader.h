@@ -13,20 +13,19 @@ namespace tensord::nn {
 
 struct DataLoaderOptions {
   int64_t batch_size = 1;
-  bool shuffle = false;  // a RandomSampler; not with `sampler`
+  bool shuffle = false;  // use a RandomSampler; not together with `sampler`
   bool drop_last = false;
   std::shared_ptr<Sampler> sampler = {};  // null: in order, or shuffled
   ops::Generator* generator = nullptr;    // for the order; null: the thread's current one. Must outlive the loader
-  int workers = 0;                        // threads that make batches ahead; 0: next() makes them
-  int prefetch_factor = 2;                // batches made ahead, for each worker
-  // From samples to a batch; empty: the dataset's get_batch.
+  int workers = 0;                        // threads that prefetch batches; 0: next() makes them
+  int prefetch_factor = 2;                // batches prefetched for each worker
+  // Makes a batch from samples; empty: the dataset's get_batch.
   std::function<std::vector<Tensor>(std::span<const std::vector<Tensor>> samples)> collate = {};
 };
 
-// Batches of a dataset, epoch after epoch, in the sampler's order whatever the number of workers. At most
-// workers · prefetch_factor batches are made ahead. Random numbers that a dataset draws come from a generator
-// of the batch's own, so they do not depend on the workers either. The dataset must outlive the loader.
-// Thread-safety: one consumer.
+// Iterates over batches of a dataset, epoch after epoch, in the sampler's order whatever the number of workers. At most
+// workers · prefetch_factor batches are prefetched. Random numbers drawn by a dataset come from a generator of each
+// batch, so they do not depend on the workers either. The dataset must outlive the loader. Thread-safety: one consumer.
 class DataLoader {
  public:
   DataLoader(const Dataset& dataset, DataLoaderOptions options = {});
@@ -35,17 +34,17 @@ class DataLoader {
   DataLoader& operator=(const DataLoader&) = delete;
 
   int64_t size() const;  // batches in an epoch
-  // Starts the next epoch; what is left of the current one is dropped.
+  // Starts the next epoch; the rest of the current one is dropped.
   void start_epoch();
-  // The next batch; nothing at the end of the epoch and before the first. What a worker threw is thrown
-  // here, in the batch's turn, with the sample's number; the loader can go on with the next batch.
+  // Returns the next batch; nothing at the end of the epoch and before the first one. An exception in a worker is
+  // rethrown here, when its batch is due, with the sample's index; the loader can continue with the next batch.
   std::optional<std::vector<Tensor>> next();
-  // Whether an epoch was started whose end next() has not told yet.
+  // Whether an epoch was started and next() has not reported its end yet.
   bool is_in_epoch() const;
 
-  // Where in the epoch the consumer is, batches made ahead not counted. After load_state_dict, next() gives what it
-  // would have given here. The sampler's state is part of this; that of the generator, which later epochs hang
-  // on, is its owner's to save.
+  // The consumer's position in the epoch, without prefetched batches. After load_state_dict, next() continues from
+  // here. The sampler's state is included. The generator's state, which determines later epochs, must be saved by its
+  // owner.
   ops::Value state_dict() const;
   void load_state_dict(const ops::Value& state);
 

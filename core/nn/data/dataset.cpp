@@ -14,7 +14,7 @@ Dims with_first(int64_t count, std::span<const int64_t> rest) {
   return sizes;
 }
 
-// Rows of a column, one after the other.
+// Copies rows of a column into a new tensor.
 Tensor gather(const Tensor& column, std::span<const int64_t> indices) {
   const auto count = static_cast<int64_t>(indices.size());
   const Tensor out = Tensor::empty(with_first(count, column.sizes().span().subspan(1)), column.dtype());

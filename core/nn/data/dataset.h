@@ -8,26 +8,26 @@
 
 namespace tensord::nn {
 
-// Stacks sample by sample along a new first dimension: the usual way from samples to a batch. Throws
-// Error naming the column and what differs when the samples are not alike.
+// Stacks samples along a new first dimension: the default collate function. Throws Error naming the column and the
+// difference if the samples' dtypes or shapes differ.
 std::vector<Tensor> collate(std::span<const std::vector<Tensor>> samples);
 
-// Samples by index; each is a list of tensors, its columns. Thread-safety: get() and get_batch() may be called
-// from several threads at once.
+// Samples by index; each is a list of tensors, its columns. Thread-safety: get() and get_batch() may be called from
+// several threads at once.
 class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual int64_t size() const = 0;
   // REQUIRES: 0 <= index < size().
   virtual std::vector<Tensor> get(int64_t index) const = 0;
-  // The collated samples. Datasets that hold their columns in memory gather them at once. What get() throws
-  // comes with "sample 17: " before it.
+  // Returns the collated samples. Datasets with in-memory columns gather them at once. Errors of get() are prefixed
+  // with "sample 17: ".
   virtual std::vector<Tensor> get_batch(std::span<const int64_t> indices) const;
-  // get() of each; what it throws comes in the same way.
+  // Calls get() for each index; errors are prefixed likewise.
   std::vector<std::vector<Tensor>> get_samples(std::span<const int64_t> indices) const;
 };
 
-// Columns of the same length, taken apart along their first dimension.
+// Columns of the same length, indexed along their first dimension.
 class TensorDataset final : public Dataset {
  public:
   explicit TensorDataset(std::vector<Tensor> columns);
@@ -41,7 +41,7 @@ class TensorDataset final : public Dataset {
   int64_t size_;
 };
 
-// Some samples of another dataset, which must outlive it.
+// A subset of another dataset, which must outlive it.
 class SubsetDataset final : public Dataset {
  public:
   SubsetDataset(const Dataset& dataset, std::vector<int64_t> indices);

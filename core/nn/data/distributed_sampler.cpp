@@ -16,7 +16,7 @@ DistributedSampler::DistributedSampler(int64_t dataset_size, int world_size, int
   check(world_size > 0 && rank >= 0 && rank < world_size, "DistributedSampler: rank ", rank, " of ", world_size);
 }
 
-// How many of the samples from `from` on are this rank's.
+// The number of samples from `from` on that belong to this rank.
 int64_t DistributedSampler::count_of(int rank, int64_t from) const {
   const int64_t left = dataset_size_ - from;
   switch (options_.rest) {
@@ -51,7 +51,7 @@ void DistributedSampler::start_epoch() {
 
 std::optional<int64_t> DistributedSampler::next() {
   if (epoch_ < 0 || position_ >= count_of(rank_, consumed_)) return std::nullopt;
-  // Beyond the end come the first ones again.
+  // Past the end, indices wrap around to the first ones.
   const int64_t at = consumed_ + position_++ * world_size_ + rank_;
   return order_[static_cast<size_t>(at % dataset_size_)];
 }

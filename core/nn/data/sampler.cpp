@@ -61,7 +61,7 @@ void ListSampler::load_state_dict(const Value& state) {
   std::vector<uint8_t> epoch_state;
   std::vector<int64_t> order;
   if (has_started) {
-    // The epoch's order is drawn again from where its generator was.
+    // Redraws the epoch's order from the generator state at the start of the epoch.
     Generator generator(0);
     if (source_ != Source::kNone) {
       const Value& bytes = get_item(dict, "generator");
@@ -87,7 +87,7 @@ uint64_t draw_seed(Generator& generator) {
 
 namespace {
 
-// What an operator that draws gives with this generator.
+// The result of a random operator with this generator.
 template <class... A>
 std::vector<int64_t> drawn(Generator& generator, const char* op, const A&... arguments) {
   const ops::GeneratorGuard guard(generator);
@@ -120,7 +120,7 @@ std::vector<int64_t> RandomSampler::draw(Generator& generator) const {
   order.reserve(static_cast<size_t>(size()));
   if (size() == 0) return order;
   if (replacement_) return drawn(generator, "aten::randint", dataset_size_, Dims{size()});
-  // As many permutations as it takes, and as in PyTorch one more, of which there may be nothing to take.
+  // As many permutations as needed. PyTorch draws one more, which may be unused.
   for (int64_t i = 0; i <= size() / dataset_size_; ++i) {
     const auto part = drawn(generator, "aten::randperm", dataset_size_);
     const auto left = size() - static_cast<int64_t>(order.size());

@@ -9,14 +9,14 @@
 #include "core/ops/value.h"
 #include "core/tensor/tensor.h"
 
-// The order in which a dataset's samples are visited. Thread-safety: none.
+// The order in which a dataset's samples are visited. Not thread-safe.
 namespace tensord::nn {
 
-// A seed in [0, 2^63) for another generator, as PyTorch draws one.
+// Draws a seed in [0, 2^63) for another generator, as PyTorch does.
 uint64_t draw_seed(ops::Generator& generator);
 
-// Gives the indices of one epoch after the other. One seed gives PyTorch's order. A generator that is given must
-// outlive the sampler; without one the thread's current generator is drawn from.
+// Yields the indices of one epoch after the other. A seed gives PyTorch's order. A given generator must outlive the
+// sampler; without one, the thread's current generator is used.
 class Sampler {
  public:
   virtual ~Sampler() = default;
@@ -24,16 +24,16 @@ class Sampler {
   virtual int64_t size() const = 0;
   // Starts an epoch; random samplers draw its order.
   virtual void start_epoch() = 0;
-  // The next index; nothing at the end of the epoch, and before the first.
+  // Returns the next index; nothing at the end of the epoch, and before the first one.
   virtual std::optional<int64_t> next() = 0;
 
-  // Where in which epoch it is: what next() gives after load_state_dict is what it would have given
-  // here. Later epochs hang on the generator too, whose state is saved by its owner.
+  // The position: after load_state_dict, next() continues from here. Later epochs also depend on the generator, whose
+  // state its owner saves.
   virtual ops::Value state_dict() const = 0;
   virtual void load_state_dict(const ops::Value& state) = 0;
 };
 
-// Samplers whose epoch is one list of indices, made when it starts.
+// Samplers that make the list of an epoch's indices at its start.
 class ListSampler : public Sampler {
  public:
   int64_t size() const final { return size_; }
@@ -43,8 +43,8 @@ class ListSampler : public Sampler {
   void load_state_dict(const ops::Value& state) final;
 
  protected:
-  // Where the order comes from when no generator is given: nowhere, from the thread's current generator, or from
-  // one that is seeded by it at the start of the epoch.
+  // The source of random numbers if no generator is given: none, the thread's current generator, or a generator seeded
+  // by it at the start of the epoch.
   enum class Source { kNone, kCurrent, kSeededByCurrent };
   ListSampler(int64_t size, Source source, ops::Generator* generator);
   virtual std::vector<int64_t> draw(ops::Generator& generator) const = 0;
@@ -53,7 +53,7 @@ class ListSampler : public Sampler {
   const int64_t size_;
   const Source source_;
   ops::Generator* const generator_;
-  std::vector<uint8_t> epoch_state_;  // the generator's when the epoch started
+  std::vector<uint8_t> epoch_state_;  // of the generator at the start of the epoch
   std::vector<int64_t> order_;
   int64_t position_ = 0;
   bool has_started_ = false;
@@ -79,7 +79,7 @@ class RandomSampler final : public ListSampler {
   const bool replacement_;
 };
 
-// Index i with probability weights[i] / sum. Without replacement no index comes twice.
+// Draws index i with probability weights[i] / sum. Without replacement, no index is drawn twice.
 class WeightedRandomSampler final : public ListSampler {
  public:
   WeightedRandomSampler(std::vector<double> weights, int64_t num_samples, bool replacement = true,
@@ -101,7 +101,7 @@ class SubsetRandomSampler final : public ListSampler {
   const std::vector<int64_t> indices_;
 };
 
-// Groups of batch_size indices; the last may be smaller, or is left out.
+// Groups of batch_size indices; the last group may be smaller, or is dropped.
 class BatchSampler final {
  public:
   BatchSampler(std::shared_ptr<Sampler> sampler, int64_t batch_size, bool drop_last);

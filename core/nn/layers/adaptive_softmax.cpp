@@ -35,7 +35,7 @@ AdaptiveLogSoftmaxWithLoss::AdaptiveLogSoftmaxWithLoss(int64_t in_features, int6
   for (size_t i = 0; i + 1 < cutoffs_.size(); ++i) {
     const auto inner = static_cast<int64_t>(
         std::floor(static_cast<double>(in_features) / std::pow(div_value, static_cast<double>(i + 1))));
-    // One after the other, as their initial values are drawn.
+    // Created in this order, because it determines the random initial values.
     const auto down = std::make_shared<Linear>(in_features, inner, false);
     const auto up = std::make_shared<Linear>(inner, cutoffs_[i + 1] - cutoffs_[i], false);
     tail_->push_back(sequential(down, up));

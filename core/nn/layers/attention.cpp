@@ -12,7 +12,7 @@ namespace {
 using ops::call;
 using ops::Value;
 
-// Masks as numbers that are added to the scores: true becomes -inf.
+// Converts a mask to an additive one: true becomes -inf.
 Tensor additive(const Tensor& mask, DType dtype) {
   if (mask.dtype() != DType::kBool) return mask;
   const Tensor zeros = Tensor::scalar(0.0, dtype);

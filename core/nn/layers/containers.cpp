@@ -3,7 +3,7 @@
 namespace tensord::nn {
 
 Tensors Container::forward(const Tensors&) {
-  fail(ErrorCode::kUnimplemented, kind(), ": a container has no forward; call what is in it");
+  fail(ErrorCode::kUnimplemented, kind(), ": a container has no forward; call its modules");
 }
 
 ModuleList::ModuleList(std::vector<std::shared_ptr<Module>> modules) : Container("ModuleList") {

@@ -7,8 +7,7 @@
 
 #include "core/nn/module.h"
 
-// Modules and parameters by place or by name; Sequential is in layers.h. They hold and name, and compute nothing: their
-// forward() is an error.
+// Modules and parameters by index or name; Sequential is in layers.h. They only hold modules: forward() throws.
 namespace tensord::nn {
 
 class Container : public Module {
@@ -32,7 +31,7 @@ class ModuleList final : public Container {
   }
 };
 
-// In the order in which they were inserted.
+// In the order of insertion.
 class ModuleDict final : public Container {
  public:
   explicit ModuleDict(std::vector<std::pair<std::string, std::shared_ptr<Module>>> modules = {});

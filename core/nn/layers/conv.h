@@ -6,7 +6,7 @@
 #include "core/nn/layers/size_list.h"
 #include "core/nn/module.h"
 
-// Convolutions of one, two and three dimensions and their transposed forms, but Conv2d, which is in layers.h.
+// One-, two- and three-dimensional convolutions and transposed convolutions. Conv2d is in layers.h.
 namespace tensord::nn {
 
 // Empty lists: ones, for paddings zeros. One number stands for all dimensions.

@@ -21,7 +21,7 @@ Tensor filled(const Dims& sizes, double value) {
 }
 Tensor optional(bool is_there, const Dims& sizes) { return is_there ? uninitialized(sizes) : Tensor(); }
 
-// Linear's and convolution's start: uniform with variance 1 / (3 · fan_in), biases alike.
+// Initializes a linear or convolution layer: uniform with variance 1 / (3 · fan_in), for weight and bias.
 void reset(const Tensor& weight, const Tensor& bias) {
   init::kaiming_uniform_(weight, std::sqrt(5.0));
   if (!bias.defined()) return;

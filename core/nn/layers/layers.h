@@ -53,7 +53,7 @@ class BatchNorm : public Layer {
   const Tensor running_mean, running_var, num_batches_tracked;
 
  protected:
-  // Takes inputs of `least` to `most` dimensions, [N, features, …].
+  // Accepts inputs of `min` to `max` dimensions, [N, features, …].
   BatchNorm(std::string kind, int64_t min, int64_t max, int64_t features, BatchNormOptions options);
 
  private:
@@ -86,10 +86,10 @@ class LayerNorm final : public Layer {
   const double eps_;
 };
 
-// Rows of a table by index. The row `padding_idx` (-1: none) starts as zeros and gets no gradient.
+// Looks up rows of a table. The row `padding_idx` (-1: none) starts as zeros and gets no gradient.
 class Embedding final : public Layer {
  public:
-  // `sparse`: the gradient of the table is a sparse tensor, with the rows that were asked for.
+  // With `sparse`, the gradient of the table is a sparse tensor of the rows that were looked up.
   Embedding(int64_t num_embeddings, int64_t embedding_dim, int64_t padding_idx = -1, bool sparse = false);
   using Layer::forward;
   Tensor forward(const Tensor& indices) override;
@@ -104,12 +104,13 @@ class Embedding final : public Layer {
 enum class BagMode : int64_t { kSum = 0, kMean = 1, kMax = 2 };
 struct EmbeddingBagOptions {
   BagMode mode = BagMode::kMean;
-  int64_t padding_idx = -1;  // as Embedding's; rows of it do not count
+  int64_t padding_idx = -1;  // as in Embedding; bags ignore this row
   bool include_last_offset = false;
   bool scale_grad_by_freq = false;
 };
-// Rows of a table, joined by bag. Inputs: indices [bags, length], or indices [count] and offsets [bags], where each bag
-// begins; then optionally weights of the rows, in the indices' shape (sum alone; undefined offsets for [bags, length]).
+// Looks up rows of a table and reduces them by bag. Inputs: indices [bags, length], or indices [count] and offsets
+// [bags], the start of each bag; then optionally weights of the rows, in the indices' shape (sum only; pass undefined
+// offsets for [bags, length]).
 class EmbeddingBag final : public Module {
  public:
   EmbeddingBag(int64_t num_embeddings, int64_t embedding_dim, EmbeddingBagOptions options = {});
@@ -178,7 +179,7 @@ class MaxPool2d final : public Layer {
   const Dims kernel_size_, stride_, padding_;
 };
 
-// One module after the other, named "0", "1" …
+// Runs modules in order; they are named "0", "1" …
 class Sequential final : public Module {
  public:
   Sequential() : Module("Sequential") {}
@@ -198,9 +199,8 @@ struct AttentionOptions {
   bool has_bias = true;
   bool batch_first = false;
 };
-// Attention of several heads. Inputs: query, key, value [steps, batch, embed_dim] ([batch, steps, …] when
-// batch_first), then optionally a key padding mask [batch, steps] and an attention mask, true or -inf where not to
-// look. One result.
+// Multi-head attention. Inputs: query, key, value [steps, batch, embed_dim] ([batch, steps, …] with batch_first), then
+// optionally a key padding mask [batch, steps] and an attention mask; masked positions are true or -inf. One result.
 class MultiheadAttention final : public Module {
  public:
   MultiheadAttention(int64_t embed_dim, int64_t num_heads, AttentionOptions options = {});
@@ -217,13 +217,13 @@ class MultiheadAttention final : public Module {
 struct TransformerEncoderLayerOptions {
   int64_t dim_feedforward = 2048;
   double dropout = 0.1;
-  bool is_gelu = false;  // relu otherwise
+  bool is_gelu = false;  // otherwise relu
   double layer_norm_eps = 1e-5;
   bool batch_first = false;
   bool norm_first = false;
 };
-// Attention and a feed-forward block, each with a residual sum and a layer norm. Inputs: source, then
-// optionally an attention mask and a key padding mask.
+// Attention and a feed-forward block, each with a residual connection and a layer norm. Inputs: source, then optionally
+// an attention mask and a key padding mask.
 class TransformerEncoderLayer final : public Module {
  public:
   TransformerEncoderLayer(int64_t d_model, int64_t num_heads, TransformerEncoderLayerOptions options = {});

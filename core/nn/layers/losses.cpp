@@ -39,7 +39,7 @@ Tensors GaussianNLLLoss::forward(const Tensors& inputs) {
   }
   Tensor missing;
   {
-    // Gradients go through as if nothing had been too small.
+    // Gradients pass through as if nothing had been clamped.
     const NoGradGuard without_grad;
     check(!call("aten::any", call("aten::lt.Scalar", var, 0)).item_bool(), kind(), ": var has negative entry/entries");
     missing = sub(call("aten::clamp", var, eps_), var);

@@ -8,19 +8,19 @@
 #include "core/nn/module.h"
 #include "core/ops/op.h"
 
-// PyTorch's losses and distances as modules: loss(input, target) gives one tensor. Options and their defaults are
-// PyTorch's; an undefined tensor is no weight.
+// PyTorch's losses and distances as modules: loss(input, target) returns one tensor. Options and their defaults are
+// PyTorch's; an undefined tensor means no weight.
 namespace tensord::nn {
 
 enum class Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
 
-// One operator over its inputs and the options.
+// One operator over the inputs and the options.
 class Loss : public Module {
  public:
   Tensors forward(const Tensors& inputs) override;
 
  protected:
-  // A tensor among the options, which is a buffer of the module.
+  // A tensor among the options; it is a buffer of the module.
   struct Weight {
     size_t option;
     std::string name;
@@ -115,7 +115,7 @@ struct CTCLoss final : Loss {
       : Loss("CTCLoss", "aten::ctc_loss.Tensor", 4, {blank, value(reduction), zero_infinity}) {}
 };
 
-// Distances: one operator of two tensors as well.
+// Distances: one operator of two tensors.
 struct CosineSimilarity final : Loss {
   explicit CosineSimilarity(int64_t dim = 1, double eps = 1e-8)
       : Loss("CosineSimilarity", "aten::cosine_similarity", 2, {dim, eps}) {}
@@ -125,7 +125,7 @@ struct PairwiseDistance final : Loss {
       : Loss("PairwiseDistance", "aten::pairwise_distance", 2, {p, eps, keepdim}) {}
 };
 
-// Losses that PyTorch writes in Python, and so do we with operators.
+// Losses composed of several operators, as PyTorch composes them in Python.
 
 // loss(input, target, var): the variance of each element, or of each row or sample.
 class GaussianNLLLoss final : public Module {
@@ -147,7 +147,7 @@ class MultiLabelSoftMarginLoss final : public Module {
  private:
   const Reduction reduction_;
 };
-// loss(anchor, positive, negative), by any distance of two tensors; undefined: that of PairwiseDistance.
+// loss(anchor, positive, negative), with any distance of two tensors; undefined: PairwiseDistance.
 class TripletMarginWithDistanceLoss final : public Module {
  public:
   using Distance = std::function<Tensor(const Tensor&, const Tensor&)>;

@@ -71,7 +71,7 @@ LocalResponseNorm::LocalResponseNorm(int64_t size, double alpha, double beta, do
 Tensor LocalResponseNorm::forward(const Tensor& input) {
   check(input.ndim() >= 3, "Expected 3D or higher dimensionality input (got ", input.ndim(), " dimensions)");
   if (input.numel() == 0) return input;
-  // Channels as rows of a picture, whose columns are all that is behind them.
+  // Channels as rows of an image; its columns are all later dimensions.
   const Tensor squares = ops::call("aten::reshape", ops::call("aten::mul.Tensor", input, input),
                                    Dims{input.size(0), 1, input.size(1), -1});
   const Tensor padded =

@@ -7,8 +7,7 @@
 #include "core/nn/layers/size_list.h"
 #include "core/nn/module.h"
 
-// Norms over groups, samples and last dimensions; batch norms and LayerNorm are in layers.h. And PReLU, the activation
-// that learns.
+// Norms over groups, samples and last dimensions, and PReLU. Batch norms and LayerNorm are in layers.h.
 namespace tensord::nn {
 
 class GroupNorm final : public Layer {
@@ -23,7 +22,7 @@ class GroupNorm final : public Layer {
   const double eps_;
 };
 
-// Each sample and channel by its own mean and variance. No running statistics.
+// Normalizes each sample and channel by its own mean and variance. No running statistics.
 class InstanceNorm final : public Layer {
  public:
   explicit InstanceNorm(int64_t features, double eps = 1e-5, bool is_affine = false);
@@ -35,7 +34,7 @@ class InstanceNorm final : public Layer {
   const double eps_;
 };
 
-// Inputs [N, features, …], or [features, …] without a batch; `dims` are those behind the features.
+// Inputs [N, features, …], or [features, …] without a batch; `dims` is the number of dimensions after the features.
 class InstanceNormOf : public Layer {
  public:
   using Layer::forward;

@@ -8,8 +8,8 @@
 #include "core/nn/module.h"
 #include "core/ops/op.h"
 
-// Layers and losses without parameters, which call one operator: its tensors first, then what the layer was made with.
-// Names, order and defaults of arguments are PyTorch's; what is wrong with them the operator says when it is called.
+// Layers and losses without parameters that call one operator: tensors first, then the layer's options. Names, order
+// and defaults of arguments are PyTorch's. The operator checks the options when it is called.
 namespace tensord::nn {
 
 // A layer of one tensor.
@@ -19,7 +19,7 @@ class OperatorLayer : public Layer {
   Tensor forward(const Tensor& input) override;
 
  protected:
-  // `op` is the operator's full name. Throws Error{kUnimplemented} when there is none.
+  // `op` is the operator's full name. Throws Error{kUnimplemented} if it does not exist.
   OperatorLayer(std::string kind, const char* op, std::vector<ops::Value> options = {});
 
  private:
@@ -89,7 +89,7 @@ struct PixelUnshuffle final : OperatorLayer {
 struct ChannelShuffle final : OperatorLayer {
   explicit ChannelShuffle(int64_t groups) : OperatorLayer("ChannelShuffle", "aten::channel_shuffle", {groups}) {}
 };
-// Over the channels of [N, channels, height, width], or without N.
+// Over the channels of [N, channels, height, width], or [channels, height, width].
 struct Softmax2d final : OperatorLayer {
   Softmax2d() : OperatorLayer("Softmax2d", "aten::softmax.int", {-3}) {}
 };
@@ -116,7 +116,8 @@ class Softmin final : public Layer {
   const int64_t dim_;
 };
 
-// Windows of a picture as columns, and columns added up to a picture. One number stands for height and width.
+// im2col and col2im: windows of an image as columns, and columns summed into an image. One number applies to height and
+// width.
 struct Unfold final : OperatorLayer {
   TENSORD_LIST_ALONE(Unfold)
   explicit Unfold(const SizeList& kernel_size, const SizeList& dilation = {1}, const SizeList& padding = {0},
@@ -127,15 +128,15 @@ struct Fold final : OperatorLayer {
        const SizeList& padding = {0}, const SizeList& stride = {1});
 };
 
-// What does something else while training: single elements or whole channels to zero (or, Alpha, to where mean and
-// variance stay), slopes that are drawn.
+// Layers that differ during training: they zero single elements or whole channels (Alpha: replace them such that mean
+// and variance stay), or draw random slopes.
 class TrainingLayer : public Layer {
  public:
   using Layer::forward;
   Tensor forward(const Tensor& input) override;
 
  protected:
-  // `least` to `most` dimensions.
+  // Accepts inputs of `min` to `max` dimensions.
   TrainingLayer(std::string kind, const char* op, std::vector<ops::Value> options, int64_t min = 0,
                 int64_t max = kMaxDims);
   static ops::Value chance(double p);
@@ -152,7 +153,7 @@ struct FeatureAlphaDropout final : TrainingLayer {
   explicit FeatureAlphaDropout(double p = 0.5)
       : TrainingLayer("FeatureAlphaDropout", "aten::feature_alpha_dropout", {chance(p)}) {}
 };
-// Whole channels of [N, channels, …], with N.
+// Drops whole channels of [N, channels, …]; N is required.
 struct Dropout2d final : TrainingLayer {
   explicit Dropout2d(double p = 0.5) : TrainingLayer("Dropout2d", "aten::feature_dropout", {chance(p)}, 4, 4) {}
 };
@@ -196,7 +197,7 @@ struct RReLU final : TrainingLayer {
               "MaxPool" #DIMS, "aten::max_pool" #DIMS,                                                              \
               {pool_list(kernel_size), pool_list(stride), pool_list(padding), pool_list(dilation), ceil_mode}) {}   \
   };
-// One number as such: the operator repeats it.
+// Passes a single number as a scalar: the operator repeats it.
 inline ops::Value pool_list(const Dims& dims) {
   return dims.size() == 1 ? ops::Value(dims[0]) : ops::make_int_list(dims);
 }
@@ -208,8 +209,8 @@ TENSORD_MAX_POOL(3d)
 #undef TENSORD_POOL
 #undef TENSORD_MAX_POOL
 
-// Margins around the last dimensions: {left, right, top, bottom, …}; of the layers for one, two and three dimensions,
-// one number stands for all.
+// Padding of the last dimensions: {left, right, top, bottom, …}. In layers for one, two and three dimensions, one
+// number applies to all sides.
 Dims margins_of(const char* kind, const Dims& padding, size_t dims);
 #define TENSORD_PADS(DIMS)                                                                                             \
   struct ConstantPad##DIMS##d final : OperatorLayer {                                                                  \

@@ -18,7 +18,7 @@ Dims repeated_window(const std::string& kind, const Dims& given, size_t dims, co
   return given;
 }
 
-// With its batch or without, channels, and `dims` more.
+// Checks for an optional batch, channels, and `dims` more dimensions.
 void check_rank(const std::string& kind, const Tensor& input, size_t dims) {
   const auto rank = static_cast<size_t>(input.ndim());
   check(rank == dims + 1 || rank == dims + 2, kind, ": expected an input of ", dims + 1, " or ", dims + 2,

@@ -37,7 +37,7 @@ TENSORD_LP_POOL(2)
 TENSORD_LP_POOL(3)
 #undef TENSORD_LP_POOL
 
-// The largest of windows whose places are drawn from the thread's generator.
+// The maximum of windows at random positions, drawn from the thread's generator.
 class FractionalMaxPool : public Layer {
  public:
   using Layer::forward;
@@ -52,7 +52,7 @@ class FractionalMaxPool : public Layer {
   const Dims kernel_size_, output_size_;
   const std::vector<double> output_ratio_;
 };
-// Either the output's size, or its ratio to the input's.
+// Either the output size, or its ratio to the input size.
 struct FractionalMaxPool2d final : FractionalMaxPool {
   FractionalMaxPool2d(const SizeList& kernel_size, const SizeList& output_size)
       : FractionalMaxPool("FractionalMaxPool2d", 2, kernel_size, output_size, {}) {}
@@ -66,12 +66,12 @@ struct FractionalMaxPool3d final : FractionalMaxPool {
       : FractionalMaxPool("FractionalMaxPool3d", 3, kernel_size, {}, output_ratio) {}
 };
 
-// Puts values back to where a pool took them from, zeros elsewhere. Inputs: the values and their indices (int64), as
-// aten::max_pool2d_with_indices and its like give them.
+// Scatters values back to the positions that a pool took them from; zeros elsewhere. Inputs: the values and their
+// indices (int64), as returned by aten::max_pool2d_with_indices and similar operators.
 class MaxUnpool : public Module {
  public:
   Tensors forward(const Tensors& inputs) override;
-  // Into an output of this size, of the last dimensions, where the kernel leaves several.
+  // Unpools to this size of the last dimensions, if the kernel allows several.
   Tensor unpool(const Tensor& input, const Tensor& indices, const Dims& output_size) const;
 
  protected:
@@ -93,7 +93,7 @@ TENSORD_MAX_UNPOOL(2)
 TENSORD_MAX_UNPOOL(3)
 #undef TENSORD_MAX_UNPOOL
 
-// To a size, or by a factor, of the last dimensions; "nearest", "nearest-exact", "linear" (3 dimensions in all),
+// Resizes the last dimensions to a size or by a factor; "nearest", "nearest-exact", "linear" (3 dimensions in total),
 // "bilinear", "bicubic" (4) or "trilinear" (5).
 struct UpsampleOptions {
   SizeList size = {};  // or:

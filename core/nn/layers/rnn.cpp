@@ -51,7 +51,7 @@ Tensors Recurrent::forward(const Tensors& inputs) {
   const Tensor& input = inputs.front();
   check(input.ndim() == 2 || input.ndim() == 3, kind(), ": expected an input of 2 or 3 dimensions but got ",
         input.ndim());
-  // The operator wants a batch.
+  // The operator requires a batch.
   const bool has_batch = input.ndim() == 3;
   const int64_t at = options_.batch_first ? 0 : 1;
   const auto batched = [&](const Tensor& x, int64_t dim) {

@@ -6,7 +6,7 @@
 
 #include "core/nn/module.h"
 
-// Recurrent layers over whole sequences, and their cells, which make one step. Weights have PyTorch's names:
+// Recurrent layers over whole sequences, and their cells, which compute one step. Weights have PyTorch's names:
 // weight_ih_l0, weight_hh_l0_reverse …
 namespace tensord::nn {
 
@@ -14,13 +14,13 @@ struct RNNOptions {
   int64_t num_layers = 1;
   bool has_bias = true;
   bool batch_first = false;
-  double dropout = 0;  // between layers, while training
+  double dropout = 0;  // between layers, during training
   bool bidirectional = false;
 };
 
-// Inputs: the sequence [steps, batch, input_size] ([batch, steps, …] when batch_first; without a batch two
-// dimensions), then optionally the first state, h [layers · directions, batch, hidden_size] and of an LSTM c; zeros
-// when it is left out. Results: the output of the last layer for every step, and the last state, h and of an LSTM c.
+// Inputs: the sequence [steps, batch, input_size] ([batch, steps, …] with batch_first; two dimensions without a batch),
+// then optionally the initial state: h [layers · directions, batch, hidden_size], and c for an LSTM; zeros if omitted.
+// Results: the output of the last layer for every step, and the final state: h, and c for an LSTM.
 class Recurrent : public Module {
  public:
   Tensors forward(const Tensors& inputs) override;
@@ -34,7 +34,7 @@ class Recurrent : public Module {
   const Kind kind_of_rnn_;
   const int64_t hidden_size_;
   const RNNOptions options_;
-  std::vector<Tensor> weights_;  // in the order that the operator wants
+  std::vector<Tensor> weights_;  // in the operator's order
 };
 
 struct RNN final : Recurrent {
@@ -50,8 +50,8 @@ struct GRU final : Recurrent {
       : Recurrent("GRU", Kind::kGRU, input_size, hidden_size, options) {}
 };
 
-// One step. Inputs: [batch, input_size] or [input_size], then optionally the state, h [batch, hidden_size] and of an
-// LSTM c; zeros when it is left out. Results: the next state.
+// One step. Inputs: [batch, input_size] or [input_size], then optionally the state: h [batch, hidden_size], and c for
+// an LSTM; zeros if omitted. Results: the next state.
 class RecurrentCell : public Module {
  public:
   Tensors forward(const Tensors& inputs) override;

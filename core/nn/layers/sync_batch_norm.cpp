@@ -18,7 +18,7 @@ using ops::call;
 using ops::Value;
 using MaybeTensor = std::optional<Tensor>;
 
-// Of each channel, float64 [C]. Elements of one channel, on all ranks together.
+// Statistics of each channel, float64 [C], and the number of elements of one channel, over all ranks.
 struct Statistics {
   Tensor mean, variance;
   double count = 0;
@@ -36,13 +36,13 @@ Tensor zeros(int64_t count) {
   return out;
 }
 
-// float16 and bfloat16 are summed as float32.
+// float16 and bfloat16 are summed in float32.
 Tensor widened(const Tensor& tensor) {
   const bool is_narrow = tensor.dtype() == DType::kFloat16 || tensor.dtype() == DType::kBFloat16;
   return is_narrow ? tensor.to(DType::kFloat32) : tensor;
 }
 
-// [1, C, 1, ...] as `like` has dimensions.
+// [1, C, 1, ...] with the rank of `like`.
 Tensor per_channel(const Tensor& values, const Tensor& like) {
   Dims sizes(static_cast<size_t>(like.ndim()), 1);
   sizes[1] = values.numel();
@@ -69,7 +69,7 @@ Tensor own_sums(const Tensor& input) {
   return out;
 }
 
-// Joined in the order of the ranks, so that all have the same bits.
+// Combined in rank order, so that all ranks get the same bits.
 Statistics statistics_of_all(ProcessGroup& group, const Tensor& input) {
   const Tensor own = own_sums(input);
   const Tensor all = Tensor::empty(Dims{group.size(), own.numel()}, DType::kFloat64);
@@ -112,7 +112,7 @@ Tensor normalized(const Tensor& x, const MaybeTensor& weight, const MaybeTensor&
   return call("aten::batch_norm", x, weight, bias, mean, variance, false, 0.0, eps, false);
 }
 
-// The group as a value, with what keeps it.
+// The group as a script value, with its keeper.
 struct GroupObject final : ops::OpaqueObject {
   GroupObject(ProcessGroup& group, std::shared_ptr<void> keeper) : group(group), keeper(std::move(keeper)) {}
   std::string class_name() const override { return "ProcessGroup"; }

@@ -12,10 +12,10 @@ namespace {
 
 using ops::call;
 
-// Inputs that may be left out at the end.
+// An optional trailing input.
 Tensor input_at(const Tensors& inputs, size_t i) { return i < inputs.size() ? inputs[i] : Tensor(); }
 
-// The first layer draws its values; the others are copies of it, for which nothing is drawn.
+// The first layer draws its initial values; the others are copies of it and draw nothing.
 template <class L, class Options>
 std::shared_ptr<ModuleList> make_layers(const char* kind, int64_t d_model, int64_t num_heads, int64_t num_layers,
                                         const Options& options) {

@@ -7,14 +7,15 @@
 #include "core/nn/layers/layers.h"
 
 // Stacks of transformer layers; MultiheadAttention and TransformerEncoderLayer are in layers.h. Sequences are [steps,
-// batch, d_model], [batch, steps, d_model] when batch_first; masks are undefined for none, and true or -inf where not
-// to look: attention masks [steps, steps or memory's] or one for each head and batch, key padding masks [batch, steps].
+// batch, d_model], or [batch, steps, d_model] with batch_first. An undefined mask is no mask; masked positions are true
+// or -inf. Attention masks are [steps, steps or memory's] or one for each head and batch; key padding masks are [batch,
+// steps].
 namespace tensord::nn {
 
 using TransformerDecoderLayerOptions = TransformerEncoderLayerOptions;
 
-// Attention to itself, attention to the memory, a feed-forward block. Inputs: target, memory, then optionally the
-// target's mask, the memory's mask, the target's and the memory's key padding masks.
+// Self-attention, attention to the memory, a feed-forward block. Inputs: target, memory, then optionally the target's
+// mask, the memory's mask, the target's and the memory's key padding masks.
 class TransformerDecoderLayer final : public Module {
  public:
   TransformerDecoderLayer(int64_t d_model, int64_t num_heads, TransformerDecoderLayerOptions options = {});
@@ -31,8 +32,8 @@ class TransformerDecoderLayer final : public Module {
   const std::shared_ptr<Dropout> dropout1_, dropout2_, dropout3_;
 };
 
-// Layers one after the other, which start with the same values, and a norm at the end when `has_norm`. Inputs: source,
-// then optionally its mask and its key padding mask.
+// A stack of layers with equal initial values, followed by a norm if `has_norm`. Inputs: source, then optionally its
+// mask and its key padding mask.
 class TransformerEncoder final : public Module {
  public:
   TransformerEncoder(int64_t d_model, int64_t num_heads, int64_t num_layers,
@@ -44,7 +45,7 @@ class TransformerEncoder final : public Module {
   std::shared_ptr<LayerNorm> norm_;
 };
 
-// Inputs as TransformerDecoderLayer's.
+// Inputs as in TransformerDecoderLayer.
 class TransformerDecoder final : public Module {
  public:
   TransformerDecoder(int64_t d_model, int64_t num_heads, int64_t num_layers,

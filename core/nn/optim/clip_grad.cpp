@@ -10,7 +10,7 @@
 namespace tensord::nn {
 namespace {
 
-// Of a sparse gradient, its values, once it is coalesced: all others are 0.
+// For a sparse gradient, its coalesced values: all other elements are 0.
 std::vector<Tensor> gradients_of(std::span<const Tensor> parameters) {
   std::vector<Tensor> gradients;
   for (const Tensor& parameter : parameters) {
@@ -64,7 +64,7 @@ void zero_grad(std::span<const Tensor> parameters, bool set_to_none) {
       autograd::set_grad(parameter, empty_like(*sparse));
       continue;
     }
-    // A gradient with a past of its own (create_graph) starts anew.
+    // A gradient with a graph (create_graph) is detached.
     if (autograd::grad_fn(gradient)) {
       gradient = autograd::detach(gradient);
       autograd::set_grad(parameter, gradient);

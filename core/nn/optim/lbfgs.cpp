@@ -50,19 +50,19 @@ Value list_value(const std::deque<Tensor>& tensors) { return ops::make_tensor_li
 
 }  // namespace
 
-// What is kept from one iteration to the next, over steps too.
+// State kept between iterations, also across steps.
 struct LBFGS::Memory {
   int64_t evaluations = 0, iterations = 0;
   Tensor direction;
   double t = 0;
   std::deque<Tensor> gradient_changes, moves;  // y and s, oldest first
   std::deque<double> factors;                  // 1 / (y · s)
-  double scale = 1;                            // of the first guess of the inverse Hessian
+  double scale = 1;                            // of the initial inverse Hessian
   Tensor previous_gradient;
   double previous_loss = 0;
 
-  // The direction of Newton's method with the inverse Hessian that the history stands for (the two-loop
-  // recursion; Nocedal and Wright, section 7.2).
+  // The Newton direction with the inverse Hessian approximated by the history (two-loop recursion; Nocedal and Wright,
+  // section 7.2).
   Tensor newton_direction(const Tensor& gradient) const {
     const Tensor q = call("aten::neg", gradient);
     std::vector<double> weights(moves.size());
@@ -153,14 +153,14 @@ const OptimizerInfo& lbfgs_info() {
                                                .kind = OptionInfo::Kind::kInteger,
                                                .default_value = static_cast<double>(defaults.history_size),
                                                .min = 1,
-                                               .text = "updates that are kept",
+                                               .text = "number of kept updates",
                                                .error_text = "LBFGS: history_size must be positive, got "},
                                               {.name = "tolerance_grad",
                                                .default_value = defaults.tolerance_grad,
-                                               .text = "a gradient that is small enough to end a step"},
+                                               .text = "the step ends at a gradient below this"},
                                               {.name = "tolerance_change",
                                                .default_value = defaults.tolerance_change,
-                                               .text = "a change that is small enough to end a step"}},
+                                               .text = "the step ends at a change below this"}},
                                   .needs_closure = true,
                                   .make = make_lbfgs};
   return info;

@@ -10,7 +10,7 @@ namespace {
 constexpr double kDecrease = 1e-4, kCurvature = 0.9;
 constexpr int kMaxIterations = 25;
 
-// Where the cubic through two values and slopes is least, within [low, high].
+// The minimizer in [low, high] of the cubic through two values and slopes.
 double cubic_minimum(const LinePoint& a, const LinePoint& b, double low, double high) {
   const double d1 = a.slope + b.slope - 3 * (a.value - b.value) / (a.t - b.t);
   const double square = d1 * d1 - a.slope * b.slope;
@@ -47,7 +47,7 @@ class Search {
     if (!(low_.value <= high_.value)) std::swap(low_, high_);
   }
 
-  // Steps out until there is a minimum between two points, or one was hit.
+  // Extends the step until two points bracket a minimum, or a point satisfies the conditions.
   void bracket(double t) {
     LinePoint before = start_, now = at(t);
     for (; iterations_ < kMaxIterations; ++iterations_) {
@@ -64,11 +64,11 @@ class Search {
     set_bracket(start_, now);
   }
 
-  // Replaces an end of the bracket by a point inside of it.
+  // Replaces an end of the bracket by a point inside it.
   void narrow() {
     const double min = std::min(low_.t, high_.t), max = std::max(low_.t, high_.t);
     double t = cubic_minimum(low_, high_, min, max);
-    // Close to an end twice, or on it: a tenth of the way inside instead.
+    // If the point is close to an end twice in a row, or on it, move it inside by a tenth of the bracket.
     const double margin = 0.1 * (max - min);
     const bool is_close = std::min(max - t, t - min) < margin;
     if (is_close && (was_close_ || t >= max || t <= min)) {
@@ -94,7 +94,7 @@ class Search {
   const std::function<LinePoint(double)>& evaluate_;
   const LinePoint& start_;
   const double length_, tolerance_;
-  LinePoint low_, high_;  // ends of the bracket, by value
+  LinePoint low_, high_;  // ends of the bracket, ordered by value
   bool is_done_ = false, was_close_ = false;
   int iterations_ = 0;
   int64_t evaluations_ = 0;

@@ -6,7 +6,7 @@
 
 namespace tensord::nn {
 
-// A point on a line: how far along, the value there, its gradient, and the slope along the line.
+// A point on a line: the step, the value there, its gradient, and the slope along the line.
 struct LinePoint {
   double t = 0;
   double value = 0;
@@ -18,9 +18,9 @@ struct LineSearchResult {
   int64_t evaluations = 0;
 };
 
-// Looks along a line for a point with the strong Wolfe conditions: first a bracket, then ever smaller ones by
-// cubic interpolation (Nocedal and Wright, "Numerical Optimization", section 3.5). `start` is the point at t = 0,
-// `t` the first step, `length` the largest element of the direction. Evaluates at most 26 times.
+// Searches along a line for a point that satisfies the strong Wolfe conditions: brackets a minimum, then narrows the
+// bracket by cubic interpolation (Nocedal and Wright, "Numerical Optimization", section 3.5). `start` is the point at t
+// = 0, `t` the first step, `length` the largest element of the direction. Evaluates at most 26 times.
 LineSearchResult strong_wolfe(const std::function<LinePoint(double t)>& evaluate, const LinePoint& start, double t,
                               double length, double tolerance_change = 1e-9);
 

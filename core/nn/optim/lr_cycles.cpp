@@ -7,7 +7,7 @@
 #include "core/nn/optim/lr_scheduler.h"
 #include "core/nn/state.h"
 
-// Schedules with a state or a shape of their own: restarts, one cycle, sequences, plateaus.
+// Schedules with state or a shape of their own: restarts, one cycle, sequences, plateaus.
 namespace tensord::nn {
 
 using ops::Value;
@@ -142,7 +142,7 @@ SequentialLR::SequentialLR(Optimizer& optimizer, std::vector<std::unique_ptr<LRS
     check(&scheduler->optimizer() == &optimizer,
           "Sequential Schedulers expects all schedulers to belong to the same optimizer");
   }
-  // Making the schedules has stepped each of them: back to the start, then the first one's first step.
+  // The constructors have stepped each schedule: reset, then do the first step of the first one.
   for (ParamGroup& group : optimizer.param_groups()) {
     group.options.set("lr", group.options.number("initial_lr"));
   }

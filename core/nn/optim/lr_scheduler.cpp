@@ -6,8 +6,8 @@
 #include "core/base/error.h"
 #include "core/nn/state.h"
 
-// The formulas take the rate that the last step left, where PyTorch's do, so that schedules can be combined and so that
-// a hundred steps round alike.
+// Where PyTorch's formulas start from the rate of the previous step, so do these: schedules can be combined, and a
+// hundred steps round the same way.
 namespace tensord::nn {
 
 using ops::Value;
@@ -172,7 +172,7 @@ double CosineAnnealingLR::next_lr(size_t group) {
   if (last_epoch_ == 0) return current_lr(group);
   if (step_count_ == 1) return closed_form_lr(group);
   const auto total = static_cast<double>(t_max_), epoch = static_cast<double>(last_epoch_);
-  // At the bottom the quotient below would divide by zero.
+  // At the minimum the quotient below would divide by zero.
   if ((last_epoch_ - 1 - t_max_) % (2 * t_max_) == 0) {
     return current_lr(group) + (base_lrs_[group] - eta_min_) * (1 - std::cos(M_PI / total)) / 2;
   }

@@ -7,10 +7,9 @@
 
 #include "core/nn/optim/optimizer.h"
 
-// Schedules of learning rates, with PyTorch's numbers. A schedule sets "lr" of every group of its
-// optimizer, when it is made and with every step(); call step() after the optimizer's, by epoch or by batch as the
-// schedule is meant. Several may work on one optimizer: most multiply what they find.
-// The optimizer must outlive its schedules. Thread-safety: none.
+// Learning rate schedules, with PyTorch's values. A schedule sets "lr" of every group of its optimizer at construction
+// and with every step(). Call step() after the optimizer's step, by epoch or by batch. Several schedules may work on
+// one optimizer, since most multiply the current rate. The optimizer must outlive its schedules. Not thread-safe.
 namespace tensord::nn {
 
 class LRScheduler {
@@ -26,20 +25,20 @@ class LRScheduler {
   Optimizer& optimizer() const { return optimizer_; }
 
   // A dict of numbers and lists of them. The learning rates themselves are in the optimizer's state: save and load
-  // both. What the constructor was given is not saved; load into a schedule made alike.
+  // both. Constructor arguments are not saved; load into a schedule with the same ones.
   virtual ops::Value state_dict() const;
   virtual void load_state_dict(const ops::Value& state);
 
  protected:
   friend class SequentialLR;
-  // The derived class calls initial_step() at the end of its constructor.
+  // Derived classes call initial_step() at the end of their constructors.
   explicit LRScheduler(Optimizer& optimizer);
   void initial_step();
-  // Step to epoch 0 again, by the closed form.
+  // Steps to epoch 0 again, by the closed form.
   virtual void restart();
-  // The learning rate of group i at last_epoch_, from the one it has now.
+  // The learning rate of a group at last_epoch_, computed from its current one.
   virtual double next_lr(size_t group) = 0;
-  // The same from the start alone, where there is such a formula: used by a restart.
+  // The same from the base rate only, if there is such a formula; used by a restart.
   virtual double closed_form_lr(size_t group) { return next_lr(group); }
   void set_lrs(const std::function<double(size_t group)>& lr_of);
   double current_lr(size_t group) const;
@@ -62,7 +61,7 @@ class LambdaLR final : public LRScheduler {
   std::vector<Lambda> lambdas_;
 };
 
-// Times gamma every step_size epochs.
+// Multiplies by gamma every step_size epochs.
 class StepLR final : public LRScheduler {
  public:
   StepLR(Optimizer& optimizer, int64_t step_size, double gamma = 0.1);
@@ -74,7 +73,7 @@ class StepLR final : public LRScheduler {
   const double gamma_;
 };
 
-// Times gamma at each milestone; one that is named twice counts twice.
+// Multiplies by gamma at each milestone; a milestone listed twice counts twice.
 class MultiStepLR final : public LRScheduler {
  public:
   MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma = 0.1);
@@ -96,7 +95,7 @@ class ExponentialLR final : public LRScheduler {
   const double gamma_;
 };
 
-// base · factor until total_iters, base from then on.
+// base · factor until total_iters, then base.
 class ConstantLR final : public LRScheduler {
  public:
   explicit ConstantLR(Optimizer& optimizer, double factor = 1.0 / 3, int64_t total_iters = 5);
@@ -144,7 +143,7 @@ class CosineAnnealingLR final : public LRScheduler {
   const double eta_min_;
 };
 
-// The same, starting again at base after t_0, t_0 · t_mult, … epochs.
+// The same, restarted at base after t_0, t_0 · t_mult, … epochs.
 class CosineAnnealingWarmRestarts final : public LRScheduler {
  public:
   CosineAnnealingWarmRestarts(Optimizer& optimizer, int64_t t_0, int64_t t_mult = 1, double eta_min = 0);
@@ -164,8 +163,8 @@ struct OneCycleOptions {
   std::vector<double> max_lr = {};  // one for all groups, or one for each
   int64_t total_steps = 0;          // 0: epochs · steps_per_epoch
   int64_t epochs = 0, steps_per_epoch = 0;
-  double pct_start = 0.3;      // part of the steps in which lr rises
-  bool is_linear = false;      // anneal along a line instead of a cosine
+  double pct_start = 0.3;      // fraction of the steps in which lr rises
+  bool is_linear = false;      // anneal linearly instead of by cosine
   bool cycle_momentum = true;  // "momentum" or the first of "betas" falls while lr rises
   double base_momentum = 0.85, max_momentum = 0.95;
   double div_factor = 25;         // first lr = max_lr / div_factor
@@ -173,8 +172,8 @@ struct OneCycleOptions {
   bool three_phase = false;
 };
 
-// One rise and fall of lr over a known number of steps (Smith, "Super-Convergence", 2018). step() is called after
-// every batch; once too often is an Error.
+// One rise and fall of lr over a known number of steps (Smith, "Super-Convergence", 2018). step() is called after every
+// batch; one call too many is an Error.
 class OneCycleLR final : public LRScheduler {
  public:
   OneCycleLR(Optimizer& optimizer, OneCycleOptions options);
@@ -187,7 +186,7 @@ class OneCycleLR final : public LRScheduler {
   bool uses_betas_ = false;
 };
 
-// One schedule after the other: the i-th starts anew at milestones[i - 1].
+// Runs schedules in sequence: the i-th starts at milestones[i - 1].
 class SequentialLR final : public LRScheduler {
  public:
   SequentialLR(Optimizer& optimizer, std::vector<std::unique_ptr<LRScheduler>> schedulers,
@@ -205,15 +204,15 @@ class SequentialLR final : public LRScheduler {
 struct PlateauOptions {
   bool maximize = false;  // larger values of the metric are better
   double factor = 0.1;
-  int64_t patience = 10;  // epochs without improvement that are waited for
+  int64_t patience = 10;  // epochs without improvement before a reduction
   double threshold = 1e-4;
   bool is_threshold_relative = true;
-  int64_t cooldown = 0;  // epochs after a reduction that do not count
+  int64_t cooldown = 0;  // epochs after a reduction during which bad epochs are not counted
   double min_lr = 0;
-  double eps = 1e-8;  // smaller changes of lr are not made
+  double eps = 1e-8;  // smaller changes of lr are skipped
 };
 
-// Times factor when a metric has stopped getting better. No LRScheduler: its step takes the metric.
+// Multiplies by factor when a metric has stopped improving. Not an LRScheduler: its step takes the metric.
 class ReduceLROnPlateau final {
  public:
   explicit ReduceLROnPlateau(Optimizer& optimizer, const PlateauOptions& options = {});

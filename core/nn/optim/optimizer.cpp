@@ -41,7 +41,7 @@ const Value& require(const Value* value, std::string_view name) {
   return *value;
 }
 
-// Options that schedules keep in the groups, as PyTorch's do.
+// Options that schedules store in the groups, as PyTorch's do.
 bool is_of_schedule(std::string_view name) {
   constexpr std::string_view kNames[] = {"initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentum"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
@@ -112,12 +112,13 @@ void Optimizer::keep_only(std::span<const Tensor> params) {
 }
 
 void Optimizer::use_master_weights() {
-  if (!states_.empty()) fail(ErrorCode::kFailedPrecondition, kind_, ": master weights come before the first step");
+  if (!states_.empty())
+    fail(ErrorCode::kFailedPrecondition, kind_, ": master weights must be enabled before the first step");
   has_masters_ = true;
 }
 
-// Makes the master, or takes over what was written to the parameter since the last step: elements that are still the
-// master, rounded, keep its other bits.
+// Creates the master weights, or merges writes to the parameter since the last step: elements that still equal the
+// rounded master keep its extra bits.
 void Optimizer::follow(State& state, const Tensor& param) const {
   if (state.master.defined() && state.written_version == param.version()) return;
   const Tensor given = param.to(DType::kFloat32);
@@ -177,7 +178,7 @@ Tensor Optimizer::step(const Closure& closure) {
   return loss;
 }
 
-// Before anything is changed.
+// Checked before anything changes.
 void Optimizer::check_layouts() const {
   for (const ParamGroup& group : groups_) {
     for (const Tensor& param : group.params) {
@@ -216,7 +217,7 @@ Value Optimizer::save_state(const State& state) const {
   if (step_kind_ == StepKind::kTensor) set_item(saved, "step", Tensor::scalar(static_cast<float>(state.step)));
   for (size_t i = 0; i < tensor_names_.size(); ++i) {
     const Tensor tensor = i < state.tensors.size() ? state.tensors[i] : Tensor();
-    // The first is always there in PyTorch's state; the others only where they are in use.
+    // PyTorch's state always has the first tensor; the others only if in use.
     if (tensor.defined() || i == 0) set_item(saved, tensor_names_[i], tensor);
   }
   if (state.master.defined()) set_item(saved, "master_param", state.master);
@@ -268,7 +269,7 @@ Optimizer::State Optimizer::load_state(const DictObject& saved, const Tensor& pa
     return tensor;
   };
   for (size_t i = 0; i < tensor_names_.size(); ++i) state.tensors[i] = load(tensor_names_[i]);
-  // Of a parameter that was saved with it; follow() takes what is written to that meanwhile.
+  // Saved together with this parameter; follow() merges later writes to the parameter.
   if (has_master(param)) state.master = load("master_param");
   return state;
 }
@@ -276,7 +277,7 @@ Optimizer::State Optimizer::load_state(const DictObject& saved, const Tensor& pa
 Options Optimizer::load_options(const DictObject& saved) const {
   Options options = defaults_;
   for (const auto& [name, value] : saved.items()) {
-    // Newer versions of PyTorch have further options, which are None or false while not in use.
+    // Newer PyTorch versions have more options, which are None or false if unused.
     if (!name.is_string() || name.to_string() == "params") continue;
     const bool is_known = defaults_.has(name.to_string()) || is_of_schedule(name.to_string());
     if (is_known) options.set(name.to_string(), value);

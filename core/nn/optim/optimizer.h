@@ -28,7 +28,7 @@ class Options {
   const ops::Value* find(std::string_view name) const;
   bool has(std::string_view name) const { return find(name) != nullptr; }
   void set(std::string_view name, ops::Value value);
-  // Each throws Error{kInvalidArgument} naming the option that is missing or of another kind.
+  // Each throws Error{kInvalidArgument} naming the option that is missing or has another type.
   double number(std::string_view name) const;
   int64_t integer(std::string_view name) const;
   bool flag(std::string_view name) const;
@@ -38,92 +38,93 @@ class Options {
   std::vector<Item> items_;
 };
 
-// Parameters that are updated by the same options.
+// Parameters that are updated with the same options.
 struct ParamGroup {
   std::vector<Tensor> params;
-  Options options;  // those that differ from the optimizer's; all of them once the group was added
+  Options options;  // overrides of the optimizer's defaults; complete once the group was added
 };
 
 // Updates parameters (leaves, float32 or float64; float16 and bfloat16 with master weights) from their gradients, in
-// place and outside of autograd. One step is one operator over all tensors of a group. Parameters without a gradient
-// are left alone, and so is what is kept of them. Sparse gradients: SGD, Adagrad, LBFGS and SparseAdam take them, the
-// others throw Error{kUnimplemented} before anything is changed. Thread-safety: none; a step waits for no other thread
-// that reads the parameters.
+// place and outside of autograd. One step is one operator over all tensors of a group. Parameters without a gradient,
+// and their states, are unchanged. Sparse gradients: SGD, Adagrad, LBFGS and SparseAdam support them; the others throw
+// Error{kUnimplemented} before anything changes. Not thread-safe: a step does not synchronize with threads that read
+// the parameters.
 class Optimizer {
  public:
-  // Computes the loss and its gradients again; called with grad mode on.
+  // Recomputes the loss and its gradients; called with grad mode on.
   using Closure = std::function<Tensor()>;
 
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  // One update. Gives what the closure gave, undefined without one.
+  // Runs one update. Returns the closure's result; undefined without a closure.
   virtual Tensor step(const Closure& closure = {});
   // Drops the gradients of all parameters, or fills them with zeros.
   void zero_grad(bool set_to_none = true);
 
-  // Options may be read and set between steps ("lr"); parameters are added by add_param_group alone.
+  // Options may be read and set between steps ("lr"); parameters can only be added with add_param_group.
   std::vector<ParamGroup>& param_groups() { return groups_; }
   const std::vector<ParamGroup>& param_groups() const { return groups_; }
-  // Throws Error{kInvalidArgument}: a parameter that is in a group already, or no leaf; an option that the
-  // optimizer does not have, or out of its range.
+  // Throws Error{kInvalidArgument} if a parameter is already in a group or is not a leaf, or if an option is unknown or
+  // out of range.
   virtual void add_param_group(ParamGroup group);
-  // From now on steps update these parameters alone, and only what they need is kept and loaded: for a process among
-  // several that share the others (ZeroRedundancy). Drops what is kept of others.
+  // From now on steps update only these parameters, and only their state is kept and loaded: for a process that shares
+  // the work with others (ZeroRedundancy). Drops the state of the others.
   void keep_only(std::span<const Tensor> params);
-  // From now on parameters of float16 and bfloat16 have a copy in float32, which is what steps update, with states in
-  // float32; the parameter is the copy, rounded. The copy follows a parameter that is written between two steps. It is
-  // state "master_param" of the state dict. Throws Error{kFailedPrecondition} after the first step.
+  // From now on float16 and bfloat16 parameters have a float32 copy. Steps update the copy, with float32 states; the
+  // parameter is the rounded copy. If the parameter is written between two steps, the copy follows. The copy is state
+  // "master_param" of the state dict. Throws Error{kFailedPrecondition} after the first step.
   virtual void use_master_weights();
   // Sets these options in every group.
   void set_options(const Options& options);
-  // The options of groups that do not say otherwise.
+  // The options of groups without overrides.
   const Options& defaults() const { return defaults_; }
-  // Sets these options for groups that are added from now on. Throws Error{kInvalidArgument} as add_param_group does.
+  // Sets these options for groups that are added later. Throws Error{kInvalidArgument} as add_param_group does.
   void set_defaults(const Options& options);
 
-  // All that later steps hang on, in PyTorch's own form: {"state": {0: {"step": …, "exp_avg": …}, …},
-  // "param_groups": [{"lr": …, "params": [0, 1]}]}. The tensors are the optimizer's own; save them before
-  // the next step. torch.load and Optimizer.load_state_dict take it, and the other way round.
+  // All state that later steps depend on, in PyTorch's format: {"state": {0: {"step": …, "exp_avg": …}, …},
+  // "param_groups": [{"lr": …, "params": [0, 1]}]}. The tensors are the optimizer's own; save them before the next
+  // step. torch.load and Optimizer.load_state_dict can read it, and the reverse.
   ops::Value state_dict() const;
-  // Copies the tensors. Throws Error{kInvalidArgument} when groups, their sizes or tensors' shapes are others;
+  // Copies the tensors. Throws Error{kInvalidArgument} if the groups, their sizes or the tensors' shapes differ;
   // nothing is changed then.
   virtual void load_state_dict(const ops::Value& state);
 
  protected:
-  // How PyTorch's optimizer of this kind keeps the number of steps.
+  // The type in which PyTorch's optimizer of this kind stores the number of steps.
   enum class StepKind { kNone, kInt, kTensor };
-  // What is kept of one parameter.
+  // The state of one parameter.
   struct State {
     int64_t step = 0;
-    std::vector<Tensor> tensors;              // by the optimizer's tensor names; undefined where not in use
+    std::vector<Tensor> tensors;              // by the optimizer's tensor names; undefined if unused
     Tensor master;                            // undefined: the parameter itself is updated
-    std::optional<uint32_t> written_version;  // of the parameter, when it was last made from the master
+    std::optional<uint32_t> written_version;  // version of the parameter when it was last written from the master
   };
   // A parameter with its gradient and state.
   struct Update {
-    Tensor param, grad;  // where there is a master, it, and the gradient of the parameter itself
+    Tensor param, grad;  // the master, if there is one, and the gradient of the parameter itself
     State* state;
-    Tensor rounded = {};  // that parameter, which becomes the master, rounded; all or none of an update()'s have one
+    Tensor rounded =
+        {};  // the 16-bit parameter, which becomes the rounded master; in one update() either all or none have one
   };
 
   Optimizer(std::string kind, Options defaults, std::vector<const char*> tensor_names, StepKind step_kind);
 
   // Throws Error{kInvalidArgument} for values out of range.
   virtual void check_options(const Options& options) const = 0;
-  // Updates the parameters of a group that have gradients; their number of steps is counted already.
+  // Updates the parameters of a group that have gradients; their step counts are already incremented.
   virtual void update(const Options& options, std::span<const Update> updates);
-  // The same for a parameter with a sparse gradient. Called where takes_sparse() says so.
+  // The same for a parameter with a sparse gradient. Called only if takes_sparse().
   virtual void update_sparse(const Options& options, const Update& update);
   virtual bool takes_sparse() const { return false; }
   virtual bool takes_dense() const { return true; }
-  // What is kept for all parameters together: a dict that is state 0, or null.
+  // State of all parameters together: a dict that is saved as state 0, or null.
   virtual ops::Dict save_extra() const { return {}; }
   virtual void load_extra(const ops::DictObject& states) { (void)states; }
-  // At the end of a derived class's constructor.
+  // Call it at the end of a derived class's constructor.
   void add_param_groups(std::vector<ParamGroup> groups);
-  // Zeros in the parameter's own order of memory.
+  // Zeros with the parameter's strides.
   static Tensor zeros_for(const Tensor& param);
 
   const std::string kind_;  // "Adam", for messages
@@ -169,7 +170,7 @@ struct AdamWOptions {
   double lr = 1e-3;
   std::pair<double, double> betas = {0.9, 0.999};
   double eps = 1e-8;
-  double weight_decay = 1e-2;  // of the parameters themselves, not by the gradient
+  double weight_decay = 1e-2;  // applied to the parameters directly, not through the gradient
   bool amsgrad = false;
   bool maximize = false;
 };
@@ -190,7 +191,7 @@ struct AdagradOptions {
   double eps = 1e-10;
   bool maximize = false;
 };
-// Adam for sparse gradients alone: rows that a gradient does not have stay as they are, and so do their averages.
+// Adam for sparse gradients only: rows that a gradient lacks stay unchanged, and so do their averages.
 struct SparseAdamOptions {
   double lr = 1e-3;
   std::pair<double, double> betas = {0.9, 0.999};
@@ -204,7 +205,7 @@ struct LBFGSOptions {
   double tolerance_grad = 1e-7;
   double tolerance_change = 1e-9;
   int64_t history_size = 100;
-  bool strong_wolfe = false;  // the line search; else steps of length lr
+  bool strong_wolfe = false;  // use the line search; otherwise steps of length lr
 };
 
 class SGD : public Optimizer {
@@ -230,7 +231,7 @@ class Adam : public Optimizer {
   void update(const Options& options, std::span<const Update> updates) override;
 
  private:
-  const bool is_decoupled_;  // weight decay, as AdamW's
+  const bool is_decoupled_;  // decoupled weight decay, as in AdamW
 };
 
 class AdamW : public Adam {
@@ -280,7 +281,7 @@ class LBFGS : public Optimizer {
   ~LBFGS() override;
   Tensor step(const Closure& closure) override;
   void add_param_group(ParamGroup group) override;
-  void use_master_weights() override;  // Error{kUnimplemented}: its memory is of all parameters together
+  void use_master_weights() override;  // throws Error{kUnimplemented}: its history covers all parameters together
 
  protected:
   void check_options(const Options& options) const override;
@@ -292,8 +293,8 @@ class LBFGS : public Optimizer {
   std::unique_ptr<Memory> memory_;
 };
 
-// "sgd", "adam", "adamw", "rmsprop", "adagrad", "sparseadam", "lbfgs" (in any case), with these options instead of
-// the defaults. Throws Error{kInvalidArgument} naming what is not known.
+// "sgd", "adam", "adamw", "rmsprop", "adagrad", "sparseadam", "lbfgs" (case-insensitive), with these options overriding
+// the defaults. Throws Error{kInvalidArgument} naming the unknown optimizer or option.
 std::unique_ptr<Optimizer> make_optimizer(std::string_view kind, std::vector<ParamGroup> groups,
                                           const Options& options = {});
 

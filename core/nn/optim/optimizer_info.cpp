@@ -82,7 +82,7 @@ void OptimizerInfo::check(const Options& all) const {
       const auto [first, second] = all.pair(option.in_pair);
       value = option.pair_index == 0 ? first : second;
     }
-    // As PyTorch does, whose comparisons let infinity through.
+    // Like PyTorch's comparisons, these accept infinity.
     const bool is_enough = option.is_above_least ? value > option.min : value >= option.min;
     const bool is_fine = is_enough && (option.is_below_most ? value < option.max : value <= option.max);
     tensord::check(option.error_text.empty() || is_fine, option.error_text, value);
@@ -90,7 +90,7 @@ void OptimizerInfo::check(const Options& all) const {
   for (const OptionRule& rule : rules) tensord::check(rule.holds(all), rule.text);
 }
 
-// The registration of an optimizer is its line here.
+// To register an optimizer, add it here.
 std::span<const OptimizerInfo* const> optimizer_infos() {
   static const OptimizerInfo* const all[] = {&sgd_info(),     &adam_info(),       &adamw_info(), &rmsprop_info(),
                                              &adagrad_info(), &sparseadam_info(), &lbfgs_info()};

@@ -5,7 +5,7 @@
 #include "core/nn/optim/optimizer_info.h"
 #include "core/ops/run.h"
 
-// The optimizers that keep something of each parameter: what they keep, and the call of their operator.
+// Optimizers with per-parameter state: the states, and the call of their operator.
 namespace tensord::nn {
 namespace {
 
@@ -21,7 +21,7 @@ std::vector<ParamGroup> one_group(std::vector<Tensor> params) {
 
 Value betas_value(std::pair<double, double> betas) { return ops::make_tuple({betas.first, betas.second}); }
 
-// An optimizer whose defaults are overridden by `options`, which every group then has, and those that come later.
+// Creates an optimizer whose defaults are overridden by `options`, in every group and in groups added later.
 template <class O>
 std::unique_ptr<Optimizer> make(std::vector<ParamGroup> groups, const Options& options) {
   for (ParamGroup& group : groups) {
@@ -34,7 +34,7 @@ std::unique_ptr<Optimizer> make(std::vector<ParamGroup> groups, const Options& o
   return made;
 }
 
-// Options that several have. All are of the same range.
+// Options that several optimizers share, with the same range.
 OptionInfo lr_info(double default_value) {
   return {
       .name = "lr", .default_value = default_value, .text = "learning rate", .error_text = "Invalid learning rate: "};
@@ -52,7 +52,7 @@ OptionInfo momentum_info(double default_value) {
 OptionInfo eps_info(double default_value) {
   return {.name = "eps",
           .default_value = default_value,
-          .text = "added to what is divided by",
+          .text = "added to the divisor",
           .error_text = "Invalid epsilon value: "};
 }
 OptionInfo flag_info(const char* name, bool default_value, const char* text) {
@@ -69,7 +69,7 @@ OptionInfo beta_info(int index, double default_value) {
           .pair_index = index};
 }
 
-// Columns of a list of updates, for an operator.
+// Columns of a list of updates, as operator arguments.
 template <class Update>
 std::vector<Tensor> params_of(std::span<const Update> updates) {
   std::vector<Tensor> params;
@@ -84,7 +84,7 @@ std::vector<Tensor> grads_of(std::span<const Update> updates) {
   for (const Update& update : updates) grads.push_back(update.grad);
   return grads;
 }
-// The parameters of 16 bits that the updated ones are copies of; empty: these are the parameters themselves.
+// The 16-bit parameters that the updated masters are copies of; empty: there are no masters.
 template <class Update>
 std::vector<Tensor> rounded_of(std::span<const Update> updates) {
   std::vector<Tensor> rounded;
@@ -99,7 +99,7 @@ Dims steps_of(std::span<const Update> updates) {
   for (const Update& update : updates) steps.push_back(update.state->step);
   return steps;
 }
-// State `which`, made by `make` where it is not there yet.
+// State number `which`, created by `make` if missing.
 template <class Update, class Make>
 std::vector<Tensor> states_of(std::span<const Update> updates, size_t which, const Make& make) {
   std::vector<Tensor> states;
@@ -161,7 +161,7 @@ void SGD::update(const Options& options, std::span<const Update> updates) {
                      momentum, options.number("dampening"), options.flag("nesterov"), options.flag("maximize"),
                      is_first, rounded_of(part));
   };
-  // Buffers that are not there yet start as the gradient.
+  // Missing buffers are initialized with the gradient.
   std::vector<Update> first, later;
   for (const Update& update : updates) {
     const auto& tensors = update.state->tensors;
@@ -201,7 +201,7 @@ std::vector<OptionInfo> adam_options(const Defaults& defaults) {
           beta_info(0, defaults.betas.first),
           beta_info(1, defaults.betas.second),
           eps_info(defaults.eps),
-          flag_info("amsgrad", defaults.amsgrad, "divides by the largest of the squares' means")};
+          flag_info("amsgrad", defaults.amsgrad, "divides by the maximum of the squares' means")};
 }
 
 }  // namespace
@@ -300,11 +300,11 @@ const OptimizerInfo& adagrad_info() {
                                               eps_info(defaults.eps),
                                               {.name = "lr_decay",
                                                .default_value = defaults.lr_decay,
-                                               .text = "how the rate falls with the steps",
+                                               .text = "decay of the rate with the steps",
                                                .error_text = "Invalid lr_decay value: "},
                                               {.name = "initial_accumulator_value",
                                                .default_value = defaults.initial_accumulator_value,
-                                               .text = "what the sum of squares begins with",
+                                               .text = "initial value of the sum of squares",
                                                .error_text = "Invalid initial_accumulator_value value: "}},
                                   .make = make<Adagrad>};
   return info;

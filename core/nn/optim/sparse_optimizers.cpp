@@ -1,4 +1,4 @@
-// What optimizers do with sparse gradients: they read and write the rows that the gradient has, and no others.
+// Optimizer updates with sparse gradients: they read and write only the rows that the gradient has.
 #include <cmath>
 
 #include "core/base/error.h"
@@ -17,7 +17,7 @@ Tensor call_sparse(const char* name, const Tensor& a, const Value& b, const Valu
   return ops::call(name, a, b, alpha);
 }
 
-// A coalesced gradient, and the same places of other tensors of the parameter's sizes.
+// A coalesced gradient, and access to the same positions in other tensors of the parameter's shape.
 class Rows {
  public:
   Rows(const Tensor& grad, bool is_negated)
@@ -34,7 +34,7 @@ class Rows {
     return places_.size() == 1 ? call("aten::index_select", tensor, int64_t{0}, places_[0])
                                : call("aten::index.Tensor", tensor, places_);
   }
-  // tensor[places] += alpha · values. No place is there twice.
+  // tensor[places] += alpha · values. No position occurs twice.
   void add_to(const Tensor& tensor, const Tensor& values, double alpha = 1) const {
     if (places_.size() == 1) {
       call("aten::index_add_", tensor, int64_t{0}, places_[0], values, alpha);
@@ -46,10 +46,10 @@ class Rows {
  private:
   const SparsePtr grad_;
   Tensor values_;
-  std::vector<Tensor> places_;  // of each sparse dimension
+  std::vector<Tensor> places_;  // one index tensor for each sparse dimension
 };
 
-// State `which` of a parameter; the first step makes it.
+// State number `which` of a parameter; the first step creates it.
 template <class State, class Make>
 Tensor& state_at(State& state, size_t which, const Make& make) {
   if (state.tensors.size() <= which) state.tensors.resize(which + 1);
@@ -59,7 +59,7 @@ Tensor& state_at(State& state, size_t which, const Make& make) {
 
 }  // namespace
 
-// The buffer of the momentum is sparse too: it has all places that any gradient had.
+// The momentum buffer is sparse too: it has all positions that any gradient had.
 void SGD::update_sparse(const Options& options, const Update& update) {
   check(options.number("weight_decay") == 0, "SGD: weight_decay is not compatible with sparse gradients");
   const double momentum = options.number("momentum"), keep = 1 - options.number("dampening");

@@ -44,7 +44,7 @@ ZeroRedundancy::ZeroRedundancy(Optimizer& optimizer, distributed::ProcessGroup& 
   optimizer.keep_only(own);
 }
 
-// Large parameters travel as they are, the small ones of one owner and dtype in one message.
+// Large parameters are sent one by one; the small ones of one owner and dtype are sent in one message.
 void ZeroRedundancy::step() {
   optimizer_.step();
   std::map<std::pair<int, DType>, std::vector<Tensor>> small;
@@ -56,7 +56,7 @@ void ZeroRedundancy::step() {
       works.push_back(group_.broadcast(params_[i], owners_[i]));
     }
   }
-  std::vector<std::vector<Tensor>> parts;  // of each message, as the parameters in `small`
+  std::vector<std::vector<Tensor>> parts;  // of each message, in the order of `small`
   for (const auto& [key, params] : small) {
     int64_t count = 0;
     for (const Tensor& param : params) count += param.numel();

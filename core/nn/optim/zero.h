@@ -7,25 +7,25 @@
 
 namespace tensord::nn {
 
-// ZeRO's first stage, torch.distributed.optim.ZeroRedundancyOptimizer: each rank keeps the optimizer's state of its
-// share of the parameters, updates those, and gives them to the others. Gradients must be the same on all ranks, as
-// after a DistributedDataParallel's pass. For optimizers whose update of a parameter depends on that one alone (all but
-// LBFGS) the result is the same, bit by bit, as without it. All ranks make every call, in the same order. Not
-// thread-safe; optimizer and group must outlive it.
+// ZeRO stage 1, torch.distributed.optim.ZeroRedundancyOptimizer: each rank keeps the optimizer state of its share of
+// the parameters, updates them, and sends them to the others. Gradients must be equal on all ranks, as after a
+// DistributedDataParallel pass. For optimizers that update each parameter independently (all but LBFGS) the result is
+// bitwise the same as without it. All ranks make every call, in the same order. Not thread-safe; optimizer and group
+// must outlive it.
 class ZeroRedundancy {
  public:
-  // The optimizer has the same groups of parameters on all ranks; it keeps this rank's share from now on. No later
-  // groups.
+  // The optimizer must have the same parameter groups on all ranks. From now on it keeps only this rank's share. No
+  // groups can be added later.
   ZeroRedundancy(Optimizer& optimizer, distributed::ProcessGroup& group);
 
   // One update of all parameters.
   void step();
-  // What Optimizer::state_dict() of one process would be, on rank 0; None on the others. Any number of ranks loads it
-  // by Optimizer::load_state_dict, which takes this rank's share.
+  // On rank 0: the Optimizer::state_dict() that a single process would have; None on the others.
+  // Optimizer::load_state_dict loads it with any number of ranks and takes this rank's share.
   ops::Value gather_state();
 
-  // The rank of each parameter, in the order of the groups: PyTorch's rule, the largest first, each to the rank that
-  // has the least.
+  // The owner rank of each parameter, in the order of the groups. PyTorch's rule: largest first, each to the rank with
+  // the least load.
   const std::vector<int>& owners() const { return owners_; }
 
  private:

@@ -1,4 +1,4 @@
-"""Modules beside PyTorch's: the same first values, results and gradients."""
+"""Compares modules with PyTorch's: initial values, results and gradients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tensord.engine import nn
 
 
 def make(name, *arguments, **options):
-    """Theirs and ours: the same numbers are drawn."""
+    """PyTorch's module and ours, with the same random numbers."""
     torch.manual_seed(1)
     engine.manual_seed(1)
     theirs, mine = getattr(torch.nn, name)(*arguments, **options), getattr(nn, name)(*arguments, **options)
@@ -28,12 +28,12 @@ def flat(value):
 
 
 def own(value):
-    """Ours, from theirs, with new leaves for what has a gradient."""
+    """Our tensors from PyTorch's, with new leaves for those that require gradients."""
     return tuple(own(item) for item in value) if isinstance(value, tuple) else from_torch(value)
 
 
 def compare(theirs, mine, inputs, run=lambda module, *inputs: module(*inputs)):
-    """Results, gradients, and results without training."""
+    """Compares results, gradients, and results in evaluation mode."""
     mirrored = [own(x) for x in inputs]
     torch.manual_seed(5)
     engine.manual_seed(5)

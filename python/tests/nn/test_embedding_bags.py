@@ -1,4 +1,4 @@
-"""Bags of embeddings and the adaptive softmax: torch.nn's."""
+"""Embedding bags and the adaptive softmax, compared with torch.nn's."""
 
 import pytest
 import torch
@@ -32,7 +32,7 @@ def test_bags(arguments, options, indices, offsets, dtype):
     theirs, mine = make("EmbeddingBag", *arguments, **options)
     indices = torch.tensor(indices, dtype=getattr(torch, dtype))
     offsets = offsets and torch.tensor(offsets, dtype=getattr(torch, dtype))
-    for _ in range(2):  # the second time rows have their largest norm already
+    for _ in range(2):  # the second time rows already have the maximum norm
         want, got = theirs(indices, offsets), mine(from_torch(indices), None if offsets is None else from_torch(offsets))
         same(got, want)
         scales = torch.randn(want.shape)
@@ -58,7 +58,7 @@ def test_weights_of_samples(indices, offsets, padding_idx):
 
 @pytest.mark.parametrize("mode", ["sum", "mean"])
 def test_scale_grad_by_freq(mode):
-    """Rows' gradients are divided by how often they occur. (PyTorch 1.13 divides some by another row's count.)"""
+    """Gradients of rows are divided by their frequency. (PyTorch 1.13 divides some by another row's count.)"""
     indices, scales = engine.tensor(ROWS), engine.randn(3, 3)
     plain, scaled = (nn.EmbeddingBag(10, 3, mode=mode, scale_grad_by_freq=scale) for scale in (False, True))
     for bag in (plain, scaled):
@@ -73,7 +73,7 @@ def test_the_function():
         same(F.embedding_bag(from_torch(indices), from_torch(table), from_torch(offsets), mode=mode), TF.embedding_bag(indices, table, offsets, mode=mode))
     got = F.embedding_bag(from_torch(indices), from_torch(table), from_torch(offsets), padding_idx=-1)
     same(got, TF.embedding_bag(indices, table, offsets, padding_idx=-1))
-    # All rows of a table are bags, also with include_last_offset, as the documentation has it.
+    # All rows of a table are bags, also with include_last_offset, as documented.
     rows = from_torch(torch.tensor(ROWS))
     assert (F.embedding_bag(rows, from_torch(table), include_last_offset=True) == F.embedding_bag(rows, from_torch(table))).all()
     table = engine.randn(4, 2)
@@ -83,7 +83,7 @@ def test_the_function():
 
 
 def test_a_sparse_step():
-    """Only rows of the bags change."""
+    """Only the rows in the bags change."""
     bag = nn.EmbeddingBag(6, 2, sparse=True)
     before = bag.weight.detach().clone()
     bag(engine.tensor([[1, 4]])).sum().backward()

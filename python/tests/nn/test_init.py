@@ -22,7 +22,7 @@ def test_first_values(name, shape, options):
     assert getattr(nn.init, name)(mine, **options) is mine
     same(mine.detach(), theirs, rtol=1e-4, atol=1e-5)
     assert mine.is_leaf and mine.requires_grad
-    same(engine.rand(3), torch.rand(3))  # as many numbers are drawn
+    same(engine.rand(3), torch.rand(3))  # the same number of values is drawn
 
 
 WRONG = [("eye_", (2, 2, 2), {}, "2 dimensions"), ("dirac_", (2, 2), {}, "3, 4, or 5"), ("dirac_", (3, 2, 2), {"groups": 2}, "divisible"),

@@ -1,4 +1,4 @@
-"""Lazy layers and uninitialized parameters beside PyTorch's."""
+"""Lazy layers and uninitialized parameters, compared with PyTorch's."""
 
 import copy
 import pickle
@@ -40,7 +40,7 @@ def test_first_calls(name, arguments, shape):
     assert type(mine) is getattr(nn, name.removeprefix("Lazy")) and list(mine.state_dict()) == list(theirs.state_dict())
     for key, value in mine.state_dict().items():
         same(value, theirs.state_dict()[key])
-    for key, parameter in held.items():  # one object before and after
+    for key, parameter in held.items():  # the same object before and after
         assert parameter is getattr(mine, key) and type(parameter) is nn.Parameter and parameter.requires_grad and parameter.is_leaf
     same(mine(from_torch(x)), theirs(x), rtol=1e-4, atol=1e-5)
     assert not hasattr(mine, "cls_to_become") and not hasattr(mine, "has_uninitialized_params")
@@ -145,7 +145,7 @@ def test_parameters():
 
 
 class Scale(nn.lazy.LazyModuleMixin, nn.Module):
-    """A lazy module of one's own, which stays what it is."""
+    """A custom lazy module, which keeps its class."""
 
     def __init__(self):
         super().__init__()

@@ -28,7 +28,7 @@ def test_layers(name, arguments, shapes):
     state = theirs.state_dict()
     assert list(mine.state_dict()) == list(state)
     for key, value in mine.state_dict().items():
-        same(value, state[key])  # the same numbers are drawn
+        same(value, state[key])  # the same random numbers
     inputs = [torch.randn(shape, requires_grad=True) for shape in shapes]
     own = [from_torch(x) for x in inputs]
     want, got = theirs(*inputs), mine(*own)
@@ -134,7 +134,7 @@ OPTIMIZERS = [("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True}), ("SGD", {
 
 @pytest.mark.parametrize("name,options", OPTIMIZERS, ids=str)
 def test_training_is_pytorchs(name, options):
-    """The same losses from the same weights, with a schedule, and a state that goes on."""
+    """The same losses from the same weights, with a schedule, and a state from which training continues."""
     torch.manual_seed(0)
     data, labels = torch.randn(32, 6), torch.randint(0, 3, (32,))
     theirs = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.Tanh(), torch.nn.Linear(16, 3))

@@ -1,4 +1,5 @@
-"""Layers and functions of torch.nn beside PyTorch's own: paddings, resampling, rarer pools, dropouts, distances, losses."""
+"""Layers and functions of torch.nn compared with PyTorch's own: padding, resampling, less common pools, dropouts,
+distances, losses."""
 
 import pytest
 import torch
@@ -69,7 +70,7 @@ def test_unpooling(dims, options):
     mine = getattr(nn, f"MaxUnpool{dims}d")(**options)
     assert repr(mine) == repr(layer)
     a, b = from_torch(pooled).requires_grad_(), pooled.clone().requires_grad_()
-    # Without a size what the pool left out at the edge is lost, and its indices lie outside.
+    # Without a size, elements that the pool omitted at the edge are lost, and indices may be out of range.
     for size in ([None] if options == {"kernel_size": 2} else []) + [x.shape, x.shape[2:]]:
         want, got = layer(b, indices, size), mine(a, from_torch(indices), size)
         same(got, want)
@@ -286,7 +287,8 @@ def test_what_modules_share_stays_shared():
     assert (net.b == 1).all()
 
 
-# Layers whose sizes the first call tells, which are no parameters before it, and what PyTorch itself calls old.
+# Layers whose sizes the first call determines, classes that are not parameters before it, and what PyTorch itself
+# deprecates.
 LEFT_OUT = {
     "nn": {"Container"},
     "functional": {"assert_int_or_pair", "boolean_dispatch", "handle_torch_function", "has_torch_function", "has_torch_function_unary",

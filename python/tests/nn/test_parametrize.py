@@ -1,4 +1,4 @@
-"""Weights that are computed from others, against PyTorch's."""
+"""Weights computed from others, compared with PyTorch's."""
 
 import copy
 import pickle

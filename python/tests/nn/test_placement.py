@@ -1,4 +1,4 @@
-"""device= and dtype= of layers beside PyTorch's: all that a layer makes, and with the same random numbers."""
+"""device= and dtype= of layers compared with PyTorch's: every tensor of a layer, with the same random numbers."""
 
 import inspect
 import warnings
@@ -29,7 +29,7 @@ LAYERS = [
 def test_dtypes(name, arguments, dtype):
     torch.manual_seed(3), engine.manual_seed(3)
     options = [{"device": "cpu", "dtype": getattr(module, dtype)} for module in (torch, engine)]
-    if name in ("RNN", "LSTM", "GRU") and dtype == "float16" or name == "RNN" and "relu" in arguments:  # 1.13 takes them by name only
+    if name in ("RNN", "LSTM", "GRU") and dtype == "float16" or name == "RNN" and "relu" in arguments:  # 1.13 only accepts them as keywords
         arguments, more = arguments[:3] if name == "RNN" else arguments, {"nonlinearity": "relu"} if "relu" in arguments else {}
         options = [{**given, **more} for given in options]
     try:
@@ -40,7 +40,7 @@ def test_dtypes(name, arguments, dtype):
     want, got = theirs.state_dict(), mine.state_dict()
     assert list(got) == list(want)
     for key, value in got.items():
-        # Halves are drawn as 1.13 draws them, within a rounding.
+        # 16-bit values equal those of 1.13 up to rounding.
         same(value, want[key], **{"float64": {"rtol": 1e-14, "atol": 1e-15}, "float16": {"rtol": 4e-3, "atol": 3e-3}, "bfloat16": {"rtol": 3e-2,
             "atol": 3e-2}}[dtype])
     assert [p.requires_grad for p in mine.parameters()] == [p.requires_grad for p in theirs.parameters()]
@@ -56,7 +56,7 @@ def test_every_layer_that_takes_them_in_pytorch():
     layers = [name for name in dir(torch.nn) if isinstance(getattr(torch.nn, name), type) and issubclass(getattr(torch.nn, name), torch.nn.Module)]
     wanted = [name for name in layers if takes(getattr(torch.nn, name)) and name not in ("Module",)]
     assert len(wanted) > 40 and [name for name in wanted if not takes(getattr(nn, name))] == []
-    for name in wanted:  # at the same places, unless newer versions have one more before them
+    for name in wanted:  # at the same positions, unless newer versions have one more before them
         own, theirs = ([p for p in inspect.signature(getattr(module, name).__init__).parameters if p not in ("bias", "_freeze")] for module in (nn, torch.nn))
         assert own == theirs, name
 
@@ -139,7 +139,7 @@ def test_cross_map(arguments):
     x = torch.randn(2, 6, 3, 4)
     y = from_torch(x)
     same(nn.CrossMapLRN2d(*arguments)(y), torch.nn.CrossMapLRN2d(*arguments)(x))
-    assert engine.autograd.gradcheck(nn.CrossMapLRN2d(*arguments), engine.randn(1, 4, 1, 2, dtype=engine.float64, requires_grad=True))  # PyTorch's is not
+    assert engine.autograd.gradcheck(nn.CrossMapLRN2d(*arguments), engine.randn(1, 4, 1, 2, dtype=engine.float64, requires_grad=True))  # PyTorch's is not differentiable twice
     same(nn.CrossMapLRN2d(4, 0.4)(y), torch.nn.CrossMapLRN2d(4, 0.4)(x))
     with pytest.raises(ValueError, match="4D"):
         nn.CrossMapLRN2d(3)(engine.ones(2, 3))

@@ -1,4 +1,4 @@
-"""Recurrent layers and cells, packed sequences: torch.nn's."""
+"""Recurrent layers and cells, packed sequences, compared with torch.nn's."""
 
 import copy
 import pickle
@@ -21,7 +21,7 @@ LAYERS = [
 
 
 def states(module, batch):
-    """Initial states; batch is None for an input without one."""
+    """Initial states; batch is None for unbatched input."""
     count = module.num_layers * (2 if module.bidirectional else 1)
     shape = (count,) if batch is None else (count, batch)
     hidden = torch.randn(*shape, module.proj_size or module.hidden_size, requires_grad=True)
@@ -93,7 +93,7 @@ def test_types():
 
 
 def test_no_steps_of_a_sequence_go_into_another():
-    """The result of a packed batch is that of each sequence on its own."""
+    """The result of a packed batch equals that of each sequence alone."""
     net = nn.GRU(2, 3, bidirectional=True)
     parts = [engine.randn(length, 2) for length in (3, 5, 1)]
     y, h = net(rnn.pack_sequence(parts, enforce_sorted=False))

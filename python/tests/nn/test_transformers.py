@@ -1,4 +1,4 @@
-"""Attention and transformers: torch.nn's."""
+"""Attention and transformers, compared with torch.nn's."""
 
 import pickle
 
@@ -21,7 +21,7 @@ ATTENTION = [
 
 
 def padding(rows=N, keys=S):
-    """No row is padding alone."""
+    """A padding mask without fully padded rows."""
     return torch.arange(keys)[None, :] > torch.arange(rows)[:, None] + 1
 
 
@@ -63,7 +63,7 @@ def test_attention(arguments, options, masks, weights):
 @pytest.mark.parametrize("arguments,options", [
     ((E, 2), {}), ((E, 2), {"batch_first": True, "bias": False}), ((E, 3), {"add_zero_attn": True, "add_bias_kv": True})], ids=str)
 def test_same_tensors(arguments, options, form):
-    """One tensor as query, key and value, or as key and value; sequences without a batch."""
+    """One tensor as query, key and value, or as key and value; unbatched sequences."""
     theirs, mine = make("MultiheadAttention", *arguments, **options)
     shape = (L, E) if "no batch" in form else (L, N, E)
     inputs = [torch.randn(shape, requires_grad=True) for _ in range(2 if form == "memory" else 1)]
@@ -73,7 +73,7 @@ def test_same_tensors(arguments, options, form):
 
 
 def test_padding_in_numbers():
-    """Padding masks may be added numbers, beside bool masks too."""
+    """Padding masks may be additive floats, also together with bool masks."""
     _, mine = make("MultiheadAttention", E, 2)
     x, mask = engine.randn(S, N, E), from_torch(random_mask(S, S))
     want = mine(x, x, x, from_torch(padding()), attn_mask=mask)
@@ -85,7 +85,7 @@ def test_padding_in_numbers():
 @pytest.mark.parametrize("options", [{}, {"add_zero_attn": True}], ids=str)
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_causal(options, need_weights):
-    """The hint changes no result."""
+    """The hint does not change results."""
     mine = nn.MultiheadAttention(E, 2, **options)
     x, mask, pads = engine.randn(S, N, E), nn.Transformer.generate_square_subsequent_mask(S), from_torch(padding())
     for key_padding_mask in (None, pads):
@@ -101,7 +101,7 @@ def test_causal(options, need_weights):
 
 
 def test_static_keys():
-    """What is attended to may be given ready."""
+    """Keys and values may be passed precomputed."""
     torch.manual_seed(0)
     theirs, mine = make("MultiheadAttention", E, 2)
     x, keys, values = torch.randn(L, N, E), torch.randn(N * 2, 7, 3), torch.randn(N * 2, 7, 3)
@@ -149,7 +149,7 @@ def test_transformer(options, masks):
 
 
 def test_stacks():
-    """Copies begin with the layer's values and are trained apart."""
+    """Copies start with the layer's values and are trained independently."""
     torch.manual_seed(3), engine.manual_seed(3)
     stacks = []
     for library in (torch.nn, nn):
@@ -164,7 +164,7 @@ def test_stacks():
 
 
 def test_own_parts():
-    """Layers and stacks of one's own take no hints unless they are given."""
+    """Custom layers and stacks get no hints unless the caller passes them."""
 
     class Layer(nn.Module):
         def forward(self, src, src_mask=None, src_key_padding_mask=None):
@@ -181,7 +181,7 @@ def test_own_parts():
 
 
 def test_training():
-    """Loss by loss as PyTorch's, with dropout."""
+    """The same losses as PyTorch's, with dropout."""
     theirs, mine = make("Transformer", 8, 2, 1, 1, 16)
     optimizers = torch.optim.Adam(theirs.parameters(), lr=0.01), engine.optim.Adam(mine.parameters(), lr=0.01)
     source, target = torch.randn(5, 3, 8), torch.randn(4, 3, 8)
@@ -251,7 +251,7 @@ def test_wrong_forward(options, kind, message):
     (lambda: nn.EmbeddingBag(5, 2), (engine.tensor([[1, 2]]),)),
 ], ids=["Transformer", "MultiheadAttention", "LSTM", "GRUCell", "EmbeddingBag"])
 def test_copies(make_own, inputs):
-    """Pickled and traced modules give the same."""
+    """Pickled and traced modules give the same results."""
     module = make_own().eval()
 
     def first(result):
@@ -269,7 +269,7 @@ def test_double():
 
 
 def test_queries_that_may_look_nowhere():
-    """As newer PyTorch's: zeros before the last layer, NaN where weights are needed."""
+    """As in newer PyTorch: zeros before the last layer, NaN if weights are needed."""
     mask = engine.zeros(L, L, dtype=engine.bool)
     mask[1] = True
     same(attention(x, x, x, attn_mask=mask, need_weights=False)[0][1, 0], to_torch(attention.out_proj.bias))

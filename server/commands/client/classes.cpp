@@ -17,7 +17,7 @@ namespace {
 struct Class {
   double score = 0;
   int64_t index = 0;
-  std::string label;  // empty: the model has none
+  std::string label;  // empty if the model has no labels
 };
 
 Class parse_class(const std::string& text) {

@@ -46,7 +46,7 @@ int exit_code_of(client::StatusCode code) {
   }
 }
 
-// As gRPC says it; a server's own words are others.
+// Whether gRPC itself made the message, for a connection error. Messages of the server do not contain these words.
 bool is_of_connection(const std::string& message) {
   constexpr const char* kWords[] = {"onnect", "ocket", "SSL", "andshake", "recvmsg", "GOAWAY"};
   return std::ranges::any_of(kWords, [&](const char* word) { return message.find(word) != std::string::npos; });
@@ -57,14 +57,14 @@ bool says_untrusted(const std::string& message) {
          message.find("certificate verify failed") != std::string::npos;
 }
 
-// Where the command's server is, for what goes wrong with it: a command has one.
+// The address that this process talks to, for explaining connection errors. A command has only one.
 struct Connected {
   std::string address;
   bool has_tls = false, has_certificate = false;
 };
 Connected g_connected;
 
-// What is wrong with how the server is asked, where it cannot be reached so: "; the server speaks TLS, …".
+// Why the server could not be reached in this way: "; the server speaks TLS, …". Empty if unknown.
 std::string reason_unreachable(const std::string& message) {
   if (g_connected.address.empty() || says_untrusted(message)) {
     return g_connected.address.empty() ? "" : "; the server's certificate is not trusted: --root-cert, --server-name";
@@ -86,20 +86,21 @@ std::string reason_unreachable(const std::string& message) {
 void add_connection_options(CLI::App& command, ConnectionOptions& options, const std::string& timeout_names) {
   command.add_option("--address", options.address,
                      "Where the server listens for gRPC; default $TENSORD_ADDRESS, else 127.0.0.1:8001");
-  command.add_option(timeout_names, options.timeout_secs, "Seconds that a call may take")->check(CLI::PositiveNumber);
-  command.add_flag("--tls", options.tls, "Encrypted; the system's certificates are trusted");
-  command.add_option("--root-cert", options.root_cert, "PEM file of those who are trusted instead");
+  command.add_option(timeout_names, options.timeout_secs, "Timeout of a call in seconds")->check(CLI::PositiveNumber);
+  command.add_flag("--tls", options.tls, "Use TLS; the system's certificate authorities are trusted");
+  command.add_option("--root-cert", options.root_cert, "PEM file of trusted certificate authorities instead");
   command.add_option("--cert", options.cert, "PEM file of this client's certificate");
   command.add_option("--key", options.key, "PEM file of its private key");
   command.add_option("--server-name", options.server_name,
-                     "Name in the server's certificate, if it is not the address");
-  command.add_option("--token-file", options.token_file,
-                     "File with the token that is sent as `authorization: Bearer`; default $TENSORD_TOKEN itself");
+                     "Name in the server's certificate, if it differs from the address");
+  command.add_option(
+      "--token-file", options.token_file,
+      "File with the token that is sent as `authorization: Bearer`; default: the token in $TENSORD_TOKEN");
 }
 
 void add_client_options(CLI::App& command, ConnectionOptions& options) {
   add_connection_options(command, options);
-  command.add_flag("--json", options.json, "JSON instead of text, one object a line");
+  command.add_flag("--json", options.json, "JSON instead of text, one object for each line");
 }
 
 std::string address_of(const ConnectionOptions& options) {
@@ -112,7 +113,7 @@ bool uses_tls(const ConnectionOptions& options) {
 }
 
 client::Client connect(const ConnectionOptions& options) {
-  // What goes wrong is in the errors of the calls; gRPC would log some of it beside them.
+  // The calls' errors say what went wrong; gRPC would log it a second time.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   client::ClientOptions out;
   if (uses_tls(options)) {
@@ -165,7 +166,7 @@ std::map<std::string, std::string> pairs(const std::vector<std::string>& texts, 
 
 std::string read_file(const std::string& path, uint64_t max_bytes) {
   std::error_code error;
-  // Pipes have no size; they are read up to the limit.
+  // Pipes have no size, so they are read up to the limit.
   const bool is_file = std::filesystem::is_regular_file(path, error);
   std::ifstream in(path, std::ios::binary);
   if (!in || std::filesystem::is_directory(path, error)) throw client::NotFoundError(path + ": cannot be read");

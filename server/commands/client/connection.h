@@ -13,8 +13,8 @@ namespace CLI {
 class App;
 }
 
-// Flags that all client commands have, named as those of `python -m tensord`: where the server is, how to be let in,
-// and the form of what is printed.
+// Flags of all client commands, named as in `python -m tensord`: the server's address, the credentials and the output
+// format.
 namespace tensord::server {
 
 struct ConnectionOptions {
@@ -22,39 +22,38 @@ struct ConnectionOptions {
   bool json = false;
   std::optional<double> timeout_secs;
   bool tls = false;
-  std::string root_cert, cert, key, server_name;  // any of them: TLS
-  std::string token_file;                         // empty: the token is $TENSORD_TOKEN, if there is one
+  std::string root_cert, cert, key, server_name;  // any of them turns on TLS
+  std::string token_file;                         // empty: $TENSORD_TOKEN, if set
 };
 
-// `options` must outlive the parse. `timeout_names` are the flag's names.
+// `options` must outlive the parse. `timeout_names` are the names of the timeout flag.
 void add_connection_options(CLI::App& command, ConnectionOptions& options,
                             const std::string& timeout_names = "--timeout");
-// These and --json.
+// Adds the connection options and --json.
 void add_client_options(CLI::App& command, ConnectionOptions& options);
 
-// What --address or $TENSORD_ADDRESS says; empty: neither.
+// --address or $TENSORD_ADDRESS; empty if neither is set.
 std::string address_of(const ConnectionOptions& options);
 bool uses_tls(const ConnectionOptions& options);
 
-// Connects with the first call. Calls take a minute at most, unless --timeout says otherwise. Throws client::Error for
-// files that cannot be read.
+// Makes a client that connects on its first call. Calls time out after a minute unless --timeout is given. Throws
+// client::Error for files that cannot be read.
 client::Client connect(const ConnectionOptions& options);
-// For calls that take longer: --timeout, else `fallback`, which may be none: no limit.
+// Options for calls that take longer: --timeout, or else `fallback`; no limit if both are unset.
 client::CallOptions call_options(const ConnectionOptions& options,
                                  std::optional<std::chrono::milliseconds> fallback = {});
 
-// Gives the exit code that `run` gives. What goes wrong becomes a CommandError with the exit code for it, of the client
-// library's errors with their code behind the message.
+// Calls `run` and returns its exit code. Errors become a CommandError with the matching exit code; those of the client
+// library keep their code after the message.
 int run_client(const std::function<int()>& run);
-// Has the command do that.
+// Runs `run` when the command is given.
 void on_run(CLI::App& command, int* exit_code, std::function<int()> run);
 
-// "NAME=VALUE" texts of a flag that may be repeated. Throws client::InvalidArgumentError that says the form.
+// Parses the "NAME=VALUE" values of a repeatable flag. Throws client::InvalidArgumentError with the expected form.
 std::map<std::string, std::string> pairs(const std::vector<std::string>& texts, const std::string& flag,
                                          const std::string& form);
 
-// The whole of a file. Throws client::NotFoundError, or client::InvalidArgumentError when it is larger than
-// `max_bytes`.
+// Reads a whole file. Throws client::NotFoundError, or client::InvalidArgumentError if it is larger than `max_bytes`.
 std::string read_file(const std::string& path, uint64_t max_bytes);
 
 }  // namespace tensord::server

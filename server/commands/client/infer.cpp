@@ -37,7 +37,7 @@ struct InferOptions {
   std::string save_path;
 };
 
-// A value as JSON has it: true, 3, 0.5; all else is text.
+// Parses JSON booleans and numbers; anything else is a string.
 client::Parameter parse_parameter(const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_boolean()) return json.get<bool>();
@@ -100,7 +100,7 @@ void save(const InferOptions& options, const client::Result& result) {
   write_npy(options.save_path, result.outputs[0].tensor);
 }
 
-// Shows the responses of a stream: a model that writes a text shows it as it comes, others a block each.
+// Prints the responses of a stream: generated text continuously, other outputs as one block per response.
 class StreamView {
  public:
   explicit StreamView(const InferOptions& options) : options_(options) {}
@@ -113,7 +113,7 @@ class StreamView {
       print_json(options_, result);
     } else if (is_piece_of_text(result)) {
       std::string text = result.outputs[0].tensor.strings()[0];
-      // A text may hold what moves a terminal's cursor, or worse.
+      // The text may contain escape sequences that control the terminal.
       if (isatty(STDOUT_FILENO) != 0) text = printable_lines(text);
       std::cout << text << std::flush;
       has_text_ = true;
@@ -135,7 +135,7 @@ class StreamView {
 void stream(const InferOptions& options, client::Client& server, const client::Request& request) {
   client::CallOptions call;
   if (options.connection.timeout_secs) call = call_options(options.connection, {});
-  // Errors end the stream with their own codes.
+  // Asks for errors that end the stream with their own status codes.
   call.headers["triton_grpc_error"] = "true";
   client::Stream stream = server.open_stream(call);
   stream.send(request);
@@ -169,21 +169,21 @@ int infer(const InferOptions& options) {
 
 void add_infer_command(CLI::App& app, int* exit_code) {
   const auto options = std::make_shared<InferOptions>();
-  CLI::App* command = app.add_subcommand("infer", "Ask a model of a running server, and print or save its outputs");
+  CLI::App* command = app.add_subcommand("infer", "Call a model of a running server, and print or save its outputs");
   add_client_options(*command, options->connection);
   command->add_option("model", options->model, "The model")->required();
   command->add_option("--input", options->inputs, kInputHelp)->allow_extra_args(false);
-  command->add_flag("--random", options->random, "Random values for all other inputs, 1 where a size is any");
+  command->add_flag("--random", options->random, "Random values for all other inputs; open sizes become 1");
   command->add_option("--version", options->version, "A number, or a label");
   command->add_option("--output", options->outputs, "Only this output; may be repeated")->allow_extra_args(false);
   command
       ->add_option("--parameter", options->parameters,
-                   "NAME=VALUE of the request, a number, true, false or text; may be repeated")
+                   "NAME=VALUE, a parameter of the request: a number, true, false or a string; may be repeated")
       ->allow_extra_args(false);
-  CLI::Option* classes = command->add_option("--classes", options->classes, "Only so many largest values of each row")
+  CLI::Option* classes = command->add_option("--classes", options->classes, "Only this many largest values of each row")
                              ->check(CLI::PositiveNumber);
   CLI::Option* streams =
-      command->add_flag("--stream", options->stream, "A decoupled model: print each response as it comes")
+      command->add_flag("--stream", options->stream, "A decoupled model: print each response as it arrives")
           ->excludes(classes);
   command
       ->add_option("--save", options->save_path, "Write the outputs to FILE.npz, or the only one to FILE.npy, instead")

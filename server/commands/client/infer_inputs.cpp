@@ -18,14 +18,14 @@ using client::TensorMetadata;
 constexpr uint64_t kMaxJsonBytes = uint64_t{1} << 28;
 constexpr uint64_t kMaxTextBytes = uint64_t{1} << 30;
 
-// The model's shape, 1 where a size is any.
+// The model's shape with 1 for each dynamic size.
 std::vector<int64_t> min_shape(const TensorMetadata& spec) {
   std::vector<int64_t> shape = spec.shape;
   for (int64_t& size : shape) size = std::max<int64_t>(size, 1);
   return shape;
 }
 
-// What is left out is as the model has it.
+// Shape and type default to the model's.
 Tensor read_random(const InputText& text, const TensorMetadata* spec) {
   if (!text.shape && spec == nullptr) throw InvalidArgumentError("random: takes :SHAPE[:TYPE] here");
   const std::vector<int64_t> shape = text.shape ? *text.shape : min_shape(*spec);
@@ -44,12 +44,12 @@ Tensor read_json(const std::string& text, const TensorMetadata* spec, const char
   return tensor_of_json(values, spec == nullptr ? "" : spec->data_type);
 }
 
-// Text goes into the smallest shape that the model takes.
+// The string is repeated in the smallest shape that the model accepts.
 Tensor read_text(const std::string& text, const TensorMetadata* spec) {
   return text_tensor(text, spec == nullptr ? std::vector<int64_t>{1} : min_shape(*spec));
 }
 
-// `spec` gives what the model says of the input, or null.
+// `spec` returns the model's metadata of the input, or null.
 template <class Spec>
 Tensor read_value(const InputText& text, const Spec& spec) {
   using Kind = InputText::Kind;
@@ -66,7 +66,7 @@ Tensor read_value(const InputText& text, const Spec& spec) {
   }
 }
 
-// What goes wrong with an input names it.
+// Adds the input's name to errors.
 template <class Read>
 Tensor named(const std::string& name, const InputText& text, const Read& read) {
   try {

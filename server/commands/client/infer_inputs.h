@@ -10,15 +10,15 @@
 
 namespace tensord::server {
 
-// What a model says of itself; asked for when first wanted.
+// The metadata of a model, fetched on first use.
 class ModelSignature {
  public:
-  // `server` must outlive it. Above 0, `batch` is the first size of inputs where any is taken.
+  // `server` must outlive this object. If `batch` is above 0, it replaces a dynamic first size of inputs.
   ModelSignature(client::Client& server, std::string model, std::string version, int64_t batch = 0)
       : server_(server), model_(std::move(model)), version_(std::move(version)), batch_(batch) {}
 
   const client::ModelMetadata& get();
-  // Null where the model has no such input.
+  // Returns null if the model has no such input.
   const client::TensorMetadata* input(const std::string& name);
 
  private:
@@ -28,8 +28,8 @@ class ModelSignature {
   std::optional<client::ModelMetadata> metadata_;
 };
 
-// The inputs that --input texts give. With `random_rest`, those of the model that are not among them get random values,
-// 1 where a size is any. Throws client::Error, or Error for files, that names the input.
+// Builds the inputs from the values of --input. With `random_rest`, the model's other inputs get random values, with 1
+// for dynamic sizes. Throws client::Error, or Error for files, that names the input.
 std::vector<client::Input> read_inputs(const std::vector<std::string>& texts, bool random_rest,
                                        ModelSignature& signature);
 

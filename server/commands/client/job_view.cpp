@@ -94,7 +94,7 @@ std::string plot(const std::vector<double>& values, int width, int height) {
   std::vector<double> columns;
   const size_t count = std::min(values.size(), static_cast<size_t>(width));
   for (size_t i = 0; i < count; ++i) {
-    // The mean of the values that fall into the column.
+    // Mean of the values that fall into this column.
     const size_t first = i * values.size() / count, last = std::max(first + 1, (i + 1) * values.size() / count);
     double sum = 0;
     for (size_t j = first; j < last; ++j) sum += values[j];

@@ -91,7 +91,7 @@ void roll_back(const JobsOptions& options) {
 
 using Act = TrainingClient::Job (TrainingClient::*)(const std::string& id, const client::CallOptions& options);
 
-// Has a job do something, and prints it as it is then.
+// Makes a handler that performs an action on a job and prints the job's new status.
 std::function<int(const JobsOptions&)> acting(Act act) {
   return [act](const JobsOptions& options) {
     TrainingClient client = training(options);
@@ -118,9 +118,9 @@ void add_jobs_command(CLI::App& app, int* exit_code) {
   CLI::App* of_list = command->add_subcommand("list", "All jobs, oldest first");
   of_list->add_option("--model", options->model, "Only jobs of this model");
   on_run(*of_list, exit_code, [=] { return list(*options), 0; });
-  CLI::App* of_hosts = command->add_subcommand("hosts", "The daemons that joined this one, for jobs of several hosts");
+  CLI::App* of_hosts = command->add_subcommand("hosts", "The daemons that joined this one, for multi-host jobs");
   on_run(*of_hosts, exit_code, [=] { return hosts(*options), 0; });
-  CLI::App* of_rollback = command->add_subcommand("rollback", "Serve a model's version before the served one again");
+  CLI::App* of_rollback = command->add_subcommand("rollback", "Serve a model's previous version again");
   of_rollback->add_option("model", options->model, "The model")->required();
   on_run(*of_rollback, exit_code, [=] { return roll_back(*options), 0; });
 
@@ -130,13 +130,13 @@ void add_jobs_command(CLI::App& app, int* exit_code) {
     on_run(*sub, exit_code, [=, run = std::move(run)] { return run(*options); });
     return sub;
   };
-  add("show", "All there is to say of a job", [](const JobsOptions& given) { return show(given), 0; });
-  add("watch", "Progress until the job ends or pauses; exit code 1 when it failed", watch);
+  add("show", "Show all details of a job", [](const JobsOptions& given) { return show(given), 0; });
+  add("watch", "Show progress until the job ends or pauses; exit code 1 if it failed", watch);
   add("pause", "Stop after the current step, with a checkpoint", acting(&TrainingClient::pause));
-  add("resume", "Go on, from the last checkpoint", resume)
-      ->add_option("--world-size", options->world_size, "Of a job with several processes: how many from now on");
+  add("resume", "Resume from the last checkpoint", resume)
+      ->add_option("--world-size", options->world_size, "For a job with several processes: their number from now on");
   add("cancel", "Stop for good", acting(&TrainingClient::cancel));
-  add("delete", "Forget the job and its checkpoints",
+  add("delete", "Delete the job and its checkpoints",
       [](const JobsOptions& given) { return training(given).remove(given.id), 0; });
   command->footer(
       "Examples:\n"

@@ -8,8 +8,8 @@
 
 namespace tensord::server {
 
-// Prints a line for programs, at once. What a server sent need not be UTF-8, nor fit to be shown. `Json` is one of
-// nlohmann's types.
+// Prints one JSON line and flushes it. Strings of the server may be invalid UTF-8 or unprintable, so they are escaped.
+// `Json` is a type of nlohmann.
 template <class Json>
 void print_json_line(const Json& json) {
   const std::string line = json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);

@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr auto kLoadingTimeout = std::chrono::seconds(600);
-// What a message may have; the server has limits of its own.
+// The maximum size of a gRPC message; the server may allow less.
 constexpr uint64_t kMaxFileBytes = (uint64_t{1} << 31) - (1 << 20);
 
 struct ModelsOptions {
@@ -113,7 +113,7 @@ void move_labels(client::Client& daemon, const ModelsOptions& options) {
   std::istringstream text(options.labels);
   for (std::string label; std::getline(text, label, ',');) labels.push_back(label);
   pairs(labels, "labels", "LABEL=VERSION");
-  // With nothing else: versions stay as they are.
+  // Nothing but the labels, so that the versions stay loaded as they are.
   daemon.load_model(options.model, {.parameters = {{"version_labels", options.labels}}},
                     call_options(options.connection, kLoadingTimeout));
 }
@@ -150,10 +150,10 @@ void add_list_command(CLI::App& app, int* exit_code, const std::shared_ptr<Model
   CLI::App* models = app.add_subcommand("models", "Models of a running server and their states");
   add_client_options(*models, options->connection);
   CLI::Option* ready = models->add_flag("--ready", options->only_ready, "Only those that are ready");
-  models->add_flag("--statistics", options->with_statistics, "Requests and mean times of those that are loaded")
+  models->add_flag("--statistics", options->with_statistics, "Requests and mean times of loaded models")
       ->excludes(ready);
   CLI::App* of_label =
-      models->add_subcommand("label", "Move version labels, as stable=2,canary=3; canary= removes one");
+      models->add_subcommand("label", "Move version labels, such as stable=2,canary=3; canary= removes one");
   of_label->fallthrough();
   of_label->add_option("model", options->model, "The model")->required();
   of_label->add_option("labels", options->labels, "LABEL=VERSION, separated by commas")->required();
@@ -170,14 +170,15 @@ void add_list_command(CLI::App& app, int* exit_code, const std::shared_ptr<Model
 }
 
 void add_load_command(CLI::App& app, int* exit_code, const std::shared_ptr<ModelsOptions>& options) {
-  CLI::App* command = app.add_subcommand("load", "Load a model of a running server, or what has changed of it");
+  CLI::App* command = app.add_subcommand("load", "Load a model on a running server, or reload its changes");
   add_client_options(*command, options->connection);
   command->add_option("model", options->model, "The model")->required();
   CLI::Option* config =
       command->add_option("--config", options->config_file, "JSON file with a configuration instead of config.pbtxt");
   CLI::Option* files =
       command
-          ->add_option("--file", options->files, "PATH_IN_MODEL=FILE: instead of the model's folder; may be repeated")
+          ->add_option("--file", options->files,
+                       "PATH_IN_MODEL=FILE: use this file instead of the model's folder; may be repeated")
           ->allow_extra_args(false);
   command->add_option("--weights", options->weights, "Only new weights: a state dict of torch.save, or .safetensors")
       ->excludes(config)
@@ -185,7 +186,7 @@ void add_load_command(CLI::App& app, int* exit_code, const std::shared_ptr<Model
   command->add_option("--version", options->version, "The version that gets the weights")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_option("--label", options->labels, "Then move version labels, as stable=2,canary=3");
+  command->add_option("--label", options->labels, "Then move version labels, such as stable=2,canary=3");
   command->footer(
       "Examples:\n"
       "  tensord load resnet50                                        from the model repository\n"
@@ -200,11 +201,12 @@ void add_models_commands(CLI::App& app, int* exit_code) {
   const auto options = std::make_shared<ModelsOptions>();
   add_list_command(app, exit_code, options);
   add_load_command(app, exit_code, options);
-  CLI::App* command = app.add_subcommand("unload", "Unload a model of a running server; returns with the memory back");
+  CLI::App* command =
+      app.add_subcommand("unload", "Unload a model of a running server; returns once its memory is released");
   add_client_options(*command, options->connection);
   command->add_option("model", options->model, "The model")->required();
   command->add_flag("--dependents", options->with_dependents,
-                    "Also the models of an ensemble that were loaded for it, and ensembles that run the model");
+                    "Also unload the models that were loaded for an ensemble, and ensembles that use the model");
   command->footer("Examples:\n  tensord unload resnet50");
   on_run(*command, exit_code, [=] { return unload(*options); });
 }

@@ -34,7 +34,7 @@ std::string join(const std::vector<std::string>& names) {
   return out;
 }
 
-// "Of sgd, rmsprop: momentum; default 0"
+// Help such as "Of sgd, rmsprop: momentum; default 0".
 std::string help_of(const nn::OptionInfo& option) {
   std::vector<std::string> owners;
   std::map<std::string, std::vector<std::string>> by_default;

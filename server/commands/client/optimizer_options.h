@@ -6,11 +6,10 @@
 
 namespace tensord::server {
 
-// --optimizer, and a flag for each option that the engine's optimizers have. `spec` must live until the command line is
-// read.
+// Adds --optimizer and a flag for each option of the engine's optimizers. `spec` must outlive the parse.
 void add_optimizer_options(CLI::App& command, OptimizerSpec& spec);
 
-// All optimizers with their options: a table for people, or JSON.
+// Prints all optimizers with their options, as a table or as JSON.
 void print_optimizers(bool as_json);
 
 }  // namespace tensord::server

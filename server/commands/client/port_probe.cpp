@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// The preface of HTTP/2 and an empty frame of settings.
+// The HTTP/2 connection preface and an empty SETTINGS frame.
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"sv;
 constexpr char kTlsAlert = 0x15, kSettingsFrame = 4;
 
@@ -50,7 +50,7 @@ PortKind probe_port(const std::string& address) {
     size = recv(made, answer, sizeof(answer), MSG_WAITALL);
   }
   close(made);
-  // One that speaks TLS takes this for no greeting, and says so or hangs up.
+  // A TLS server rejects the preface: it sends an alert or closes the connection.
   if (size <= 0 || answer[0] == kTlsAlert) return size < 0 ? PortKind::kNothing : PortKind::kTls;
   if (std::string_view(answer, sizeof(answer)).starts_with("HTTP/1")) return PortKind::kHttp;
   return size == sizeof(answer) && answer[3] == kSettingsFrame ? PortKind::kPlainGrpc : PortKind::kNothing;

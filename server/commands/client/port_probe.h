@@ -4,10 +4,10 @@
 
 namespace tensord::server {
 
-// What answers at host:port, asked in HTTP/2 without TLS.
+// The protocol that host:port speaks, found out with plaintext HTTP/2.
 enum class PortKind { kNothing, kPlainGrpc, kHttp, kTls };
 
-// Within a second or two; never throws.
+// Takes a second or two at most. Never throws.
 PortKind probe_port(const std::string& address);
 
 }  // namespace tensord::server

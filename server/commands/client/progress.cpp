@@ -27,7 +27,7 @@ size_t terminal_columns() {
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsualColumns;
 }
 
-// A line that wraps could not be drawn over.
+// Cuts to the terminal's width: a wrapped line cannot be overwritten.
 std::string cut(const std::string& text, size_t columns) {
   size_t at = 0;
   for (size_t width = 0; at < text.size(); ++at) {
@@ -42,7 +42,7 @@ ProgressLine::ProgressLine(bool is_wanted) : is_shown_(is_wanted && isatty(STDER
 
 void ProgressLine::show(const std::string& text) {
   if (!is_shown_) return;
-  // Back to the start, the new text, and away with what is left of the old.
+  // Returns to the start of the line, prints, and erases the rest of the old line.
   std::cerr << "\r" << cut(printable(text), terminal_columns() - 1) << "\x1b[K" << std::flush;
   has_line_ = true;
 }

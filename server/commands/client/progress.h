@@ -8,8 +8,8 @@
 
 namespace tensord::server {
 
-// A line on stderr that is drawn again and again while something goes on; nothing at all where stderr is no terminal,
-// or `is_wanted` is false. Gone with clear() and at the end. Not thread-safe.
+// A progress line on stderr that is redrawn in place. Prints nothing if stderr is not a terminal or `is_wanted` is
+// false. clear() and the destructor erase it. Not thread-safe.
 class ProgressLine {
  public:
   explicit ProgressLine(bool is_wanted);
@@ -18,10 +18,10 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   bool is_shown() const { return is_shown_; }
-  // Cut off where the terminal ends.
+  // Cuts the text to the terminal's width.
   void show(const std::string& text);
   void clear();
-  // Leaves what stands there, and goes to the next line.
+  // Leaves the current line and continues on the next one.
   void keep();
 
  private:
@@ -29,18 +29,18 @@ class ProgressLine {
   bool has_line_ = false;
 };
 
-// Shows a text that changes with time, ten times a second, beside what takes long in the calling thread. Begins after
-// half a second, so that what is quick shows nothing.
+// Redraws a progress line ten times a second while the calling thread works. Starts after half a second, so that short
+// work prints nothing.
 class Ticker {
  public:
-  // `text` gets the seconds that have passed, and is called on another thread.
+  // `text` is called on another thread with the elapsed seconds.
   Ticker(bool is_wanted, std::function<std::string(double seconds)> text);
   ~Ticker();
 
  private:
   void run();
 
-  ProgressLine line_;  // of the thread
+  ProgressLine line_;  // used by the thread only
   const std::function<std::string(double)> text_;
   Mutex mutex_;
   CondVar changed_;
@@ -48,9 +48,9 @@ class Ticker {
   Thread thread_;
 };
 
-// ▕████▌   ▏, of `width` characters between the ends, filled from 0 to 1.
+// A bar ▕████▌   ▏ with `width` characters between its ends; `part` is 0 to 1.
 std::string bar_text(double part, int width = 28);
-// 3725 → "1:02:05"; below 0: "-:--".
+// 3725 → "1:02:05"; negative → "-:--".
 std::string duration_text(double seconds);
 // "12.3 MiB"
 std::string bytes_text(double bytes);

@@ -20,7 +20,7 @@ size_t aligned(size_t size) { return (size + kRegionAlignment - 1) / kRegionAlig
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Of all versions together. Nothing where the server does not tell, or not us.
+// Sums over all versions. Returns nullopt if the server does not provide statistics to this client.
 std::optional<client::ModelStatistics> statistics_of(client::Client& server, const std::string& model) {
   client::ModelStatistics sum;
   const auto add = [](auto& to, const auto& from) {
@@ -46,7 +46,7 @@ std::optional<client::ModelStatistics> statistics_of(client::Client& server, con
 
 std::optional<ServerTimes> times_between(const std::optional<client::ModelStatistics>& before,
                                          const std::optional<client::ModelStatistics>& after) {
-  // A version that was unloaded meanwhile takes its numbers along.
+  // The counts of a version unloaded during the measurement are gone.
   if (!before || !after || after->success.count <= before->success.count) return std::nullopt;
   const auto mean_ms = [](const auto& from, const auto& to) {
     return to.count > from.count && to.ns >= from.ns
@@ -73,7 +73,7 @@ void check_shared(const std::string& what, const std::string& name, const client
   }
 }
 
-// What the clients of a measurement share.
+// State shared by the clients of a measurement.
 struct Tally {
   Mutex mutex;
   LoadResult result TENSORD_GUARDED_BY(mutex);
@@ -158,7 +158,7 @@ LoadResult measure_load(client::Client& server, const std::function<client::Requ
   const auto before = statistics_of(server, model);
   const auto start = Clock::now();
   const auto end = start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  std::vector<std::jthread> threads;  // joined also where not all of them can be made
+  std::vector<std::jthread> threads;  // joined even if a later thread cannot be created
   for (const client::Request& request : requests) {
     threads.emplace_back([&] { ask_until(server, request, end, stop, tally); });
   }

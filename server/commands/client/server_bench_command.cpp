@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int64_t kDefaultWarmup = 10;
 constexpr int kMaxClients = 4096;
-constexpr double kMaxSeconds = 3600;  // every latency is kept
+constexpr double kMaxSeconds = 3600;  // bounds memory, because every latency is kept
 constexpr int kExitInterrupted = 130;
 
 struct ServerBenchOptions {
@@ -36,7 +36,7 @@ struct ServerBenchOptions {
   bool shared_memory = false;
 };
 
-std::atomic<bool> g_interrupted{false};  // SIGINT ends the measurement, so that shared memory is given back
+std::atomic<bool> g_interrupted{false};  // SIGINT ends the measurement, so that shared memory is unregistered
 
 client::Request bench_request(client::Client& server, const ServerBenchOptions& own, const BenchOptions& options) {
   ModelSignature signature(server, options.model.model, own.version, options.batch);
@@ -133,7 +133,7 @@ int run(const ServerBenchOptions& own, const BenchOptions& options) {
   for (int64_t i = 1; i < warmup; ++i) sample = server.infer(request);
   struct sigaction on_interrupt {};
   on_interrupt.sa_handler = [](int) { g_interrupted = true; };
-  on_interrupt.sa_flags = static_cast<int>(SA_RESETHAND);  // the second one ends the process
+  on_interrupt.sa_flags = static_cast<int>(SA_RESETHAND);  // a second SIGINT ends the process
   sigaction(SIGINT, &on_interrupt, nullptr);
   std::vector<LoadResult> results;
   for (const int clients : own.clients) {
@@ -168,7 +168,7 @@ std::function<std::optional<int>()> add_server_bench(CLI::App& command, const Be
       ->check(CLI::Range(1, kMaxClients))
       ->capture_default_str();
   command.add_flag("--shared-memory", own->shared_memory,
-                   "Inputs and outputs in memory that the server shares (serve --allow-client-shm true)");
+                   "Pass inputs and outputs in shared memory (serve --allow-client-shm true)");
   std::vector<CLI::Option*> of_server, of_engine;
   for (CLI::Option* option : options_of()) {
     const auto is_in = [&](const auto& list, const auto& what) {
@@ -182,10 +182,10 @@ std::function<std::optional<int>()> add_server_bench(CLI::App& command, const Be
   }
   command.get_option("MODEL")->description(
       "Model written by torch.jit.save or torch.export.save; with --address, the name of a served model");
-  address->description("Measure a model of the server that listens here for gRPC, instead of an archive");
+  address->description("Measure a model of the gRPC server at this address, instead of an archive");
   return [=, &options]() -> std::optional<int> {
     const bool is_of_server = address->count() > 0;
-    // CLI11's own excludes and needs would fill the help with their lists.
+    // Checked by hand, because CLI11's excludes() and needs() would fill the help with long lists.
     for (const CLI::Option* option : is_of_server ? of_engine : of_server) {
       if (option->count() == 0) continue;
       throw CommandError(kExitUsage, concat(option->get_name(), is_of_server ? ": not with" : ": needs", " --address"));

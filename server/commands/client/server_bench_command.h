@@ -11,9 +11,9 @@ namespace tensord::server {
 
 struct BenchOptions;
 
-// Adds to `tensord bench` the flags for a model of a running server. What it gives back does nothing unless --address
-// was given; else it measures, prints, and gives the exit code. `options` are those that both kinds of measurement
-// have, and must outlive it.
+// Adds the flags of `tensord bench` for models on a running server. The returned function returns nullopt unless
+// --address was given; otherwise it measures, prints and returns the exit code. `options` are shared by both kinds of
+// measurement and must outlive the function.
 std::function<std::optional<int>()> add_server_bench(CLI::App& command, const BenchOptions& options);
 
 }  // namespace tensord::server

@@ -7,8 +7,8 @@
 
 namespace tensord::server {
 
-// Rows of text in columns, for people: a header, two spaces between the columns, numbers to the right. Control
-// characters, which a server may send, are printed as spaces.
+// A text table with a header, two spaces between columns and right-aligned numbers. Control characters, which a server
+// may send, are printed as spaces.
 class Table {
  public:
   explicit Table(std::vector<std::string> header);
@@ -17,18 +17,18 @@ class Table {
   void print(std::ostream& out) const;
 
  private:
-  std::vector<std::vector<std::string>> rows_;  // the header first
+  std::vector<std::vector<std::string>> rows_;  // the header is first
 };
 
-// A number with so many significant digits, as "0.0231".
+// Formats with `digits` significant digits: "0.0231".
 std::string number_text(double value, int digits = 4);
-// A number with so many digits behind the point, as "12.340".
+// Formats with `decimals` digits after the point: "12.340".
 std::string fixed_text(double value, int decimals);
-// The text with control characters as spaces, and all else that a terminal does not show escaped.
+// Replaces control characters by spaces and escapes other unprintable characters.
 std::string printable(std::string text);
-// Of several lines: all but their ends and tabs is escaped.
+// Escapes unprintable characters except line ends and tabs.
 std::string printable_lines(std::string_view text);
-// How many columns of a terminal a text of UTF-8 takes, as far as each character takes one.
+// Number of code points in UTF-8 text: its width on a terminal if every character takes one column.
 size_t width_of(const std::string& text);
 
 }  // namespace tensord::server

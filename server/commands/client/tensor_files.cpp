@@ -25,7 +25,7 @@ constexpr size_t kHeaderAlignment = 64;
 
 struct Descr {
   char kind = 0;       // f, i, u, b, S or U
-  size_t element = 0;  // bytes of one
+  size_t element = 0;  // bytes per element
 };
 
 Descr parse_descr(const std::string& source, const std::string& descr) {
@@ -65,7 +65,7 @@ DataType number_type(const std::string& source, const Descr& descr) {
   fail(ErrorCode::kUnimplemented, source, ": arrays of dtype '", descr.kind, descr.element, "' are not read");
 }
 
-// What lies with the first dimension together, in the order of C.
+// Reorders Fortran-order data to C order.
 std::string in_row_major(std::string_view data, const std::vector<int64_t>& shape, size_t item) {
   std::string out(data.size(), '\0');
   std::vector<size_t> strides(shape.size()), index(shape.size(), 0);
@@ -87,7 +87,7 @@ std::string in_row_major(std::string_view data, const std::vector<int64_t>& shap
   return out;
 }
 
-// An element of dtype S or U: filled up with zeros at its end.
+// Decodes an element of dtype S or U, which is padded with zeros.
 std::string text_of_element(std::string_view element, char kind) {
   std::string out;
   if (kind == 'S') {
@@ -128,7 +128,7 @@ Tensor tensor_of_npy(const std::string& source, std::string_view bytes) {
   }
   const DataType type = number_type(source, descr);
   if (type == DataType::kBool) {
-    // Bools may be any byte; only 0 and 1 are values of one.
+    // NumPy stores a bool in a byte; normalize values other than 0 and 1.
     turned.assign(data);
     std::transform(turned.begin(), turned.end(), turned.begin(), [](char c) { return c != 0 ? 1 : 0; });
     data = turned;
@@ -136,7 +136,7 @@ Tensor tensor_of_npy(const std::string& source, std::string_view bytes) {
   return Tensor::copy_bytes(type, shape, std::as_bytes(std::span(data)));
 }
 
-// The whole of a .npy array.
+// Serializes a tensor as a .npy file.
 std::string npy_of_tensor(const Tensor& tensor) {
   std::string descr, data;
   if (tensor.type() == DataType::kBytes) {

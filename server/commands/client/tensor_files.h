@@ -6,18 +6,18 @@
 #include <utility>
 #include <vector>
 
-// NumPy's files as the client's tensors, and back.
+// Reads and writes client tensors as NumPy files.
 namespace tensord::server {
 
 using NamedTensors = std::vector<std::pair<std::string, client::Tensor>>;
 
-// Numbers, booleans and texts (dtypes S and U) of at most 2 GB. Files are taken to be hostile. Throws Error, or
+// Reads numbers, booleans and strings (dtypes S and U) of at most 2 GB. Files are untrusted. Throws Error, or
 // client::InvalidArgumentError, that starts with the path.
 client::Tensor read_npy(const std::string& path);
-// Of numpy.savez and savez_compressed, by their names there.
+// Reads a file of numpy.savez or savez_compressed; tensors have the file's names.
 NamedTensors read_npz_tensors(const std::string& path);
 
-// Texts become NumPy's dtype S, which loses zero bytes at their ends, BF16 becomes float32. Throws Error.
+// Strings become dtype S, which loses trailing zero bytes; BF16 becomes float32. Throws Error.
 void write_npy(const std::string& path, const client::Tensor& tensor);
 void write_npz(const std::string& path, const NamedTensors& tensors);
 

@@ -22,7 +22,7 @@ using client::Tensor;
 using nlohmann::json;
 
 constexpr size_t kMaxDepth = 32;
-// What a request may have.
+// Maximum size of a request.
 constexpr uint64_t kMaxBytes = uint64_t{1} << 31;
 
 struct TypeNames {
@@ -71,7 +71,7 @@ DataType type_of(const std::vector<const json*>& leaves) {
     are_whole = are_whole && leaf->is_number_integer();
   }
   if (are_bools || are_whole) return are_bools ? DataType::kBool : DataType::kInt64;
-  // What models take, as a rule.
+  // Models usually take float32.
   const bool are_small = std::all_of(leaves.begin(), leaves.end(), [](const json* leaf) {
     return !leaf->is_number() || std::abs(leaf->get<double>()) <= std::numeric_limits<float>::max();
   });
@@ -100,7 +100,7 @@ T element_of(const json& leaf, const char* type) {
   }
 }
 
-// Elements of a shape; throws when they would be more than a request may have.
+// Number of elements of a shape. Throws if they exceed the maximum size of a request.
 size_t count_of(const std::vector<int64_t>& shape, size_t element_bytes) {
   uint64_t count = 1;
   for (const int64_t size : shape) {
@@ -113,7 +113,7 @@ size_t count_of(const std::vector<int64_t>& shape, size_t element_bytes) {
   return count;
 }
 
-// Of what a server sent: each dimension is a level of lists.
+// Limits the rank of tensors that a server sent, because each dimension nests one list deeper.
 void check_depth(const Tensor& tensor) {
   if (tensor.shape().size() > kMaxDepth)
     throw InvalidArgumentError(concat("a tensor of more than ", kMaxDepth, " dimensions"));
@@ -125,7 +125,7 @@ double number_of(T value) {
   if constexpr (!std::is_arithmetic_v<T>) return static_cast<float>(value);
 }
 
-// The elements as texts in brackets; `is_short` leaves out the middle of long dimensions.
+// Prints elements as nested brackets; `is_short` leaves out the middle of long dimensions.
 template <class Text>
 class Printer {
  public:
@@ -206,7 +206,7 @@ Tensor tensor_of_json(const json& values, const std::string& data_type) {
     return Tensor::strings(texts, shape);
   }
   return dispatch_elements(type, [&]<class T>() {
-    // Not a vector, which has no memory of bools.
+    // Not a vector, because vector<bool> is packed.
     auto elements = std::make_unique<T[]>(leaves.size());
     for (size_t i = 0; i < leaves.size(); ++i) elements[i] = element_of<T>(*leaves[i], client::to_string(type));
     return Tensor::copy<T>({elements.get(), leaves.size()}, shape);
@@ -218,7 +218,7 @@ Tensor text_tensor(const std::string& text, const std::vector<int64_t>& shape) {
 }
 
 Tensor random_tensor(DataType type, const std::vector<int64_t>& shape) {
-  if (type == DataType::kBytes) throw InvalidArgumentError("there are no random texts: give its values");
+  if (type == DataType::kBytes) throw InvalidArgumentError("random strings are not supported: give its values");
   const size_t count = count_of(shape, client::element_size(type));
   return dispatch_elements(type, [&]<class T>() {
     auto elements = std::make_unique<T[]>(count);
@@ -268,7 +268,7 @@ void print_values(std::ostream& out, const Tensor& tensor) {
   };
   if (tensor.type() == DataType::kBytes) {
     const std::vector<std::string> texts = tensor.strings();
-    // JSON's quotes and escapes, so that no control character reaches a terminal.
+    // Quotes and escapes strings as JSON, so that no control character reaches a terminal.
     return print([&](size_t i) {
       return to_printable_json(json(texts[i]).dump(-1, ' ', false, json::error_handler_t::replace));
     });

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-// The client's tensors as values: of JSON, for people, and made up.
+// Converts client tensors from and to JSON, prints them and makes random ones.
 namespace tensord::server {
 
-// `function.operator()<T>()` with the type of the elements. REQUIRES: not BYTES.
+// Calls `function.operator()<T>()` with the C++ type of the elements. REQUIRES: not BYTES.
 template <class Function>
 decltype(auto) dispatch_elements(client::DataType type, Function&& function) {
   using client::DataType;
@@ -33,26 +33,25 @@ decltype(auto) dispatch_elements(client::DataType type, Function&& function) {
   }
 }
 
-// The type of a name in any of the usual forms: "f32", "float32", "FP32". Throws client::InvalidArgumentError.
+// Parses a type name in any common spelling: "f32", "float32", "FP32". Throws client::InvalidArgumentError.
 client::DataType parse_type(const std::string& name);
-// As NumPy has it, "float32"; "text" for BYTES.
+// NumPy's name, "float32"; "text" for BYTES.
 std::string type_text(client::DataType type);
 // "[1, 3]"
 std::string shape_text(const std::vector<int64_t>& shape);
 
-// All of them throw client::InvalidArgumentError that says what is wrong with the values.
-// Numbers, booleans, texts, or regular lists of lists of them. `data_type` is the protocol's name of the type that is
-// wanted; empty: what the values are (INT64, FP32, FP64 where a number is too large for
-// that, BOOL or BYTES).
+// These functions throw client::InvalidArgumentError that describes the problem. `values` are numbers, booleans,
+// strings, or regular nested lists of them. `data_type` is the protocol's name of the type; if empty, the type follows
+// from the values (INT64, FP32, FP64 for numbers too large for FP32, BOOL or BYTES).
 client::Tensor tensor_of_json(const nlohmann::json& values, const std::string& data_type);
-// One text, in each place of the shape.
+// Repeats one string in every element of the shape.
 client::Tensor text_tensor(const std::string& text, const std::vector<int64_t>& shape);
-// Floats in [0, 1), whole numbers 0 or 1; the same ones each time. Not of BYTES.
+// Floats in [0, 1), integers 0 or 1, from a fixed seed. REQUIRES: not BYTES.
 client::Tensor random_tensor(client::DataType type, const std::vector<int64_t>& shape);
 
-// Nested lists; what is no number is null, texts are taken to be UTF-8.
+// Nested lists. NaN and infinity become null; strings are taken to be UTF-8.
 nlohmann::ordered_json json_of_tensor(const client::Tensor& tensor);
-// In brackets, rows on lines of their own; of many values only the first and last of each dimension.
+// Prints nested brackets with one row per line. Large tensors show only the first and last elements of each dimension.
 void print_values(std::ostream& out, const client::Tensor& tensor);
 
 }  // namespace tensord::server

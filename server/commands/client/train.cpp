@@ -30,7 +30,7 @@ struct TrainOptions {
   bool lists_optimizers = false;
   JobSpec spec;
   std::vector<std::string> inputs;  // argument=array
-  std::vector<std::string> frozen;  // patterns
+  std::vector<std::string> frozen;  // name patterns
 };
 
 JobSpec read_spec(const std::string& path) {
@@ -40,7 +40,7 @@ JobSpec read_spec(const std::string& path) {
   return job_spec_from_json(json);
 }
 
-// What flags say goes over the file.
+// Flags override the file.
 JobSpec merged(const TrainOptions& options) {
   JobSpec spec;
   if (!options.spec_file.empty()) {
@@ -72,7 +72,7 @@ JobStatus create_job(client::TrainingClient& training, JobSpec spec, const Train
   return to_job_status(training.create(message));
 }
 
-// The fields of two jobs that differ, as "epochs (2 there, 3 here)"; empty when they are the same.
+// The fields in which two jobs differ, as "epochs (2 there, 3 here)"; empty if they are equal.
 std::string differences(const JobSpec& there, const JobSpec& here) {
   const nlohmann::json of_job = to_json(there).flatten(), given = to_json(here).flatten();
   nlohmann::json all = of_job;
@@ -93,9 +93,9 @@ std::string differences(const JobSpec& there, const JobSpec& here) {
   return out;
 }
 
-// Somebody who changes a flag and runs the command again must not get the old job's result for that of the new flags.
+// A rerun of the command with changed flags must not return the old job's result.
 void check_same_job(const JobStatus& job, JobSpec given, bool has_archive) {
-  // What is only settled where a job is made.
+  // Fields that the server fills in when it creates the job.
   if (has_archive) given.model.upload_id = job.spec.model.upload_id;
   check_job_spec(given);
   if (given.model.version == 0) given.model.version = job.spec.model.version;
@@ -103,10 +103,10 @@ void check_same_job(const JobStatus& job, JobSpec given, bool has_archive) {
   if (given.resources.memory_bytes == 0) given.resources.memory_bytes = job.spec.resources.memory_bytes;
   const std::string differing = differences(job.spec, given);
   check(differing.empty(), "--attach: job '", job.id, "' of this --name is another one: ", differing,
-        ". Give the same, or another --name; `tensord jobs show ", job.id, "` says what became of it");
+        ". Give the same, or another --name; `tensord jobs show ", job.id, "` shows its state");
 }
 
-// The newest job of the name, whatever became of it, else a new one.
+// The newest job of this name, in any state; otherwise a new job.
 JobStatus attach_or_create_job(client::TrainingClient& training, const JobSpec& spec, const TrainOptions& options) {
   check(!spec.name.empty(), "--attach: needs --name");
   const std::vector<client::TrainingClient::Job> jobs = training.list();
@@ -145,75 +145,73 @@ void add_data_options(CLI::App& command, TrainOptions& options) {
   command.add_option("model", spec.model.name, "The served model to start from; with --upload, what to publish as");
   command.add_option("--version", spec.model.version, "Version of the model; default the served one");
   command.add_option("--upload", options.archive, "Start from this model file instead: TorchScript, .pt2 or .onnx");
-  command.add_option("--spec", options.spec_file, "The job as JSON; flags go over it");
-  command.add_option("--name", spec.name, "A name for people");
-  command.add_option("--data", spec.data.file, "File of the server's data folder: .npz, .safetensors, .pt, .csv");
+  command.add_option("--spec", options.spec_file, "The job as JSON; flags override it");
+  command.add_option("--name", spec.name, "A readable name");
+  command.add_option("--data", spec.data.file, "File in the server's data folder: .npz, .safetensors, .pt, .csv");
   command.add_flag("--streamed", spec.data.streamed, "A client streams the data");
-  command.add_option("--input", options.inputs, "ARGUMENT=ARRAY: the array that an argument takes; may be repeated")
+  command.add_option("--input", options.inputs, "ARGUMENT=ARRAY: the array for an argument; may be repeated")
       ->allow_extra_args(false);
-  command.add_option("--label", spec.loss.label, "The array that the output is compared with");
+  command.add_option("--label", spec.loss.label, "The array with the labels");
   command.add_option("--loss", spec.loss.builtin, loss_names());
-  command.add_option("--loss-method", spec.loss.method, "Method of the script that gives the loss, instead");
+  command.add_option("--loss-method", spec.loss.method, "Method of the script that returns the loss, instead");
   command.add_option("--epochs", spec.epochs, "Passes over the data");
   command.add_option("--steps", spec.steps, "Updates of the weights");
   command.add_option("--batch-size", spec.batch_size, "Rows of a batch; default 32");
-  command.add_option("--seed", spec.seed, "Of every random number");
+  command.add_option("--seed", spec.seed, "Seed of all random numbers");
 }
 
 void add_training_options(CLI::App& command, TrainOptions& options) {
   JobSpec& spec = options.spec;
   add_optimizer_options(command, spec.optimizer);
-  command.add_option("--freeze", options.frozen, "Parameters that are not trained, as layer1.*; may be repeated")
+  command.add_option("--freeze", options.frozen, "Parameters that are not trained, such as layer1.*; may be repeated")
       ->allow_extra_args(false);
-  command.add_option("--schedule", spec.schedule.name, schedule_names() + "; default: the rate stays");
+  command.add_option("--schedule", spec.schedule.name, schedule_names() + "; default: constant");
   command.add_option("--warmup-steps", spec.schedule.warmup_steps, "Steps in which the learning rate rises");
   command.add_option("--clip-norm", spec.clipping.norm, "Largest norm of all gradients together");
-  command.add_option("--eval-fraction", spec.evaluation.fraction, "Part of the rows that is evaluated with");
-  command.add_option("--eval-data", spec.evaluation.file, "File that is evaluated with");
+  command.add_option("--eval-fraction", spec.evaluation.fraction, "Fraction of the rows used for evaluation");
+  command.add_option("--eval-data", spec.evaluation.file, "File used for evaluation");
   command.add_option("--metrics", spec.evaluation.metrics, metric_names())->delimiter(',')->allow_extra_args(false);
   command.add_option("--publish", spec.publish.when, publish_times());
   command.add_option("--publish-as", spec.publish.model, "Model that gets the new version; default the same");
-  command.add_option("--metric", spec.publish.metric, "What is best, and what the bar is for");
-  command.add_option("--bar", spec.publish.bar, "What the metric must reach, or the old version stays");
+  command.add_option("--metric", spec.publish.metric, "The metric for best, and for the bar");
+  command.add_option("--bar", spec.publish.bar, "The value that the metric must reach for publishing");
   command.add_option("--threads", spec.resources.threads, "Threads of the job");
-  command.add_option("--world-size", spec.distribution.world_size,
-                     "Processes that train together; 0: the server itself trains");
+  command.add_option("--world-size", spec.distribution.world_size, "Number of processes; 0: the server itself trains");
   command.add_option("--procs-per-host", spec.distribution.processes_per_host,
-                     "Of them on each host: the rest runs on hosts that joined the server; default all");
-  command.add_option("--hosts", spec.distribution.hosts, "Names of the hosts that may take part; default all")
+                     "Processes on each host: the others run on hosts that joined the server; default all");
+  command.add_option("--hosts", spec.distribution.hosts, "Names of allowed hosts; default all")
       ->delimiter(',')
       ->allow_extra_args(false);
   command.add_flag("--sync-batch-norm", spec.distribution.sync_batch_norm,
-                   "Batch norms count the rows of all processes, not of each process alone");
+                   "Batch norms use the rows of all processes, not only of each process");
   command.add_option("--zero", spec.distribution.zero,
                      "1: each process keeps the optimizer's state of its share of the parameters");
   command.add_option("--compression", spec.distribution.compression,
-                     "How gradients travel: " + compression_names() + "; default as they are");
+                     "Compression of gradients: " + compression_names() + "; default none");
   command.add_option("--compression-rank", spec.distribution.compression_rank,
-                     "Of powersgd: columns that stand for a matrix; default 1");
+                     "Of powersgd: columns of the low-rank factors; default 1");
   command.add_option("--compression-start-step", spec.distribution.compression_start_step,
-                     "Of powersgd: steps before it are not compressed; default 1000");
+                     "Of powersgd: earlier steps are not compressed; default 1000");
   command.add_option("--min-world-size", spec.distribution.min_world_size,
-                     "With so many processes it also starts, where hosts do not come; default all");
-  command.add_option("--backend", spec.distribution.backend, "What moves bytes between the processes: gloo");
+                     "Start with as few as this many processes if hosts are missing; default all");
+  command.add_option("--backend", spec.distribution.backend, "The communication backend: gloo");
   command.add_option("--max-restarts", spec.distribution.max_restarts,
-                     "How often they all start again after one was lost; default 3");
+                     "How often all processes are restarted after one was lost; default 3");
 }
 
 }  // namespace
 
 void add_train_command(CLI::App& app, int* exit_code) {
   const auto options = std::make_shared<TrainOptions>();
-  CLI::App* command = app.add_subcommand("train", "Train a model of a running tensord, and watch");
+  CLI::App* command = app.add_subcommand("train", "Train a model of a running tensord, and watch the job");
   add_client_options(*command, options->connection);
   command->add_flag("--detach", options->detach, "Print the job's id and leave it running");
-  command->add_flag(
-      "--attach", options->attach,
-      "Watch the job of this --name if there is one, whatever its state, and refuse where it was given something "
-      "else; so this may be run again and again");
+  command->add_flag("--attach", options->attach,
+                    "Watch the job of this --name if it exists, whatever its state, and refuse if its settings differ; "
+                    "so the command can be repeated");
   add_data_options(*command, *options);
   add_training_options(*command, *options);
-  command->add_flag("--list-optimizers", options->lists_optimizers, "Print the optimizers and their options, and end");
+  command->add_flag("--list-optimizers", options->lists_optimizers, "Print the optimizers and their options, and exit");
   command->footer(
       "Examples:\n"
       "  tensord train digits --data digits.npz --label labels --loss cross_entropy --epochs 15\n"

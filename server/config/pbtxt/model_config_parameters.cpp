@@ -1,4 +1,4 @@
-// The `parameters` of config.pbtxt that mean something to every model.
+// Parses the `parameters` of config.pbtxt that apply to every model.
 #include <algorithm>
 #include <charconv>
 #include <sstream>
@@ -16,7 +16,7 @@ constexpr int kMaxPlans = 65536;
 constexpr int kMaxThreads = 1024;
 constexpr size_t kMaxBuckets = 1024;
 
-// What Triton's PyTorch backend reads and tensord has no use for.
+// Parameters of Triton's PyTorch backend that have no meaning in tensord.
 constexpr const char* kUnusedParameters[] = {
     "DISABLE_CUDNN",         "ENABLE_CACHE_CLEANING", "ENABLE_JIT_EXECUTOR",
     "ENABLE_JIT_PROFILING",  "ENABLE_NVFUSER",        "ENABLE_TENSOR_FUSER",
@@ -115,7 +115,7 @@ class ParameterReader {
     std::sort(out_.ragged.buckets.begin(), out_.ragged.buckets.end());
   }
 
-  // A label that reads as a number could not be told from a version.
+  // A numeric label would be ambiguous with a version.
   void read_labels(const std::string& key, const std::string& value) const {
     for (const std::string& part : split(value)) {
       const size_t mark = part.find('=');
@@ -151,26 +151,25 @@ class ParameterReader {
 
 const std::vector<ParameterReader::Rule>& ParameterReader::rules() {
   static const std::vector<Rule> rules{
-      {{"precision", "f32, bf16 or int8: the type in which large products keep their weights", "--precision"},
+      {{"precision", "f32, bf16 or int8: type of the weights in large matrix products", "--precision"},
        &ParameterReader::read_precision},
-      {{"plan_cache_size", "input shapes that plans are kept for; 0 interprets every run", "--plan-cache-size"},
+      {{"plan_cache_size", "input shapes whose plans are kept; 0: interpret every run", "--plan-cache-size"},
        &ParameterReader::read_plans},
       {{"INTRA_OP_THREAD_COUNT", "threads of a worker; 0 divides the cores by the workers", "--threads"},
        &ParameterReader::read_threads},
-      {{"seed",
-        "start of the random numbers that each version draws, as torch.manual_seed takes it; else the system's"},
-       &ParameterReader::read_seed},
-      {{"jit_disable", "passes of the optimizer to leave out, separated by commas", "--jit-disable"},
+      {{"seed", "random seed of each version, as for torch.manual_seed; default: random"}, &ParameterReader::read_seed},
+      {{"jit_disable", "optimizer passes to disable, separated by commas", "--jit-disable"},
        &ParameterReader::read_disabled},
-      {{"jit_limit", "PASS:N: at most N changes by this pass; more separated by commas", "--jit-limit"},
+      {{"jit_limit", "PASS:N: at most N changes by this pass; several separated by commas", "--jit-limit"},
        &ParameterReader::read_limits},
       {{"DISABLE_OPTIMIZED_EXECUTION", "true runs no pass of the optimizer"}, &ParameterReader::read_optimized},
       {{"warmup_requests", "files of captured requests in the model's folder warmup, run before the model is ready"},
        &ParameterReader::read_warmup},
-      {{"version_labels", "names that requests may give versions: stable=2,canary=3"}, &ParameterReader::read_labels},
-      {{"ragged_padding", "number that inputs with allow_ragged_batch are filled up with; default 0"},
+      {{"version_labels", "labels by which requests may select versions: stable=2,canary=3"},
+       &ParameterReader::read_labels},
+      {{"ragged_padding", "padding value of inputs with allow_ragged_batch; default 0"},
        &ParameterReader::read_padding},
-      {{"ragged_buckets", "sizes that they are filled up to, as 64,128,256; else the largest of the batch"},
+      {{"ragged_buckets", "sizes to which they are padded, such as 64,128,256; default: the largest in the batch"},
        &ParameterReader::read_buckets},
   };
   return rules;

@@ -19,7 +19,8 @@ void check_dims(const google::protobuf::RepeatedField<int64_t>& dims, const std:
   }
 }
 
-// Sizes between the open dimensions; reshape may only move what lies between the same two of them.
+// Products of the static sizes between dynamic dimensions. A reshape may only regroup sizes between the same two
+// dynamic dimensions.
 std::vector<double> sizes_between_open(const std::vector<int64_t>& dims) {
   std::vector<double> sizes{1};
   for (const int64_t dim : dims) {

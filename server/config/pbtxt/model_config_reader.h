@@ -5,23 +5,23 @@
 #include "protos/model_config.pb.h"
 #include "server/config/model_config.h"
 
-// From the messages of model_config.proto to their plain form. All throw Error{kInvalidArgument} with `origin`, the
-// field and the value, for what cannot be.
+// Converts messages of model_config.proto to plain structs. All functions throw Error{kInvalidArgument} that names
+// `origin`, the field and the invalid value.
 namespace tensord::server {
 
-// "TYPE_FP32" is "FP32" on the wire, TYPE_STRING is "BYTES"; TYPE_INVALID is empty.
+// "TYPE_FP32" becomes "FP32" and TYPE_STRING becomes "BYTES", the names used on the wire; TYPE_INVALID becomes "".
 std::string wire_datatype(inference::DataType type);
-// The other way; TYPE_INVALID for what has no number there.
+// The inverse; unknown names give TYPE_INVALID.
 inference::DataType config_datatype(const std::string& wire);
 
 ModelConfig read_model_config(const inference::ModelConfig& message, const std::string& origin);
 
-// Parts of it, in files of their own. `out` has what was read before: sizes, inputs, outputs.
+// Parts of the conversion that have files of their own. `out` already holds the sizes, inputs and outputs.
 void read_schedulers(const inference::ModelConfig& message, const std::string& origin, ModelConfig& out);
 void read_parameters(const std::string& origin, ModelConfig& out);
 
-// Throws Error{kUnimplemented} for set fields that a model needs and tensord has not; logs those that tensord has no
-// use for, by their names.
+// Throws Error{kUnimplemented} if a field is set that the model depends on and tensord does not support. Logs the names
+// of fields that tensord ignores.
 void check_unused_fields(const inference::ModelConfig& message, const std::string& origin);
 
 }  // namespace tensord::server

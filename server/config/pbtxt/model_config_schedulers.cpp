@@ -1,4 +1,4 @@
-// dynamic_batching, sequence_batching and ensemble_scheduling.
+// Converts dynamic_batching, sequence_batching and ensemble_scheduling.
 #include <algorithm>
 #include <set>
 
@@ -37,7 +37,7 @@ void check_levels(const DynamicBatchingConfig& config, const std::string& origin
   }
 }
 
-// Answers in the order of arrival leave nothing for who came later to pass.
+// preserve_ordering forbids what would let a later request overtake: priorities and delayed timeouts.
 void check_order(const DynamicBatchingConfig& config, const std::string& origin) {
   if (!config.preserves_ordering) return;
   check(config.priority_levels <= 1, origin,
@@ -243,7 +243,7 @@ class SequenceReader {
   std::set<Kind> kinds_;
 };
 
-// Who makes what for whom is looked at when the ensemble is loaded: its models are known then.
+// The data flow between steps is checked when the ensemble is loaded, because its models are known only then.
 void read_ensemble(const inference::ModelEnsembling& message, const std::string& origin, ModelConfig& out) {
   check(out.platform == "ensemble" || (out.platform.empty() && out.backend == "ensemble"), origin,
         ": ensemble_scheduling needs platform: \"ensemble\"");

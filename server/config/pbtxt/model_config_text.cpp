@@ -13,12 +13,12 @@ namespace tensord::server {
 namespace {
 
 constexpr int kMaxNesting = 32;
-constexpr size_t kMaxSkipped = 5;  // unknown fields that are told of
+constexpr size_t kMaxSkipped = 5;  // unknown fields that are logged
 
 class Collector final : public google::protobuf::io::ErrorCollector {
  public:
   explicit Collector(const std::string& origin) : origin_(origin) {}
-  // Lines and columns come counted from 0.
+  // The parser counts lines and columns from 0.
   void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
     if (error.empty()) error = concat(origin_, ":", line + 1, ":", column + 1, ": ", message);
   }
@@ -34,7 +34,7 @@ class Collector final : public google::protobuf::io::ErrorCollector {
   const std::string& origin_;
 };
 
-// How deep the brackets of a JSON text go, strings left out; the reader of JSON has a limit of its own that is larger.
+// Maximum bracket depth of a JSON document outside strings. Checked here because the JSON parser allows more.
 int json_depth(const std::string& json) {
   int depth = 0, deepest = 0;
   bool is_string = false;
@@ -54,7 +54,7 @@ int json_depth(const std::string& json) {
   return deepest;
 }
 
-// Names the first text that is not UTF-8: no client could be told of it.
+// Throws for the first string that is not UTF-8, because responses could not carry it.
 void check_texts(const google::protobuf::Message& message, const std::string& origin, const std::string& path = "") {
   using Field = google::protobuf::FieldDescriptor;
   const auto* reflection = message.GetReflection();

@@ -8,19 +8,17 @@
 
 namespace tensord::server {
 
-// Reads config.pbtxt (protobuf text format). Unknown fields, and those that are known and mean nothing here, are logged
-// by name and skipped, since a repository may hold settings of other servers; `unknown` gets a line for each of the
-// first kind, which may be misspelled. Throws Error{kInvalidArgument} naming
-// `origin`, line and column when the text is malformed or a value is out of range, Error{kUnimplemented} naming the
-// field where a model would do something else than asked for without it.
+// Parses config.pbtxt (protobuf text format). A repository may hold settings for other servers, so unknown fields and
+// known fields without effect here are logged by name and skipped. `unknown` gets one line per unknown field, which may
+// be a misspelling. Throws Error{kInvalidArgument} with `origin`, line and column for malformed text or a value out of
+// range, and Error{kUnimplemented} naming a field that the model depends on and tensord does not support.
 ModelConfig parse_model_config(const std::string& text, const std::string& origin,
                                std::vector<std::string>* unknown = nullptr);
 
-// The same from JSON, as RepositoryModelLoad carries it.
+// Parses the JSON form, which RepositoryModelLoad carries.
 ModelConfig parse_model_config_json(const std::string& json, const std::string& origin);
 
-// The `parameters` that mean something to every model. Those of generation are in
-// server/executor/model/generation_options.h.
+// The `parameters` that apply to every model. Those of generation are in server/executor/model/generation_options.h.
 std::vector<ModelParameter> model_parameters();
 
 }  // namespace tensord::server

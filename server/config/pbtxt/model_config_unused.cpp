@@ -1,4 +1,4 @@
-// Fields of config.pbtxt that tensord does not act on.
+// Fields of config.pbtxt that tensord does not support.
 #include <google/protobuf/message.h>
 
 #include "core/base/error.h"
@@ -8,10 +8,10 @@
 namespace tensord::server {
 namespace {
 
-// Refused: without them a model would get other inputs, give other outputs, or be loaded unchecked.
+// Refused: ignoring them would change the model's inputs or outputs, or skip a requested check.
 constexpr const char* kRefused[] = {"batch_input", "batch_output", "model_repository_agents.agents"};
 
-// Logged: they say how another server should do what tensord does in its own way, on devices it has not.
+// Logged and ignored: they tune other servers or devices that tensord does not have.
 constexpr const char* kUnusedFields[] = {
     "optimization",
     "cc_model_filenames",
@@ -29,7 +29,7 @@ constexpr const char* kUnusedFields[] = {
     "sequence_batching.state.use_growable_memory",
 };
 
-// Whether the message has something at the path; of a repeated field, in any element.
+// Whether the field at the path is set; in a repeated message, in any element.
 bool has_field(const google::protobuf::Message& message, std::string_view path) {
   const size_t dot = path.find('.');
   const auto* field = message.GetDescriptor()->FindFieldByName(std::string(path.substr(0, dot)));

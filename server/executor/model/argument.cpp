@@ -13,7 +13,7 @@ bool is_scalar(TypeKind kind) {
   return kind == TypeKind::kInt || kind == TypeKind::kFloat || kind == TypeKind::kBool || kind == TypeKind::kNumber;
 }
 
-// Element `i` of a row-major tensor as a value of the kind.
+// Element `i` of a contiguous tensor as a scalar value of type `kind`.
 Value element(const Tensor& tensor, int64_t i, TypeKind kind) {
   const Tensor one = tensor.as_view({}, {}, tensor.offset() + i);
   switch (kind) {
@@ -35,7 +35,7 @@ Value to_scalar(TypeKind kind, const InferTensor& input) {
   return element(input.tensor, 0, kind);
 }
 
-// Rows of strings: the batch dimension of a model that works on text.
+// Converts to a list with one list of strings per row, for models with a batch dimension that take strings.
 Value to_rows_of_texts(const ops::TypePtr& row_type, const InferTensor& input) {
   check(input.shape.size() == 2, "inference input '", input.name, "' must have two dimensions, got shape ",
         to_string(input.shape));
@@ -99,7 +99,7 @@ void describe_argument(const ops::Type& declared, jit::KnownInput& known) {
     case TypeKind::kInt: known.dtype = DType::kInt64; break;
     case TypeKind::kFloat: known.dtype = DType::kFloat64; break;
     case TypeKind::kBool: known.dtype = DType::kBool; break;
-    default: break;  // texts have their datatype
+    default: break;  // strings have their own datatype
   }
   known.rank = is_list && is_list_of_strings(*type.element()) ? 2 : 1;
   if (!is_list) known.from_front.emplace(0, 1);

@@ -100,7 +100,8 @@ ConfiguredOutputs::ConfiguredOutputs(const std::string& file, std::vector<Tensor
   keep_names_apart(specs_);
 }
 
-// A configured output is the result of its name; of results without names, the one at its number, or at `place`.
+// A configured output refers to the result of its name. If results have no names, it refers to the one whose number it
+// has, or to the one at `place`.
 void ConfiguredOutputs::add(const std::string& file, const ModelConfig::TensorConfig& output, size_t place,
                             bool has_batch) {
   auto own = std::find_if(own_.begin(), own_.end(),
@@ -136,7 +137,7 @@ void ConfiguredOutputs::add(const std::string& file, const ModelConfig::TensorCo
   bindings_.push_back({index, own_name, index < 0 ? concat(numbered_, place) : ""});
 }
 
-// What steps of a generation need stays, listed or not.
+// Keeps an output that generation steps need even if the configuration does not list it.
 void ConfiguredOutputs::keep(const std::string& name) {
   const auto is_it = [&](const TensorSpec& spec) { return spec.answers_to(name); };
   if (name.empty() || std::any_of(specs_.begin(), specs_.end(), is_it)) return;
@@ -179,7 +180,7 @@ void ConfiguredOutputs::apply(std::vector<InferTensor>& outputs) const {
     }
     outputs = std::move(selected);
   } else {
-    // What its type does not tell, and what is None, comes or not.
+    // Outputs that the result type does not determine, or that are None, may be missing.
     for (InferTensor& output : outputs) {
       const auto binding = std::find_if(bindings_.begin(), bindings_.end(),
                                         [&](const Binding& candidate) { return candidate.own_name == output.name; });

@@ -24,7 +24,8 @@ constexpr Row kRows[] = {
 };
 static_assert(std::size(kRows) == static_cast<size_t>(DataType::kBytes) + 1);
 
-// A name of up to 8 bytes as a number, which is compared in one step; bytes of 0 at its end are not seen there.
+// A name of up to 8 bytes packed into an integer, so that names compare in one step. Trailing zero bytes are not
+// distinguished.
 constexpr uint64_t packed(std::string_view name) {
   uint64_t number = 0;
   for (size_t i = 0; i < name.size(); ++i) number |= uint64_t{static_cast<uint8_t>(name[i])} << (8 * i);

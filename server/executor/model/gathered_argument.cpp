@@ -16,13 +16,13 @@ constexpr const char* kMark = "__";
 
 bool is_list(const ops::Type& type) { return without_optional(type).kind() == TypeKind::kList; }
 
-// What comes behind "xs__"; "" for other names.
+// The part of the input's name behind "xs__"; "" for other names.
 std::string behind_mark(const std::string& argument, const std::string& input) {
   const std::string begin = argument + kMark;
   return input.starts_with(begin) ? input.substr(begin.size()) : std::string();
 }
 
-// The place of a list's part; -1 for other names.
+// The list index in the input's name; -1 for other names.
 int64_t place_of(const std::string& argument, const std::string& input) {
   const std::string text = behind_mark(argument, input);
   int64_t place = -1;
@@ -31,7 +31,7 @@ int64_t place_of(const std::string& argument, const std::string& input) {
   return is_number && (text == "0" || text[0] != '0') ? place : -1;
 }
 
-// Whether another argument than the dict `index` takes the input, by its name or number.
+// Whether an argument other than the dict `index` takes the input, by name or number.
 bool is_of_another(const ops::Schema& schema, size_t index, const std::string& input) {
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
     const ops::Argument& argument = schema.arguments[i];

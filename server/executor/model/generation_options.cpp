@@ -25,21 +25,21 @@ struct Rule {
 
 constexpr Rule kRules[] = {
     {{"generation_input",
-      "with iterative_sequence: the input that gets generation_output of the step before instead of the request's (a "
-      "decoder's tokens); without it every step gets the request's inputs again"},
+      "with iterative_sequence: the input that gets generation_output of the previous step instead of the request's (a "
+      "decoder's tokens); without it every step gets the request's inputs"},
      [](const auto&, const auto& value, auto& out) { out.feedback_input = value; }},
-    {{"generation_output", "the output that is fed back; what all steps gave stands in one row of the answer"},
+    {{"generation_output", "the output that is fed back; the response has the outputs of all steps in one row"},
      [](const auto&, const auto& value, auto& out) { out.feedback_output = value; }},
-    {{"generation_end_output", "an output that is not 0 for rows that are done"},
+    {{"generation_end_output", "an output that is nonzero for rows that are complete"},
      [](const auto&, const auto& value, auto& out) { out.end_output = value; }},
-    {{"generation_end_token", "a value of generation_output after which a row is done"},
+    {{"generation_end_token", "a value of generation_output that completes a row"},
      [](const auto& key, const auto& value, auto& out) { out.end_token = parse_number(key, value, INT64_MIN); }},
     {{"generation_max_steps",
-      "steps of a request at most; default 256; the request's parameter max_tokens may ask for fewer"},
+      "maximum of steps of a request; default 256; the request's parameter max_tokens may lower it"},
      [](const auto& key, const auto& value, auto& out) { out.max_steps = parse_number(key, value, 1); }},
     {{"generation_length_input",
-      "an INT64 input of shape [rows, 1] that gets how many positions of a row count, those of this step among them; "
-      "with it rows of different lengths share a batch, filled up with zeros at their fronts"},
+      "an INT64 input of shape [rows, 1] that gets the number of used positions of a row, including this step's; with "
+      "it rows of different lengths share a batch, padded with zeros at the front"},
      [](const auto&, const auto& value, auto& out) { out.length_input = value; }},
 };
 

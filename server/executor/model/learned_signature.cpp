@@ -46,7 +46,7 @@ class LearnedSignature::Watch final : public InferSink {
   const std::vector<size_t> indices_;
 
  private:
-  LearnedSignature& signature_;  // outlives the request, as its version does
+  LearnedSignature& signature_;  // outlives the request, because the model version owns it
   InferSink& sink_;
 };
 

@@ -9,7 +9,7 @@
 namespace tensord::server {
 namespace {
 
-// Runs fn; its error then starts with the setting's name.
+// Runs `fn` and puts the setting's name in front of its errors.
 template <class Fn>
 void apply_setting(const char* setting, Fn&& fn) {
   try {

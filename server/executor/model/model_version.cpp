@@ -10,7 +10,7 @@
 namespace tensord::server {
 namespace {
 
-// What an ensemble's configuration leaves to its steps.
+// Fills in what an ensemble's configuration leaves to its steps.
 ModelConfig completed(ModelConfig config, const ModelDirectory* directory) {
   if (!config.is_ensemble() || config.is_decoupled) return config;
   config.is_decoupled = has_decoupled_step(config, *directory);

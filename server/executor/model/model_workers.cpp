@@ -17,7 +17,7 @@
 namespace tensord::server {
 namespace {
 
-// Automatic warm-up leaves out batches that would take longer.
+// Automatic warm-up skips batches that would take longer.
 constexpr int64_t kMaxWarmupNs = 2'000'000'000;
 
 }  // namespace
@@ -41,7 +41,7 @@ void ModelWorkers::warm_up() {
 
 namespace {
 
-// Of several threads; thread-safe.
+// The last error of several threads. Thread-safe.
 class LastError {
  public:
   void set(std::exception_ptr error) {
@@ -76,7 +76,7 @@ void ModelWorkers::warm_up_others() {
   try {
     while (helpers.size() + 1 < wanted) helpers.emplace_back("warm-up", warm_up_some);
   } catch (const Error&) {
-    // No thread to be had: those that are there do it all.
+    // No thread could be created, so the existing ones do all of it.
   }
   warm_up_some();
   for (Thread& helper : helpers) helper.join();
@@ -96,15 +96,15 @@ void ModelWorkers::warm_up_worker(size_t worker) {
 }
 
 void ModelWorkers::run_requests(size_t worker) {
-  int64_t row_ns = 0;  // what one of a batch takes
+  int64_t row_ns = 0;  // time per row in a batch
   for (const WarmupRequest& request : options_.warmup) {
-    // Where a run takes seconds, what it would save the first client is nothing beside that.
+    // For a model that runs for seconds, warm-up saves the first client comparatively little.
     if (!request.is_configured && row_ns > kMaxWarmupNs / request.batch_size) continue;
     const int64_t start_ns = Clock::system().now_ns();
     try {
       warm_up_with(worker, request);
     } catch (const Error& error) {
-      check_work_cancelled();  // the load's time is over, or nobody wants it any more
+      check_work_cancelled();  // the load timed out or was cancelled
       if (request.is_configured) throw Error(error.code(), concat("model_warmup '", request.name, "': ", error.what()));
       // A failure on all-zero warm-up input is only a warning. UNIMPLEMENTED and FAILED_PRECONDITION would fail for any
       // input, so they fail the load.
@@ -133,12 +133,12 @@ void ModelWorkers::warm_up_with(size_t worker, const WarmupRequest& request) {
     if (worker == 0 && warnings_.empty()) compare_shapes(result.outputs);
   };
   for (uint32_t i = 0; i < request.count; ++i) run(options_.threads_per_worker);
-  // The numbers of threads that a run may get of the shared cores.
+  // Thread counts that a run may get when cores are shared.
   if (!options_.cores || signature().keeps_state) return;
   for (int threads = options_.threads_per_worker / 2; threads > 0; threads /= 2) run(threads);
 }
 
-// Clients size their memory by what the configuration says.
+// Clients allocate output memory by the configured shapes.
 void ModelWorkers::compare_shapes(std::span<const InferTensor> outputs) {
   for (const InferTensor& output : outputs) {
     const auto& specs = signature().outputs;
@@ -170,7 +170,7 @@ RunResult ModelWorkers::run(size_t worker, std::span<const InferTensor* const> i
 }
 
 void ModelWorkers::record_answered() {
-  // New shapes come early if at all: look after the first run, the second, the fourth …
+  // New shapes mostly come early, so check after runs 1, 2, 4, 8 …
   const uint64_t runs = answered_runs_.fetch_add(1, std::memory_order_relaxed) + 1;
   if (!signature().keeps_state && (runs & (runs - 1)) == 0) model_.release_unused_memory();
 }

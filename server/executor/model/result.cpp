@@ -14,10 +14,10 @@ namespace {
 using ops::TypeKind;
 using ops::Value;
 
-// Deeper nesting than this is refused; values of scripts can nest without bound.
+// Maximum nesting of results. Scripted values can nest without bound.
 constexpr int kMaxDepth = 16;
 
-// Made for every request: without a stream.
+// Runs for every request, so it avoids streams.
 std::string positional_name(size_t index) { return "OUTPUT__" + std::to_string(index); }
 
 template <class T>
@@ -31,11 +31,11 @@ std::string join(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : prefix + "." + name;
 }
 
-// Where a value is in the result.
+// The path of a value in the result.
 struct Place {
-  std::string name;           // what keys and fields on the way to it say; empty: it has the next number
+  std::string name;           // from dict keys and tuple fields on the path; empty: it gets the next number
   std::string numbers = {};   // of the items on the way to the first of those: "1", "0.2"
-  bool says_numbers = false;  // names below start with them
+  bool says_numbers = false;  // names below this value start with the numbers
 
   Place item(size_t i) const {
     if (!name.empty()) return {join(name, std::to_string(i)), numbers};
@@ -44,7 +44,7 @@ struct Place {
   Place member(const std::string& key) const { return {join(says_numbers ? numbers : name, key), numbers}; }
 };
 
-// Gives each output of one result a name that no other has.
+// Assigns each output of one result a unique name.
 class OutputNames {
  public:
   std::string take(const Place& place) {
@@ -59,7 +59,7 @@ class OutputNames {
     for (size_t i = 1; !taken_.insert(name).second; ++i) name = concat(place.name, "_", i);
     return name;
   }
-  // None has a number, and is no output.
+  // A None takes a number but is no output.
   void skip(size_t count) { next_ += count; }
 
  private:
@@ -178,7 +178,7 @@ class Flattener {
     } else {
       for (size_t i = 0; i < list.items.size(); ++i) {
         Place item = name.item(i);
-        // Or else the second item's would have the first's names, where that one has none.
+        // Otherwise items of the second element would get the names of the first, if that has none of its own.
         item.says_numbers = item.says_numbers || i > 0;
         add(list.items[i], item, depth + 1);
       }
@@ -189,7 +189,7 @@ class Flattener {
   OutputNames names_;
 };
 
-// The datatype that values of a type always have, where there is one.
+// The datatype of all values of a type, if it is determined.
 std::optional<DataType> datatype_of(const ops::Type& type) {
   if (type.kind() == TypeKind::kList && is_list_of_strings(*type.element())) return DataType::kBytes;
   const ops::Type& inner = type.kind() == TypeKind::kList ? *type.element() : type;
@@ -202,16 +202,16 @@ std::optional<DataType> datatype_of(const ops::Type& type) {
   }
 }
 
-// One output before its name is known.
+// An output whose name is not decided yet.
 struct Described {
   Place place;
-  size_t nones_before = 0;  // since the last output
+  size_t nones_before = 0;  // since the previous output
   TensorSpec spec = {};
 };
 
 class Describer {
  public:
-  // False where a run may give other outputs than those that were added.
+  // Returns false if a run may return other outputs than those added.
   bool add(const ops::Type& type, const Place& place) {
     if (type.kind() == TypeKind::kNone) {
       ++nones_;
@@ -234,7 +234,7 @@ class Describer {
     return is_complete;
   }
 
-  // Names that the model gives come before numbers, where all of them are known.
+  // The model's own names take precedence over numbers, if all outputs are known.
   std::vector<TensorSpec> named(bool is_complete) {
     OutputNames names;
     for (Described& one : outputs_) {

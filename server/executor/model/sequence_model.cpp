@@ -16,7 +16,7 @@ namespace {
 
 using ControlKind = SequenceBatchingConfig::ControlKind;
 
-// No tensor has the wide unsigned types; their ids are given to the model as INT64.
+// Tensors have no UINT32 and UINT64 elements, so the model gets such IDs as INT64.
 std::string control_datatype(const std::string& datatype) {
   return datatype == "UINT64" || datatype == "UINT32" ? "INT64" : datatype;
 }
@@ -254,7 +254,7 @@ void SequenceModel::set_apart(std::vector<Tensor>& states, std::vector<InferTens
     if (!signature_.inputs[states_[k].input].is_written) continue;
     const auto is_shared = [&](const Tensor& other) { return &other != &states[k] && shares_memory(other, states[k]); };
     if (is_own_input(states[k], inputs) && std::none_of(states.begin(), states.end(), is_shared)) {
-      // The next run writes to it while what lies in the same memory is on its way to a client.
+      // The next run overwrites the state, while an output in the same memory is still being sent.
       for (InferTensor& output : outputs) {
         if (!output.tensor.defined() || !shares_memory(output.tensor, states[k])) continue;
         output.tensor = output.tensor.clone();

@@ -42,7 +42,7 @@ std::string plain_shape(std::span<const int64_t> shape) {
 void check_shape(const TensorSpec& spec, const Signature& signature, const std::string& model,
                  const InputHeader& header) {
   for (const int64_t size : header.shape) {
-    // The text of a shape takes longer to make than the checks.
+    // The shape's string is made on failure only, because it takes longer than the check.
     if (size >= 0) continue;
     fail(ErrorCode::kInvalidArgument, "input '", header.name, "' for model '", model, "' has a negative size in shape ",
          plain_shape(header.shape));
@@ -73,7 +73,7 @@ void check_batch(const Signature& signature, const std::string& model, std::span
         "inference request batch-size must be <= ", signature.max_batch_size, " for '", model, "'");
 }
 
-// "; did you mean 'a'? it has 'a', 'b'": what would be right.
+// Suggests what exists: "; did you mean 'a'? it has 'a', 'b'".
 template <class Tensors>
 std::string those_there_are(const Tensors& tensors, const std::string& wanted) {
   constexpr size_t kMaxNames = 20;

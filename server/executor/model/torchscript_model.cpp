@@ -35,19 +35,19 @@ constexpr const char* kMethod = "forward";
 
 std::string input_name(size_t index) { return concat("INPUT__", index); }
 
-// One argument of the method and the input that feeds it.
+// An argument of the method and the input that feeds it.
 struct BoundArgument {
   const ops::Argument* argument;
   bool is_written = false;               // the method may write to it
-  int spec = -1;                         // -1: always the default
-  std::vector<ArgumentPart> parts = {};  // instead of it, of a dict or list of tensors
+  int spec = -1;                         // index of the input; -1: always the default value
+  std::vector<ArgumentPart> parts = {};  // the inputs of a dict or list of tensors, used instead of `spec`
 
   bool has_spec(int wanted) const {
     return spec == wanted || std::ranges::find(parts, wanted, &ArgumentPart::spec) != parts.end();
   }
 };
 
-// Copies of arguments that a run made, at once or by writing to what it was lent.
+// Copies of arguments that a run made, eagerly or by copy-on-write.
 struct Copies {
   uint64_t made_bytes = 0;
   absl::InlinedVector<Tensor, 4> lent;
@@ -119,8 +119,8 @@ class TorchScriptModel final : public Model {
             .failed_passes = stats.failed_passes};
   }
 
-  // The outputs by their numbers among the results. None where their order is not known before the run, and where a
-  // later run could change them.
+  // Destination memory for outputs, by their index in the result. Empty if the order of results is unknown before the
+  // run or a later run could change the outputs.
   std::vector<jit::ResultMemory> result_memory(std::span<const OutputPlace> places) const {
     std::vector<jit::ResultMemory> memory;
     if (!own_outputs_are_complete_ || responds_with_items_ || method_.changes_state()) return memory;
@@ -134,13 +134,13 @@ class TorchScriptModel final : public Model {
   }
 
   void release_unused_memory() const override {
-    // A page that another worker writes to just now must not be taken for the file's.
+    // Another worker may be writing to the module's pages, so they cannot be replaced by the file's.
     if (method_.changes_state()) return;
     const uint64_t programs = method_.plan_stats().misses;
     if (released_at_programs_.exchange(programs, std::memory_order_relaxed) == programs) return;
     module_->release_file_memory();
     cpu_allocator().trim();
-    malloc_trim(0);  // what building the program took
+    malloc_trim(0);  // memory freed after compilation
   }
 
   RunResult run(jit::Frame& frame, std::span<const InferTensor* const> inputs, const RunOptions& options) const {
@@ -148,7 +148,7 @@ class TorchScriptModel final : public Model {
     Copies copies;
     absl::InlinedVector<ops::Value, 4> arguments;
     for (const BoundArgument& bound : arguments_) arguments.push_back(argument_value(bound, inputs, copies));
-    // Runs that change the module go one at a time; others never meet this lock.
+    // Runs that change the module are serialized; other models never take this lock.
     std::unique_lock<Mutex> lock(state_mutex_, std::defer_lock);
     if (method_.changes_state()) lock.lock();
     const std::vector<jit::ResultMemory> memory = result_memory(options.places);
@@ -174,13 +174,13 @@ class TorchScriptModel final : public Model {
   }
 
  private:
-  // What a model draws while it is loaded is its own too.
+  // Random numbers drawn while loading come from the model's own generator too.
   std::shared_ptr<jit::Module> load_module(const std::string& file, const jit::LoadOptions& options) const {
     const ops::GeneratorGuard own_numbers(generator_);
     return jit::Module::load(file, options);
   }
 
-  // One input for each part of a dict or list of tensors, as config.pbtxt names them.
+  // One input for each part of a dict or list of tensors, under the names in config.pbtxt.
   void add_parts(const std::string& file, const ModelConfig& config, size_t index, BoundArgument& bound) {
     for (const std::string& name : gathered_names(file, method_.schema(), index, config)) {
       TensorSpec spec;
@@ -214,28 +214,30 @@ class TorchScriptModel final : public Model {
     arguments_.push_back(bound);
   }
 
-  // What the model's file says of a tensor.
+  // Takes datatype and shape from the model's file.
   static void describe_from_file(const jit::TensorSignature& known, TensorSpec& spec) {
     if (known.dtype && !is_complex(*known.dtype)) spec.datatype = from_dtype(*known.dtype);
     if (known.shape) spec.shape = known.shape;
   }
 
-  // A file of TorchScript says nothing of its tensors; its graph does.
+  // A TorchScript file does not describe its tensors, so take what its graph implies.
   void describe_from_graph() {
     const std::vector<jit::KnownInput> known = jit::find_known_inputs(method_);
     for (size_t i = 0; i < arguments_.size(); ++i) {
       if (arguments_[i].spec < 0) continue;
       TensorSpec& spec = signature_.inputs[static_cast<size_t>(arguments_[i].spec)];
       spec.known = known[i];
-      // With a batch dimension the type alone does not tell the dimensions.
+      // With a batch dimension, the type alone does not determine the dimensions.
       if (signature_.max_batch_size == 0) describe_argument(*arguments_[i].argument->type, spec.known);
     }
   }
 
-  // Names of an ONNX file are the interface; those of arguments are the code's, and Triton goes by their order.
+  // The names in an ONNX file are its interface. Argument names are internal to the code, and Triton matches arguments
+  // by order.
   bool goes_by_names() const { return signature_.platform == "onnxruntime_onnx"; }
 
-  // A configured input is the argument of its name, or the one at its number, or at `place`.
+  // A configured input refers to the argument of its name, otherwise to the one whose number it has, or to the one at
+  // `place`.
   void configure_input(const std::string& file, const ModelConfig::TensorConfig& input, size_t place, bool has_batch) {
     auto& specs = signature_.inputs;
     auto spec = std::find_if(specs.begin(), specs.end(),
@@ -268,15 +270,15 @@ class TorchScriptModel final : public Model {
     if (!warning.empty()) warnings_.push_back(std::move(warning));
   }
 
-  // A number in a request could ask for any amount of work.
+  // A scalar in a request could ask for any amount of work.
   bool has_tensor_arguments_only() const {
     return std::all_of(arguments_.begin(), arguments_.end(), [](const BoundArgument& bound) {
       return bound.argument->type->kind() == ops::TypeKind::kTensor;
     });
   }
 
-  // Requests whose rows would change each other's results do not share a run (make_batch_rules); who configured
-  // that they do is told, or refused where there is no other way.
+  // Models whose rows affect each other's results are not batched (make_batch_rules). A configuration that asks for
+  // batching gets a warning, or an error if there is no alternative.
   void check_mixing(const std::string& file, const ModelConfig& config) {
     if (signature_.mixing_operator.empty()) return;
     check(!config.sequence_batching || config.max_batch_size <= 1, file, ": sequence_batching with max_batch_size ",
@@ -311,9 +313,9 @@ class TorchScriptModel final : public Model {
   void find_written_arguments() {
     const auto inputs = method_.graph().inputs();
     const jit::AliasAnalysis aliases(method_.graph(), module_->object());
-    const size_t first = inputs.size() - arguments_.size();  // self comes before
+    const size_t first = inputs.size() - arguments_.size();  // self comes first
     for (size_t i = 0; i < arguments_.size(); ++i) {
-      // A run that keeps an argument in the module lets a later run write to it.
+      // A run that stores an argument in the module lets later runs write to it.
       arguments_[i].is_written = method_.changes_state() || aliases.has_writers(inputs[first + i]);
       signature_.writes_inputs = signature_.writes_inputs || arguments_[i].is_written;
       for (size_t k = 0; k < signature_.inputs.size(); ++k) {
@@ -335,7 +337,7 @@ class TorchScriptModel final : public Model {
       ops::TypePtr keyed;
       if (!responds_with_items_) {
         whole_result_ = returns[0].name;
-        // A configured name that is no key is no place among them either.
+        // A configured name that is no key is no position either.
         const bool lists_none = config.outputs.empty() && server_tensors(config).outputs.empty();
         const bool may_hold_dicts = type->kind() == ops::TypeKind::kDict || type->kind() == ops::TypeKind::kTuple;
         if (lists_none && may_hold_dicts) {
@@ -375,7 +377,7 @@ class TorchScriptModel final : public Model {
     return gather_argument(*bound.argument->type, bound.parts, tensors);
   }
 
-  // None: the request does not bring it.
+  // Returns None if the request does not provide the input.
   ops::Value input_value(const BoundArgument& bound, int number, const ops::Type& type,
                          std::span<const InferTensor* const> inputs, Copies& copies) const {
     const InferTensor* input = number < 0 ? nullptr : inputs[static_cast<size_t>(number)];
@@ -392,10 +394,10 @@ class TorchScriptModel final : public Model {
     return may_write(value.to_tensor(), input->is_own, bound.is_written, copies);
   }
 
-  // The one place where what left a model, or a client, comes into one: it may be read by anybody and written by
-  // nobody. A write goes to a copy, or fails where none was expected.
+  // The only place where tensors from clients or other models enter this one. They may be read by others and must not
+  // be written: a write goes to a copy, or fails if none was expected.
   Tensor may_write(Tensor tensor, bool is_own, bool is_written, Copies& copies) const {
-    if (method_.changes_state()) {  // it may keep the tensor for later, when the memory is another's
+    if (method_.changes_state()) {  // it may keep the tensor after its memory is reused
       copies.made_bytes += tensor.size_bytes();
       return tensor.clone();
     }
@@ -405,8 +407,7 @@ class TorchScriptModel final : public Model {
     return copies.lent.back();
   }
 
-  // Makes of the results what the configuration says, with memory of their own where a later run could change what
-  // this one returned.
+  // Converts results as configured, and copies those that a later run could change.
   void finish_outputs(RunResult& result) const {
     for (InferTensor& output : result.outputs) {
       if (method_.changes_state() && output.tensor.defined()) {
@@ -417,7 +418,7 @@ class TorchScriptModel final : public Model {
     outputs_.apply(result.outputs);
   }
 
-  // Of this version alone: what one model draws, or sets by manual_seed, nobody else sees.
+  // Per version: drawing numbers or manual_seed in one model does not affect others.
   mutable ops::Generator generator_;
   const std::shared_ptr<jit::Module> module_;
   const jit::Method& method_;
@@ -425,14 +426,14 @@ class TorchScriptModel final : public Model {
   Signature signature_;
   std::vector<BoundArgument> arguments_;
   bool responds_with_items_ = false;           // the method's list has an item for each response
-  bool own_outputs_are_complete_ = true;       // the type tells all that a run returns
-  std::vector<std::string> own_output_names_;  // then
-  std::string whole_result_;  // what the file calls the one value that the method returns; empty: nothing
+  bool own_outputs_are_complete_ = true;       // the result type determines all outputs
+  std::vector<std::string> own_output_names_;  // if own_outputs_are_complete_
+  std::string whole_result_;                   // the file's name for the only result; empty: none
   ConfiguredOutputs outputs_;
   std::vector<std::string> warnings_;
   std::set<std::string> configured_;  // inputs that the configuration names
   mutable Mutex state_mutex_;
-  mutable std::atomic<uint64_t> released_at_programs_{UINT64_MAX};  // signatures seen when memory was given back last
+  mutable std::atomic<uint64_t> released_at_programs_{UINT64_MAX};  // signatures at the last release of memory
 };
 
 class TorchScriptSession final : public ModelSession {

@@ -17,7 +17,7 @@ const ops::Value* constant_of(const Node& node, size_t argument) {
   return source != nullptr && source->kind() == NodeKind::kConstant ? &source->constant() : nullptr;
 }
 
-// An operator that is told to act as in training, and whose part in it is not nothing (a dropout of 0).
+// Whether the operator runs in training mode with an effect (unlike dropout with p = 0).
 bool trains(const Node& node) {
   if (node.kind() != NodeKind::kOp) return false;
   bool is_told = false, is_nothing = false;
@@ -32,7 +32,7 @@ bool trains(const Node& node) {
   return is_told && !is_nothing;
 }
 
-// The name of the first of them; empty when there is none.
+// The name of the first such operator, or "".
 std::string find_training(const jit::Block* block) {
   for (const Node* node = block->first(); node != nullptr; node = node->next()) {
     if (trains(*node)) return node->op()->schema.name;
@@ -55,7 +55,7 @@ std::string training_mode_warning(const std::string& file, const jit::Module& mo
   const std::string found = find_training(method.graph().block());
   if (found.empty() && !(module.is_training() && asks_for_mode(file))) return {};
   return concat("saved in training mode", found.empty() ? std::string() : concat(" (", found, " acts so)"),
-                ": answers may be random or hang on other rows; call eval() before saving");
+                ": results may be random or depend on other rows; call eval() before saving");
 }
 
 }  // namespace tensord::server

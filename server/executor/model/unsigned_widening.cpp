@@ -8,7 +8,7 @@
 namespace tensord::server {
 namespace {
 
-// From the first on: each is read before it is written.
+// Widens in place from the first element on; each is read before it is overwritten.
 template <class From, class To>
 void widen_elements(const WidenedTensor& wide, const std::string& what) {
   const auto count = static_cast<size_t>(wide.tensor.numel());
@@ -28,7 +28,7 @@ void widen_elements(const WidenedTensor& wide, const std::string& what) {
 WidenedTensor make_widened_tensor(DataType datatype, const Dims& shape) {
   WidenedTensor wide{.tensor = Tensor::empty(shape, *to_dtype(tensor_datatype(datatype)))};
   const size_t count = static_cast<size_t>(wide.tensor.numel());
-  // At the end of the tensor's memory.
+  // The wire data goes to the end of the tensor's memory.
   wide.wire_bytes = static_cast<char*>(wide.tensor.raw_data()) + (wide.tensor.size_bytes() - count * size_of(datatype));
   return wide;
 }

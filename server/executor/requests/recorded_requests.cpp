@@ -16,8 +16,8 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kMagic = "TNSDREQ1";
 constexpr uint32_t kMaxHeadBytes = 1 << 20;
-constexpr size_t kMaxTensors = 4096;  // of one request
-constexpr size_t kLengthBytes = 12;   // before each head
+constexpr size_t kMaxTensors = 4096;  // per request
+constexpr size_t kLengthBytes = 12;   // lengths in front of each head
 
 template <class T>
 void append_number(std::string& out, T value) {
@@ -33,14 +33,14 @@ T read_number(const char* from) {
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// Text of a head without its closing brace.
+// A serialized JSON object without its closing brace.
 std::string open_object(const Json& json) {
   std::string text = dump(json);
   text.pop_back();
   return text;
 }
 
-// One file while it is read.
+// Reads one file.
 class Reader {
  public:
   Reader(const std::string& path, const RecordLimits& limits) : path_(path), limits_(limits) {
@@ -61,7 +61,7 @@ class Reader {
     fail(ErrorCode::kDataLoss, path, ": is no file of recorded requests");
   }
 
-  // False at the end of the file, or of what is whole in it.
+  // Returns false at the end of the file or at a truncated request.
   bool next(RecordedRequest& request) {
     if (left_ < kLengthBytes) return false;
     char lengths[kLengthBytes];
@@ -84,7 +84,7 @@ class Reader {
   }
 
  private:
-  // Of what is left.
+  // Reads from the remaining bytes.
   void read(char* to, uint64_t size) {
     file_.read(to, static_cast<std::streamsize>(size));
     if (!file_) fail(ErrorCode::kDataLoss, path_, ": cannot be read");
@@ -135,7 +135,7 @@ class Reader {
     out.tensor = Tensor::empty(out.shape, *to_dtype(out.datatype));
     read(static_cast<char*>(out.tensor.raw_data()), bytes);
     if (out.datatype == DataType::kBool) {
-      // Other values than 0 and 1 are no bools.
+      // Bytes other than 0 and 1 are not valid bools.
       auto* values = static_cast<uint8_t*>(out.tensor.raw_data());
       for (uint64_t i = 0; i < bytes; ++i) values[i] = values[i] != 0 ? 1 : 0;
     }

@@ -14,9 +14,9 @@
 namespace tensord::server {
 namespace {
 
-// Records that wait for the disk; more are dropped.
+// Records queued for the disk; further ones are dropped.
 constexpr uint64_t kMaxWaitingBytes = uint64_t{64} << 20;
-// Inputs of a request that is kept; larger ones are not.
+// Larger requests are not captured.
 constexpr uint64_t kMaxRequestBytes = uint64_t{32} << 20;
 
 uint64_t bytes_of(const InferRequest& request) {
@@ -94,7 +94,7 @@ void RequestCapture::add(const std::string& model, std::string record) {
   const bool has_room = counts.requests < options_.max_requests && counts.bytes + record.size() <= options_.max_bytes;
   if (is_stopped_ || !has_room) return;
   if (waiting_bytes_ + record.size() > kMaxWaitingBytes) {
-    // Powers of two, so that a slow disk does not fill the log.
+    // Logs at powers of two, so that a slow disk does not flood the log.
     ++dropped_;
     if (std::has_single_bit(dropped_)) log(LogLevel::kWarning, "requests were not kept", {{"count", dropped_}});
     return;
@@ -114,7 +114,7 @@ void RequestCapture::work() {
     const Waiting waiting = std::move(waiting_.front());
     waiting_.pop_front();
     waiting_bytes_ -= waiting.record.size();
-    Model& model = models_[waiting.model];  // stays where it is
+    Model& model = models_[waiting.model];  // map nodes do not move
     const bool is_last = waiting_.empty();
     lock.unlock();
     run_logged("capture", [&] {

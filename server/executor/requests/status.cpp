@@ -19,7 +19,7 @@ absl::StatusCode to_status_code(ErrorCode code) {
     case ErrorCode::kUnavailable: return absl::StatusCode::kUnavailable;
     case ErrorCode::kDeadlineExceeded: return absl::StatusCode::kDeadlineExceeded;
     case ErrorCode::kCancelled: return absl::StatusCode::kCancelled;
-    // The script looked at the request's data and refused it.
+    // The script raised an exception about the request's data.
     case ErrorCode::kScriptRaised: return absl::StatusCode::kInvalidArgument;
     case ErrorCode::kInternal: return absl::StatusCode::kInternal;
   }

@@ -9,7 +9,7 @@ namespace {
 constexpr int64_t kMaxElements = 4096;
 constexpr size_t kMaxTextBytes = 64 << 10;
 
-// The first elements, in one dimension.
+// The first elements as a 1-D tensor.
 Tensor first_of(const InferTensor& tensor) {
   if (!tensor.scattered) {
     const Tensor whole = tensor.tensor.contiguous();

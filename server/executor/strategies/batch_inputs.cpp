@@ -9,7 +9,7 @@
 namespace tensord::server {
 namespace {
 
-// Reads the row-major bytes of an input from its start to its end, wherever they lie.
+// Reads the row-major bytes of an input sequentially, contiguous or scattered.
 class ByteSource {
  public:
   explicit ByteSource(const InferTensor& input) {
@@ -26,7 +26,7 @@ class ByteSource {
 
   void copy_to(uint8_t* target, size_t count) {
     while (count > 0) {
-      check_internal(!pieces_.empty(), "an input has fewer bytes than its shape says");
+      check_internal(!pieces_.empty(), "an input has fewer bytes than its shape requires");
       const std::span<const uint8_t> piece = pieces_.front().subspan(used_);
       const size_t part = std::min(count, piece.size());
       target = std::copy_n(piece.data(), part, target);
@@ -43,11 +43,11 @@ class ByteSource {
   Tensor tensor_;
   std::span<const uint8_t> whole_;
   std::span<const std::span<const uint8_t>> pieces_;
-  size_t used_ = 0;  // of the first piece
+  size_t used_ = 0;  // in the first piece
 };
 
-// Copies a block of `sizes` from its dimension `dim` on to where it lies with these strides, in bytes. Behind `last`
-// the block has all of the target.
+// Copies a block of `sizes`, from dimension `dim` on, to a target with these byte strides. From dimension `last` on the
+// block and the target are contiguous.
 void copy_block(ByteSource& source, const Dims& sizes, const Dims& strides, size_t dim, size_t last, uint8_t* target) {
   if (dim == last) {
     source.copy_to(target, static_cast<size_t>(sizes[dim] * strides[dim]));
@@ -276,7 +276,7 @@ void BatchInputs::cut_padding(InferTensor& output, const TensorSpec* spec, size_
       own = padded.own[request];
     }
     if (own == -1 || own == output.shape[dim]) continue;
-    check(output.tensor.defined(), "output '", output.name, "' of BYTES cannot be cut to what was padded");
+    check(output.tensor.defined(), "output '", output.name, "' of BYTES cannot be cut to the unpadded size");
     output.shape[dim] = own;
     Dims strides = output.tensor.strides();
     const int64_t offset = output.tensor.offset();

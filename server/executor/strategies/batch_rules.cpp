@@ -29,7 +29,7 @@ BatchRules make_batch_rules(const ModelConfig& config, const Signature& signatur
           size, " must be from 1 to max_batch_size, ", signature.max_batch_size);
   }
   if (rules.max_rows > 1) rules.preferred_rows = batching.preferred_batch_sizes;
-  // Nothing fills a batch of requests that have no batch dimension, so none waits for others.
+  // Requests without a batch dimension cannot share a batch, so none waits for others.
   if (rules.max_rows > 1) {
     constexpr uint64_t kMaxDelayUs = uint64_t{3600} * 1'000'000;
     check(batching.max_queue_delay_us <= kMaxDelayUs, "dynamic_batching: max_queue_delay_microseconds ",

@@ -18,7 +18,7 @@
 namespace tensord::server {
 namespace {
 
-// Batches that failed one after the other, while each of their requests did not, until the model is given no more.
+// Batching stops after this many consecutive batches failed although each of their requests succeeded alone.
 constexpr int kMaxFalseBatches = 3;
 
 bool has_pieces(const InferRequest& request) {
@@ -26,7 +26,7 @@ bool has_pieces(const InferRequest& request) {
                      [](const InferTensor& input) { return bool{input.scattered}; });
 }
 
-// The same without its values: so many rows of zeros or of empty texts.
+// The same tensor with `rows` rows of zeros or empty strings.
 InferTensor with_rows(const InferTensor& tensor, int64_t rows) {
   InferTensor out;
   out.name = tensor.name;
@@ -63,7 +63,7 @@ class BatchStrategy final : public ExecutionStrategy {
   using Tasks = std::span<InferTask* const>;
 
   void run_batch(size_t worker, std::vector<TaskPtr> tasks, int64_t now_ns);
-  // Run one request, or several together, and answer.
+  // Run one request, or several as a batch, and answer.
   void run_in_place(size_t worker, InferTask& task, int64_t now_ns);
   void run_gathered(size_t worker, Tasks tasks, int64_t now_ns);
   std::vector<InferTensor> run_without_rows(size_t worker, InferTask& task, std::span<const InferTensor* const> inputs,
@@ -85,9 +85,9 @@ class BatchStrategy final : public ExecutionStrategy {
   std::unique_ptr<RateLimiter::Client> rate_limiter_;
   InlineHeuristic inline_heuristic_;  // of one request
   std::atomic<int> false_batches_{0};
-  std::atomic<int64_t> empty_count_{0};  // requests of no rows
+  std::atomic<int64_t> empty_count_{0};  // requests with zero rows
   ReorderBuffer order_;
-  Scheduler scheduler_;  // last: its threads use the rest
+  Scheduler scheduler_;  // declared last: its threads use the other members
 };
 
 class BatchStrategy::InferTask final : public Task {
@@ -145,12 +145,12 @@ void BatchStrategy::submit(InferRequest&& request, InferSink& sink) {
   const bool may_run_here = is_short(request);
   auto task = std::make_unique<InferTask>(*this, std::move(request), sink);
   if (rules_.max_rows > 1) task->batch_key = make_batch_key(task->request, ragged_);
-  // One without rows shares a run with nobody.
+  // A request with zero rows shares a run with no other.
   if (task->rows == 0) task->batch_key = {-1, empty_count_.fetch_add(1, std::memory_order_relaxed)};
   scheduler_.submit(std::move(task), may_run_here);
 }
 
-// Copying what came in pieces is work for a worker too.
+// Copying a scattered input is left to a worker too.
 bool BatchStrategy::is_short(const InferRequest& request) const {
   return context_.signature.has_bounded_work && !has_pieces(request) &&
          inline_heuristic_.is_short(input_bytes(request));
@@ -160,7 +160,7 @@ bool BatchStrategy::is_dead(const InferTask& task) const {
   return task.sink.is_cancelled() || (task.deadline_ns != kNoDeadline && now_ns() >= task.deadline_ns);
 }
 
-// A run goes on while anybody waits for it.
+// A run continues while any of its clients waits.
 std::vector<InferTensor> BatchStrategy::run_model(size_t worker, std::span<const InferTensor* const> inputs,
                                                   Tasks tasks, RequestTimes& times, uint64_t& copied_bytes,
                                                   std::span<const OutputPlace> places) {
@@ -174,7 +174,7 @@ std::vector<InferTensor> BatchStrategy::run_model(size_t worker, std::span<const
   return std::move(run.outputs);
 }
 
-// Why a run of the task failed. A run that was stopped for the sake of a deadline says so.
+// The status of a failed run for this task: a run stopped because of the deadline reports the deadline.
 absl::Status BatchStrategy::failure(const InferTask& task, absl::Status status) const {
   const bool is_late = task.deadline_ns != kNoDeadline && now_ns() >= task.deadline_ns;
   if (!absl::IsCancelled(status) || !is_late) return status;
@@ -182,17 +182,18 @@ absl::Status BatchStrategy::failure(const InferTask& task, absl::Status status) 
 }
 
 void BatchStrategy::answer(InferTask& task, InferResult result) {
-  task.request.output_places.clear();  // with it goes shared memory that the client has let go of
+  task.request.output_places.clear();  // releases shared memory that the client may have unregistered
   if (!rules_.keeps_order) {
     task.sink.respond(std::move(result), /*is_final=*/true);
     return;
   }
-  // Held until the answers before are out; the task does not live so long.
+  // The result may have to wait for earlier responses, and the task does not live that long.
   auto held = std::make_shared<InferResult>(std::move(result));
   order_.deliver(task.turn, [held, &sink = task.sink] { sink.respond(std::move(*held), /*is_final=*/true); });
 }
 
-// Where the model fails without rows, as x.view(x.size(0), -1) does, a row of zeros says what its outputs look like.
+// Some models fail on zero rows, for example at x.view(x.size(0), -1). For those, a run with one row of zeros gives the
+// outputs' shapes.
 std::vector<InferTensor> BatchStrategy::run_without_rows(size_t worker, InferTask& task,
                                                          std::span<const InferTensor* const> inputs,
                                                          InferResult& result) {
@@ -249,7 +250,7 @@ void BatchStrategy::run_in_place(size_t worker, InferTask& task, int64_t start_n
     result.outputs.clear();
   }
   const size_t size_bytes = input_bytes(task.request);
-  task.request.inputs.clear();  // the request's memory goes before the answer does
+  task.request.inputs.clear();  // frees the request's memory before answering
   result.times.compute_end_ns = now_ns();
   context_.metrics.count_execution(task.rows, result.times, result.status.ok());
   inline_heuristic_.note(size_bytes, result.times.compute_end_ns - start_ns);
@@ -283,7 +284,7 @@ void BatchStrategy::run_gathered(size_t worker, Tasks tasks, int64_t start_ns) {
     inputs.emplace(context_.signature, ragged_, requests);
     times.compute_input_end_ns = times.compute_output_start_ns = now_ns();
     for (size_t i = 0; i < tasks.size(); ++i) copied[i] = inputs->copied_bytes(i);
-    // The results of several requests come in one piece.
+    // The results of a batch come in one piece.
     const bool is_alone = tasks.size() == 1 && !inputs->is_changed();
     const std::span<const OutputPlace> places =
         is_alone ? std::span<const OutputPlace>(tasks[0]->request.output_places) : std::span<const OutputPlace>();
@@ -292,7 +293,7 @@ void BatchStrategy::run_gathered(size_t worker, Tasks tasks, int64_t start_ns) {
     status = current_exception_status();
   }
   if (!inputs && tasks.size() > 1) {
-    // No memory for the batch; the requests are as they came.
+    // The batch could not be allocated; the requests are unchanged.
     for (InferTask* const task : tasks) task->run(worker, now_ns());
     return;
   }
@@ -327,7 +328,7 @@ void BatchStrategy::run_gathered(size_t worker, Tasks tasks, int64_t start_ns) {
   context_.workers->record_answered();
 }
 
-// A batch failed, perhaps because of one of its requests: each gets what it would have got without the others.
+// A batch failed, perhaps because of one request, so each request runs alone.
 void BatchStrategy::run_apart(size_t worker, Tasks tasks, const BatchInputs& inputs, int64_t start_ns,
                               const absl::Status& reason) {
   bool is_good = true;

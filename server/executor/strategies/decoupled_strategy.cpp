@@ -7,7 +7,7 @@
 namespace tensord::server {
 namespace {
 
-// A request at a time for each worker: a list has no rows that could be given to several.
+// Runs one request per worker at a time, because a list of responses has no rows to split.
 class DecoupledStrategy final : public ExecutionStrategy {
  public:
   explicit DecoupledStrategy(const StrategyContext& context);
@@ -22,7 +22,7 @@ class DecoupledStrategy final : public ExecutionStrategy {
 
   const StrategyContext context_;
   std::unique_ptr<RateLimiter::Client> rate_limiter_;
-  Scheduler scheduler_;  // last: its threads use the rest
+  Scheduler scheduler_;  // declared last: its threads use the other members
 };
 
 class DecoupledStrategy::DecoupledTask final : public Task {
@@ -56,7 +56,7 @@ class DecoupledStrategy::DecoupledTask final : public Task {
     }
     last.times.compute_end_ns = last.times.compute_output_start_ns = path_.scheduler_.clock().now_ns();
     path_.context_.metrics.count_execution(request_.batch_size, last.times, last.status.ok());
-    request_.inputs.clear();  // the request's memory goes before the answers do
+    request_.inputs.clear();  // frees the request's memory before answering
     respond(std::move(responses), std::move(last));
     path_.context_.workers->record_answered();
   }
@@ -77,7 +77,7 @@ class DecoupledStrategy::DecoupledTask final : public Task {
     return result;
   }
 
-  // The last response ends the answer; where there is none, an empty one does.
+  // The last response is marked final; without responses, an empty one is sent.
   void respond(std::vector<std::vector<InferTensor>> responses, InferResult last) {
     for (size_t i = 0; i + 1 < responses.size(); ++i) {
       InferResult result;
@@ -100,7 +100,7 @@ void DecoupledStrategy::submit(InferRequest&& request, InferSink& sink) {
   scheduler_.submit(std::make_unique<DecoupledTask>(*this, std::move(request), sink));
 }
 
-// Priorities and queue policies of dynamic_batching hold, its batches do not.
+// dynamic_batching's priorities and queue policies apply, its batch sizes do not.
 BatchRules one_at_a_time(const StrategyContext& context) {
   BatchRules rules = make_batch_rules(context.config, context.signature, context.default_queue_size);
   rules.max_rows = 1;

@@ -1,4 +1,4 @@
-// The answers of a run: in the order of the branches that they come from.
+// Sends the responses of an ensemble run in the order of the branches that made them.
 #include <algorithm>
 
 #include "core/base/clock.h"
@@ -11,7 +11,7 @@
 namespace tensord::server {
 namespace {
 
-// Parameters of an answer to a request of a sequence.
+// Adds the parameters of a response within a sequence.
 void add_sequence(const InferRequest& request, ParameterMap& parameters) {
   if (request.sequence.is_none()) return;
   if (request.sequence.text.empty()) {
@@ -25,7 +25,7 @@ void add_sequence(const InferRequest& request, ParameterMap& parameters) {
 
 }  // namespace
 
-// Moves the answers that are next into ready_. True when the branch has no more of them.
+// Moves the branch's available responses to ready_. Returns true if the branch has no more.
 bool EnsembleRun::collect(Branch& branch) {
   if (!branch.is_forked) {
     if (branch.is_done) ready_.push_back(take_result(branch));
@@ -58,7 +58,7 @@ std::optional<EnsembleRun::Answer> EnsembleRun::next_answer() {
   ready_.pop_front();
   answer.is_final = has_failed_ || (!root_ && ready_.empty());
   is_over_ = answer.is_final;
-  // What went wrong went wrong in a step, which counts it by its reason; here it has none.
+  // A failure counts in the step where it happened, so it has no failure reason here.
   answer.result.times = answer.result.status.ok() ? answer.spent : RequestTimes{.arrived_ns = request_.arrived_ns};
   return answer;
 }
@@ -93,7 +93,7 @@ void EnsembleRun::add_times(const RequestTimes& step) {
   output_ns_ += step.compute_end_ns - step.compute_output_start_ns;
 }
 
-// Waiting of the steps counts as the ensemble's computing: between its first and its last step it does nothing else.
+// Queueing in steps counts as the ensemble's compute time: it does nothing else between its first and its last step.
 RequestTimes EnsembleRun::times() const {
   const int64_t now = Clock::system().now_ns();
   const int64_t input_ns = std::min(input_ns_, now - start_ns_);

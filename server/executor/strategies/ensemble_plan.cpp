@@ -21,17 +21,17 @@ const TensorSpec* find_spec(const std::vector<TensorSpec>& specs, const std::str
   return found == specs.end() ? nullptr : &*found;
 }
 
-// The shape that the steps of an ensemble know one of its inputs or outputs by.
+// The shape under which steps see an input or output of the ensemble.
 const std::optional<Dims>& inner_shape(const TensorSpec& spec) { return spec.reshape ? spec.reshape : spec.shape; }
 
-// Whether the sizes from `a` and from `b` on may be the same.
+// Whether the dimensions from `from_a` and from `from_b` on are compatible.
 bool may_be_same(const Dims& a, size_t from_a, const Dims& b, size_t from_b) {
   bool fits = a.size() - from_a == b.size() - from_b;
   for (size_t i = from_a, j = from_b; fits && i < a.size(); ++i, ++j) fits = a[i] < 0 || b[j] < 0 || a[i] == b[j];
   return fits;
 }
 
-// An ensemble that leads to itself would never end.
+// An ensemble that runs itself would never end.
 void check_depth(const std::string& name, const ModelConfig& config, const ModelDirectory& directory, int depth,
                  std::set<std::string>& seen) {
   check(depth <= kMaxEnsembleDepth, "ensemble '", name, "' lies deeper than ", kMaxEnsembleDepth, " ensembles");
@@ -107,7 +107,7 @@ class Planner {
     }
   }
 
-  // Runs all steps in mind; those that are left wait for each other.
+  // Simulates the run; steps that cannot start wait for each other.
   void check_order() const {
     std::vector<bool> is_there(makers_.size()), is_done(plan_.steps.size());
     for (size_t i = 0; i < makers_.size(); ++i) is_there[i] = makers_[i] == kNone;
@@ -138,12 +138,12 @@ class Planner {
 
   bool has_batches() const { return config_.max_batch_size > 0; }
   bool has_batches(size_t step) const { return models_[step]->signature().max_batch_size > 0; }
-  // Of a tensor: whether who makes it has batches.
+  // Whether the step that makes the tensor has a batch dimension.
   bool is_made_in_batches(size_t tensor) const {
     return makers_[tensor] == kNone ? has_batches() : has_batches(makers_[tensor]);
   }
 
-  // What the configuration leaves open is as the model of a step has it.
+  // Completes what the configuration leaves out from the step's model.
   void complete(TensorSpec& spec, const TensorSpec& of, const Signature& model) const {
     if (!spec.datatype) spec.datatype = of.datatype;
     const bool has_same_batch = (model.max_batch_size > 0) == has_batches();
@@ -159,7 +159,7 @@ class Planner {
       specs.back().name = plan_.tensors[i];
     }
     for (TensorSpec& spec : specs) {
-      const size_t index = tensor(spec.name);  // one that no step takes is allowed
+      const size_t index = tensor(spec.name);  // an input that no step uses is allowed
       plan_.inputs.push_back(index);
       for (size_t i = 0; i < plan_.steps.size(); ++i) {
         for (const auto& link : plan_.steps[i].inputs) {
@@ -201,7 +201,7 @@ class Planner {
   void check_step(size_t index) const {
     const EnsemblePlan::Step& step = plan_.steps[index];
     const Signature& model = models_[index]->signature();
-    // One without batches takes batches of 1, see BatchFit.
+    // A model without a batch dimension runs rows one at a time, see BatchFit.
     check(config_.max_batch_size <= model.max_batch_size || model.max_batch_size == 0, "ensemble '", name_,
           "' allows maximum batch size ", config_.max_batch_size, ", but it contains model '", step.model,
           "' which only allows maximum batch size to be ", model.max_batch_size);
@@ -252,7 +252,7 @@ class Planner {
     }
   }
 
-  // A tensor as one side knows it.
+  // A tensor's type and shape as one of its models sees it.
   struct Seen {
     const std::optional<DataType>& datatype;
     const std::optional<Dims>& shape;
@@ -260,7 +260,7 @@ class Planner {
   };
   Seen as_seen(const TensorSpec& spec, size_t step) const { return {spec.datatype, spec.shape, has_batches(step)}; }
 
-  // Whether one may be the other, as far as both are known: with the batch dimension, or without it.
+  // Checks that both descriptions are compatible as far as they are known, with or without the batch dimension.
   void check_same(const Seen& a, const Seen& b, size_t tensor, const std::string& model) const {
     check(!a.datatype || !b.datatype || a.datatype == b.datatype, "ensemble '", name_, "': tensor '",
           plan_.tensors[tensor], "' at model '", model, "' is ", a.datatype ? name_of(*a.datatype) : "", " and ",
@@ -303,12 +303,12 @@ class Planner {
   const ModelConfig& config_;
   const ModelDirectory& directory_;
   EnsemblePlan plan_;
-  std::vector<std::shared_ptr<ModelVersion>> models_;  // of each step
-  std::vector<size_t> makers_;                         // of each tensor: the step, or kNone
-  std::vector<bool> is_taken_;                         // by a step
+  std::vector<std::shared_ptr<ModelVersion>> models_;  // per step
+  std::vector<size_t> makers_;                         // per tensor: the step that makes it, or kNone
+  std::vector<bool> is_taken_;                         // whether a step uses the tensor
 };
 
-// Its requests never come to a session: the steps' models have them.
+// Requests of an ensemble never reach a session: the steps' models run them.
 class EnsembleModel final : public Model {
  public:
   explicit EnsembleModel(Signature signature) : signature_(std::move(signature)) {}

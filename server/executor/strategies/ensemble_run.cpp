@@ -13,12 +13,12 @@
 namespace tensord::server {
 namespace {
 
-constexpr int kMaxDepth = 16;  // an ensemble may be loaded again as one that leads to itself
+constexpr int kMaxDepth = 16;  // a reloaded ensemble may run itself by now
 constexpr size_t kNoStep = SIZE_MAX;
 
 }  // namespace
 
-// Waits for the answers of one step, and then goes.
+// Receives the responses of one step.
 class EnsembleRun::StepSink final : public InferSink {
  public:
   StepSink(std::shared_ptr<EnsembleRun> run, Branch& branch, size_t step, std::shared_ptr<ModelVersion> model)
@@ -78,7 +78,7 @@ EnsembleRun::EnsembleRun(const Context& context, InferRequest&& request, InferSi
   root.uses.resize(plan.tensors.size());
   root.is_started.resize(plan.steps.size());
   for (const size_t tensor : wanted_) ++root.uses[tensor];
-  // A step is needed when somebody uses what it makes; its inputs have one use more then.
+  // A step is needed if anything uses its outputs; then it uses its inputs.
   for (bool grows = true; grows;) {
     grows = false;
     for (size_t i = 0; i < plan.steps.size(); ++i) {
@@ -99,7 +99,7 @@ EnsembleRun::EnsembleRun(const Context& context, InferRequest&& request, InferSi
   request_.output_places.clear();
 }
 
-// As the ensemble's own configuration says.
+// Applies the reshapes in the ensemble's own configuration.
 void EnsembleRun::reshape_inputs() {
   const EnsemblePlan& plan = context_.plan;
   for (const size_t input : request_.input_indices) {
@@ -132,8 +132,8 @@ void EnsembleRun::queue(Branch& branch) {
   changed_.push_back(&branch);
 }
 
-// Starts steps and gives answers until there is nothing more to do now. One thread is at it: another one that comes
-// with an answer, or this one within a submit(), leaves what it brought to it.
+// Starts steps and sends responses until nothing more can be done. Only one thread does this at a time: another thread
+// that brings a response, or a nested submit(), leaves its result to that thread.
 void EnsembleRun::advance() {
   const std::shared_ptr<EnsembleRun> self = shared_from_this();
   MutexLock lock(mutex_);
@@ -171,14 +171,14 @@ std::optional<EnsembleRun::Job> EnsembleRun::next_job() {
   return std::nullopt;
 }
 
-// The step of the branch that can start now: a decoupled one only when all others that can run have ended.
+// The branch's next step that can start. A decoupled step starts only after all others that can run have ended.
 size_t EnsembleRun::next_step(const Branch& branch) const {
   const EnsemblePlan& plan = context_.plan;
   size_t decoupled = kNoStep;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     if (branch.is_started[i] || !is_needed_[i]) continue;
     const auto& inputs = plan.steps[i].inputs;
-    // What no step makes and the request did not bring is optional.
+    // A tensor that no step makes and the request does not provide is an optional input.
     const bool can_start = std::all_of(inputs.begin(), inputs.end(), [&](const auto& link) {
       return branch.is_there[link.tensor] || std::ranges::find(plan.inputs, link.tensor) != plan.inputs.end();
     });
@@ -202,7 +202,7 @@ bool EnsembleRun::take_job(Branch& branch, Job& job) {
     if (!branch.is_there[link.tensor]) continue;
     InferTensor& input = job.inputs.emplace_back(take_tensor(branch, link.tensor));
     input.name = link.name;
-    input.is_own = false;  // other steps may read it, the answer, and the model that made it
+    input.is_own = false;  // shared with other steps, the answer and the model that made it
     job.declared.push_back(wire_type(input, context_.plan.declared[link.tensor]));
     fit_batch(input, link.fit);
   }
@@ -213,7 +213,7 @@ bool EnsembleRun::take_job(Branch& branch, Job& job) {
   return true;
 }
 
-// The last one to use a tensor gets it whole, so that its memory goes as soon as the step is through with it.
+// The last user takes the tensor itself, so that its memory is freed as soon as the step is done.
 InferTensor EnsembleRun::take_tensor(Branch& branch, size_t tensor) {
   if (--branch.uses[tensor] > 0) return branch.tensors[tensor];
   return std::move(branch.tensors[tensor]);
@@ -224,7 +224,7 @@ InferRequest EnsembleRun::make_request(Job& job, const ModelVersion& model) cons
   InferRequest request;
   for (InferTensor& input : job.inputs) {
     if (!input.tensor.defined() || input.tensor.is_contiguous()) continue;
-    input.tensor = input.tensor.contiguous();  // requests are row-major; what models return need not be
+    input.tensor = input.tensor.contiguous();  // requests are contiguous, results may not be
     model.metrics().add_copied(input.tensor.size_bytes());
   }
   request.id = request_.id;
@@ -253,7 +253,7 @@ InferRequest EnsembleRun::make_request(Job& job, const ModelVersion& model) cons
   return request;
 }
 
-// Of a job that could not be submitted.
+// Ends a job that could not be submitted.
 void EnsembleRun::give_up(const Job& job, const absl::Status& status) {
   {
     const MutexLock lock(mutex_);
@@ -289,7 +289,7 @@ void EnsembleRun::submit(Job job) {
   const std::shared_ptr<ModelVersion> model = sink->model;
   model->metrics().add_in_flight(1);
   model->submit(std::move(request), *sink);
-  // A failure that came between the last look and the submission has told the model nothing.
+  // The run may have failed between the check and the submission, so that cancellation was not recorded.
   if (is_stopped()) model->record_cancelled();
 }
 
@@ -354,7 +354,7 @@ void EnsembleRun::add_child(Branch& branch, size_t step, InferResult& result) {
 
 void EnsembleRun::start_children(Branch& branch) {
   const size_t max = context_.plan.max_inflight ? context_.plan.max_inflight : kNoStep;
-  // So none is parked while none is active.
+  // Invariant: while a branch is parked, another one is active.
   while (!branch.parked.empty() && branch.active < max) {
     ++branch.active;
     queue(*branch.parked.front());
@@ -380,7 +380,7 @@ void EnsembleRun::record_cancelled() {
   std::vector<std::shared_ptr<ModelVersion>> models;
   {
     const MutexLock lock(mutex_);
-    // Once it is over, who waits for answers may be gone.
+    // After the end, the sinks may be destroyed.
     if (is_over_ || !is_stopped()) return;
     for (const StepSink* sink : working_) models.push_back(sink->model);
   }

@@ -7,7 +7,7 @@
 namespace tensord::server {
 namespace {
 
-// Has no queue of its own: the models of the steps have theirs.
+// Has no queue of its own: the steps' models have theirs.
 class EnsembleStrategy final : public ExecutionStrategy {
  public:
   explicit EnsembleStrategy(const StrategyContext& context)
@@ -37,7 +37,7 @@ class EnsembleStrategy final : public ExecutionStrategy {
     }
   }
 
-  // Which one is cancelled is not said.
+  // The caller does not say which request was cancelled.
   void record_cancelled() override {
     std::vector<std::shared_ptr<EnsembleRun>> runs;
     {

@@ -9,7 +9,7 @@ namespace tensord::server {
 
 std::unique_ptr<ExecutionStrategy> make_strategy(const StrategyContext& context) {
   if (context.config.is_ensemble()) return make_ensemble_strategy(context);
-  generation_options(context.config);  // refuses what it does not know
+  generation_options(context.config);  // refuses unknown options
   if (const auto& sequences = context.config.sequence_batching) {
     check(!context.config.is_decoupled || sequences->is_iterative,
           "the decoupled transaction policy with sequence_batching needs iterative_sequence");

@@ -8,16 +8,16 @@
 
 namespace tensord::server {
 
-// What the model is given, and what has to live for it.
+// The inputs of a model run, and what keeps them alive.
 struct GenerationStep::Inputs {
   std::vector<InferTensor> tensors;
-  std::vector<size_t> indices;  // of the model's signature
+  std::vector<size_t> indices;  // in the model's signature
   uint64_t copied_bytes = 0;
 };
 
 namespace {
 
-// Where `index` is among the inputs of a row; its end when it is left out.
+// Position of signature index `index` among the row's inputs; the end if it is missing.
 size_t position_of(const GenerationRow& row, size_t index) {
   const auto found = std::find(row.input_indices.begin(), row.input_indices.end(), index);
   return static_cast<size_t>(found - row.input_indices.begin());
@@ -76,7 +76,7 @@ std::string GenerationStep::key(const GenerationRow& row) const {
     if (at == row.inputs.size()) {
       key += ';';
     } else if (pads() && k == feedback_input_) {
-      InferTensor padded;  // any size of the dimension that is filled up, and the same of all others
+      InferTensor padded;  // the padded dimension may differ between rows, all others must be equal
       padded.datatype = row.inputs[at].datatype;
       padded.shape = row.inputs[at].shape;
       const auto dim = static_cast<size_t>(first_dim());
@@ -114,8 +114,8 @@ void GenerationStep::add_requests(std::span<GenerationRow* const> rows, Inputs& 
       out.tensors.push_back(stack_rows(parts, &out.copied_bytes));
     }
     out.indices.push_back(model_.model_input(k));
-    out.tensors.back().is_own = false;  // later steps get it again
-    // What every step gets again lies in the batch from now on.
+    out.tensors.back().is_own = false;  // reused by later steps
+    // Inputs that are the same in every step are kept as views of the batch from now on.
     if (is_feedback || rows.size() == 1) continue;
     for (size_t i = 0; i < rows.size(); ++i) {
       rows[i]->inputs[position_of(*rows[i], k)] = row_of(out.tensors.back(), i, rows.size());
@@ -134,7 +134,7 @@ Tensor GenerationStep::stack_states(std::span<GenerationRow* const> rows, size_t
     return part->size(dim) == parts[0]->size(dim) && part->size(dim) <= longest;
   });
   if (is_tight) return stack_rows(parts, copied_bytes);
-  // Rows came or went: what was only there to fill up is left behind.
+  // The set of rows changed, so padding is dropped.
   std::vector<Tensor> valid(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
     valid[i] = last_of(*parts[i], dim, rows[i]->length);
@@ -182,7 +182,7 @@ GenerationStep::Inputs GenerationStep::gather(std::span<GenerationRow* const> ro
   return out;
 }
 
-// What the next step gets, for all rows: of the input's rank and type.
+// The input of the next step for all rows, with the rank and type of that input.
 InferTensor GenerationStep::next_feedback(const std::vector<InferTensor>& outputs) const {
   const TensorSpec& spec = model_.request_signature().inputs[feedback_input_];
   const InferTensor& output = output_named(outputs, options_.feedback_output, name_);
@@ -196,7 +196,7 @@ InferTensor GenerationStep::next_feedback(const std::vector<InferTensor>& output
          "' cannot be fed back: it is BYTES");
   }
   next.tensor = next.tensor.contiguous();
-  // A token for each row may come without a dimension of its own.
+  // One token per row may come without its own dimension.
   if (spec.shape && spec.shape->size() == next.shape.size() + 1) {
     Dims sizes = next.shape;
     sizes.push_back(1);
@@ -204,8 +204,8 @@ InferTensor GenerationStep::next_feedback(const std::vector<InferTensor>& output
     next.tensor = next.tensor.as_view(sizes, std::move(strides), next.tensor.offset());
     next.shape = std::move(sizes);
   }
-  next.is_own = false;  // it is sent to the client, too
-  // What was lent is not lent again in every step: each would hold the one before.
+  next.is_own = false;  // it is also sent to the client
+  // Copied once: if a borrowed tensor were borrowed again in each step, each would keep the previous one alive.
   if (model_.signature().writes_inputs && !next.tensor.storage()->is_writable()) next.tensor = next.tensor.clone();
   return next;
 }

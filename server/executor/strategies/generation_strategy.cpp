@@ -15,32 +15,32 @@
 namespace tensord::server {
 namespace {
 
-constexpr const char* kMaxTokens = "max_tokens";  // a request's parameter
-constexpr uint64_t kHeldAtOnce = 4096;            // at least, so that a row that grows has few holds
+constexpr const char* kMaxTokens = "max_tokens";  // a request parameter
+constexpr uint64_t kHeldAtOnce = 4096;            // minimum step of a quota hold, so that a growing row has few holds
 
-// A request with its row.
+// A request and its row.
 struct Generation {
   Generation(InferRequest&& taken, InferSink& waiting, ModelMetrics& metrics)
       : request(std::move(taken)), sink(waiting), pending(metrics) {}
   bool is_late(int64_t now_ns) const { return now_ns >= request.deadline_ns; }
   bool is_dead(int64_t now_ns) const { return sink.is_cancelled() || is_late(now_ns); }
 
-  InferRequest request;  // without its inputs, which are the row's
+  InferRequest request;  // without its inputs, which moved to the row
   InferSink& sink;
   PendingRequest pending;  // until it runs
   GenerationRow row;
   int64_t waits_until_ns = kNoDeadline;
   RequestTimes times;
   uint64_t copied_bytes = 0;
-  std::vector<Tensor> collected;  // what was fed back in each step, where one response has all of it
-  // Of the client's quota: what the row keeps between steps and requests make as large as they want.
+  std::vector<Tensor> collected;  // the fed-back tensors of all steps, if there is a single response
+  // Charged to the client's quota: the state that a row keeps between steps, which requests can make arbitrarily large.
   uint64_t held_bytes = 0;
   std::vector<std::shared_ptr<const void>> holds;
 };
 using GenerationPtr = std::unique_ptr<Generation>;
 
-// Each worker has a running batch. Between two steps, those that are done or given up leave it and those that wait
-// join it: their first step they make by themselves, as their inputs differ from those of later steps.
+// Each worker has a running batch. Between two steps, finished and cancelled requests leave it and waiting ones join. A
+// joining request makes its first step separately, because its inputs differ from those of later steps.
 class GenerationStrategy final : public ExecutionStrategy {
  public:
   explicit GenerationStrategy(const StrategyContext& context);
@@ -75,14 +75,14 @@ class GenerationStrategy final : public ExecutionStrategy {
 
   const StrategyContext context_;
   const GenerationStep step_;
-  size_t capacity_ = 1;  // rows of a running batch
+  size_t capacity_ = 1;  // maximum rows of a running batch
   std::unique_ptr<RateLimiter::Client> rate_limiter_;
   Mutex mutex_;
   CondVar changed_;
   std::deque<GenerationPtr> waiting_ TENSORD_GUARDED_BY(mutex_);
   uint64_t next_id_ TENSORD_GUARDED_BY(mutex_) = 1;
   bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
-  std::vector<Thread> threads_;  // by mutex_ until stopped; last: they use the rest
+  std::vector<Thread> threads_;  // guarded by mutex_ until stopped; declared last: they use the other members
 };
 
 GenerationStrategy::GenerationStrategy(const StrategyContext& context)
@@ -94,7 +94,7 @@ GenerationStrategy::GenerationStrategy(const StrategyContext& context)
   if (candidates > 0) capacity_ = std::min(capacity_, static_cast<size_t>(candidates));
 }
 
-// By the first request: a model that nobody asks costs no thread. REQUIRES: mutex_ is held.
+// Started by the first request, so that an unused model costs no thread. REQUIRES: mutex_ is held.
 void GenerationStrategy::start_threads() {
   while (threads_.size() < context_.workers->size()) {
     threads_.emplace_back("generation", [this, i = threads_.size()] { work(i); });
@@ -165,7 +165,7 @@ absl::Status GenerationStrategy::dead_status(const Generation& generation) const
   return absl::DeadlineExceededError("Request timeout expired");
 }
 
-// Takes out of the queue what will not run.
+// Removes requests that will not run from the queue.
 void GenerationStrategy::drop_dead(std::deque<GenerationPtr>& waiting, std::vector<Rejected>& rejected) const {
   const int64_t now = now_ns();
   std::erase_if(waiting, [&](GenerationPtr& one) {
@@ -199,7 +199,7 @@ void GenerationStrategy::stop() {
   threads_.clear();
 }
 
-// Fills the running batch with what waits; waits while there is nothing at all. False: there is nothing left to do.
+// Fills the running batch from the queue; waits while both are empty. Returns false when there is nothing left to do.
 bool GenerationStrategy::take(Running& running) {
   std::vector<Rejected> rejected;
   {
@@ -228,7 +228,8 @@ void GenerationStrategy::work(size_t worker) {
   }
 }
 
-// One step for every row, but first steps only for those of one kind: nobody waits long for those who join.
+// Runs one step for every row, but first steps only for joining rows with the same signature, so that nobody waits
+// long.
 void GenerationStrategy::step_all(size_t worker, Running& running) {
   std::optional<RateLimiter::Permit> permit;
   if (rate_limiter_) permit = rate_limiter_->acquire();
@@ -290,7 +291,7 @@ void GenerationStrategy::step(size_t worker, std::span<Generation* const> group)
     const absl::Status status = current_exception_status();
     times.compute_end_ns = now_ns();
     context_.metrics.count_execution(static_cast<int64_t>(group.size()), times, /*is_success=*/false);
-    // What one request did wrong is not the others' fault. Only where nothing has changed can a step be repeated.
+    // One bad request must not fail the others. A step can be repeated only if nothing was changed.
     if (group.size() > 1 && !context_.signature.writes_inputs) {
       for (Generation* const& one : group) step(worker, {&one, 1});
       return;
@@ -317,7 +318,7 @@ void GenerationStrategy::collect(Generation& generation) const {
   }
 }
 
-// One response has what was fed back in all steps, one after the other, and the rest of the last step.
+// The single response contains the fed-back tensors of all steps, concatenated, and the other outputs of the last step.
 void GenerationStrategy::add_collected(Generation& generation, std::vector<InferTensor>& outputs) const {
   for (InferTensor& output : outputs) {
     if (output.name != step_.options().feedback_output) continue;
@@ -333,7 +334,7 @@ void GenerationStrategy::add_collected(Generation& generation, std::vector<Infer
   }
 }
 
-// Holds as much of the client's quota as the row keeps; what was held once stays so until it is done.
+// Holds quota for what the row keeps. Holds grow only, until the request is done.
 void GenerationStrategy::hold_kept(Generation& generation) const {
   uint64_t bytes = generation.row.is_done ? 0 : open_bytes(step_.model(), generation.row.state);
   for (const Tensor& part : generation.collected) bytes += part.size_bytes();
@@ -343,14 +344,14 @@ void GenerationStrategy::hold_kept(Generation& generation) const {
   generation.held_bytes += more;
 }
 
-// What the row keeps goes before the client has its answer.
+// Frees the row's state before the client has its answer.
 void let_go(Generation& generation) {
   generation.row.state.clear();
   generation.collected.clear();
   generation.holds.clear();
 }
 
-// After a step: answers where that is due.
+// Sends responses that are due after a step.
 void GenerationStrategy::respond(Generation& generation) {
   GenerationRow& row = generation.row;
   const bool is_streamed = context_.config.is_decoupled;

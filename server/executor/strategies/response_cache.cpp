@@ -15,7 +15,7 @@
 namespace tensord::server {
 namespace {
 
-// What an entry takes beside its tensors, roughly.
+// Approximate overhead of an entry besides its tensors.
 constexpr uint64_t kEntryBytes = 256;
 constexpr uint64_t kTensorBytes = 256;
 
@@ -24,7 +24,7 @@ uint64_t random_seed() {
   return (uint64_t{device()} << 32) | device();
 }
 
-// Every field with its length, so that no two requests give the same bytes.
+// Hashes every field with its length, so that no two requests hash the same bytes.
 class RequestHash {
  public:
   explicit RequestHash(uint64_t seed) : state_(XXH3_createState(), &XXH3_freeState) {
@@ -63,7 +63,7 @@ uint64_t size_of_outputs(const std::vector<InferTensor>& outputs) {
   return size;
 }
 
-// A copy: the tensor may be a part of a larger one, and be written to by a later run. Nobody may write to the copy.
+// A copy, because the tensor may be a view of a larger one or overwritten by a later run. The copy is read-only.
 Tensor own_copy(const Tensor& tensor) { return read_only(tensor.clone()); }
 
 }  // namespace
@@ -118,7 +118,7 @@ void ResponseCache::insert(const Key& key, const std::vector<InferTensor>& outpu
     if (output.tensor.defined()) output.tensor = own_copy(output.tensor);
   }
   const MutexLock lock(mutex_);
-  if (by_key_.contains(key)) return;  // the same request came twice at a time
+  if (by_key_.contains(key)) return;  // two equal requests ran at the same time
   while (size_bytes_ > max_bytes_ - size_bytes) drop(std::prev(entries_.end()));
   entries_.push_front(std::move(entry));
   by_key_[key] = entries_.begin();
@@ -164,13 +164,13 @@ class CachedStrategy final : public ExecutionStrategy {
   void stop() override { next_->stop(); }
 
  private:
-  // A request that waits for the answer to another one with the same inputs.
+  // A request that waits for another one with the same inputs.
   struct Waiter {
     InferRequest request;
     InferSink* sink;
   };
 
-  // Keeps the answer, hands it on, and goes.
+  // Stores the response, forwards it and deletes itself.
   class KeepingSink final : public InferSink {
    public:
     KeepingSink(CachedStrategy& path, const ResponseCache::Key& key, int64_t lookup_ns, const InferRequest& request,
@@ -183,12 +183,12 @@ class CachedStrategy final : public ExecutionStrategy {
           priority_(request.priority),
           sink_(sink) {}
 
-    // Whether the request would not be answered sooner, or given up sooner, if it ran by itself.
+    // Whether the waiting request would be answered and cancelled no earlier if it ran by itself.
     bool may_answer(const InferRequest& request) const {
       return request.deadline_ns >= deadline_ns_ && request.queue_timeout_us == queue_timeout_us_ &&
              request.priority == priority_;
     }
-    std::vector<Waiter>& waiters() { return waiters_; }  // by the path's mutex
+    std::vector<Waiter>& waiters() { return waiters_; }  // guarded by the strategy's mutex
 
     void respond(InferResult result, bool is_final) override {
       const std::unique_ptr<KeepingSink> self(is_final ? this : nullptr);
@@ -200,7 +200,7 @@ class CachedStrategy final : public ExecutionStrategy {
       std::vector<Waiter> waiters;
       if (is_final) waiters = path_.end(*this);
       sink_.respond(std::move(result), is_final);
-      // They find the answer, or run where none was kept: all at once, not one after the other.
+      // They find the response in the cache, or all run at once if it was not stored.
       for (Waiter& waiter : waiters) {
         path_.look_up(std::move(waiter.request), key_, Clock::system().now_ns(), *waiter.sink,
                       /*may_wait=*/false);
@@ -224,7 +224,7 @@ class CachedStrategy final : public ExecutionStrategy {
     std::optional<std::vector<InferTensor>> outputs;
     KeepingSink* runs = nullptr;
     {
-      // An answer is kept before its request ends to be under way.
+      // A response is stored before its request leaves the in-flight table, so one of the two lookups finds it.
       const MutexLock lock(mutex_);
       outputs = cache_.find(key);
       const int64_t lookup_ns = Clock::system().now_ns() - start_ns;
@@ -250,7 +250,7 @@ class CachedStrategy final : public ExecutionStrategy {
     sink.respond(std::move(result), /*is_final=*/true);
   }
 
-  // Of a request that has its answer: those that waited for it.
+  // The requests that waited for the finished one.
   std::vector<Waiter> end(KeepingSink& run) {
     const MutexLock lock(mutex_);
     const auto found = under_way_.find(run.key());
@@ -271,9 +271,9 @@ class CachedStrategy final : public ExecutionStrategy {
     return cancelled;
   }
 
-  // What a client can change while the model runs would put an answer under the key of other inputs.
+  // If a client could change an input during the run, a response would be stored under the key of different inputs.
   void own_inputs(InferRequest& request) const {
-    request.output_places.clear();  // a client could change an answer before it is copied
+    request.output_places.clear();  // a client could change a response before it is stored
     for (InferTensor& input : request.inputs) {
       if (!input.is_shared) continue;
       input.tensor = input.tensor.clone();

@@ -16,7 +16,7 @@ Dims sizes_of_rows(const Dims& row, size_t rows) {
   return sizes;
 }
 
-// The rows as one view, where they lie one behind the other; else undefined.
+// One view of the rows if they are adjacent in memory, otherwise an undefined tensor.
 Tensor adjacent_rows(std::span<const Tensor* const> rows) {
   const Tensor* first = rows[0];
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -29,7 +29,7 @@ Tensor adjacent_rows(std::span<const Tensor* const> rows) {
   return first->as_view(std::move(sizes), std::move(strides), first->offset());
 }
 
-// Copies blocks of `size` bytes, `count` of them, whose starts are `stride` bytes apart in `to`.
+// Copies `count` blocks of `size` bytes, `stride` bytes apart in `to`.
 void copy_blocks(char* to, size_t stride, const char* from, size_t size, size_t count) {
   for (size_t i = 0; i < count; ++i) std::memcpy(to + i * stride, from + i * size, size);
 }

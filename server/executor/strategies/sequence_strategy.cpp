@@ -63,7 +63,7 @@ class SequenceStrategy final : public ExecutionStrategy {
   const SequenceBatchingConfig& config_;
   const SequenceModel model_;
   const size_t instances_;
-  const bool keeps_rows_;  // rows without a request are for models that know them apart, or keep state by row
+  const bool keeps_rows_;  // whether empty slots stay: for models with a READY control or state by row
   std::unique_ptr<RateLimiter::Client> rate_limiter_;
   ReorderBuffer order_;
   Mutex mutex_;
@@ -71,11 +71,11 @@ class SequenceStrategy final : public ExecutionStrategy {
   std::unique_ptr<SequencePolicy> policy_ TENSORD_GUARDED_BY(mutex_);
   bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
   CondVar timer_;
-  Thread timekeeper_ TENSORD_GUARDED_BY(mutex_);  // started by the first request with a deadline
-  std::vector<Thread> threads_;                   // by mutex_ until stopped; last: they use the rest
+  Thread timekeeper_ TENSORD_GUARDED_BY(mutex_);  // started with the first request that has a deadline
+  std::vector<Thread> threads_;                   // guarded by mutex_ until stopped; declared last
 };
 
-// A module that keeps state in itself has one for all sequences, whichever worker runs it.
+// A module with internal state has one state for all sequences, whichever worker runs it.
 size_t instance_count(const StrategyContext& context) {
   if (!context.signature.keeps_state) return context.workers->size();
   if (context.config.workers > 1) {
@@ -93,7 +93,7 @@ SequenceStrategy::SequenceStrategy(const StrategyContext& context)
       rate_limiter_(make_rate_limiter_client(context.rate_limiter, context.model, context.config)),
       policy_(make_policy()) {}
 
-// By the first request: a model that nobody asks costs no thread.
+// Started by the first request, so that an unused model costs no thread.
 void SequenceStrategy::start_threads() {
   const MutexLock lock(mutex_);
   while (!is_stopped_ && threads_.size() < instances_) {
@@ -177,7 +177,7 @@ void SequenceStrategy::submit(InferRequest&& request, InferSink& sink) {
     if (is_stopped_) {
       rejected.push_back({std::move(item), ErrorCode::kUnavailable, "the model is being unloaded"});
     } else {
-      wakes = item->is_start;  // it may have ended another, whose place is free now
+      wakes = item->is_start;  // it may have closed another sequence, whose slot is free now
       wakes = policy_->add(std::move(item), now_ns(), rejected) != SequencePolicy::kNoInstance || wakes;
       watch_time();
     }
@@ -215,7 +215,7 @@ void SequenceStrategy::stop() {
   for (Thread& thread : threads_) thread.join();
   threads_.clear();
   if (timekeeper.joinable()) timekeeper.join();
-  // What is held for clients goes before whoever counts it.
+  // Releases what is held for clients before the quota is destroyed.
   const MutexLock lock(mutex_);
   policy_ = make_policy();
 }
@@ -235,12 +235,12 @@ void SequenceStrategy::watch_time() {
   } else {
     Thread made;
     run_logged("timekeeper",
-               [&] { made = Thread("timekeeper", [this] { keep_time(); }); });  // the next one tries again
+               [&] { made = Thread("timekeeper", [this] { keep_time(); }); });  // the next request tries again
     timekeeper_ = std::move(made);
   }
 }
 
-// Answers requests that waited for too long, also while all workers are busy.
+// Rejects requests that waited too long, even while all workers are busy.
 void SequenceStrategy::keep_time() {
   MutexLock lock(mutex_);
   while (!is_stopped_) {
@@ -288,7 +288,7 @@ void SequenceStrategy::work(size_t instance) {
   }
 }
 
-// Sequences that were in the last batch and are not in this one get memory of their own, so that the batch's can go.
+// Copies the states of sequences that left the batch, so that the previous batch's memory can be freed.
 void SequenceStrategy::release_unused_memory(std::vector<std::weak_ptr<Sequence>>& last,
                                              const SequenceBatch& batch) const {
   if (model_.states().empty()) return;
@@ -314,7 +314,7 @@ std::string SequenceStrategy::states_key(const Row& row) const {
   return key;
 }
 
-// Rows whose states differ in size run one after the other.
+// Rows whose states differ in size run one after another.
 void SequenceStrategy::run(size_t instance, SequenceBatch& batch) {
   std::optional<RateLimiter::Permit> permit;
   if (rate_limiter_) permit = rate_limiter_->acquire();
@@ -358,7 +358,7 @@ void SequenceStrategy::run_together(size_t instance, const std::vector<Row*>& al
   }
   times.compute_end_ns = now_ns();
   context_.metrics.count_execution(static_cast<int64_t>(count), times, !has_failed);
-  // What one request did wrong is not the others' fault. Only where nothing has changed can a run be repeated.
+  // One bad request must not fail the others. A run can be repeated only if nothing was changed.
   if (has_failed && count > 1 && !context_.signature.keeps_state && !context_.signature.writes_inputs) {
     for (size_t i = 0; i < rows.size(); ++i) {
       if (is_ready[i]) run_together(instance, {rows[i]}, {true});
@@ -447,7 +447,7 @@ void SequenceStrategy::run_model(size_t instance, const std::vector<Row*>& rows,
   }
 }
 
-// A sequence whose state finds no room has lost it: the run may have written over the one before.
+// A sequence whose state cannot be allocated is lost, because the run may have overwritten the previous state.
 void SequenceStrategy::keep_states(const std::vector<Row*>& rows, const std::vector<bool>& is_ready,
                                    const std::vector<Tensor>& states, std::vector<RowResult>& results) const {
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -477,7 +477,7 @@ void SequenceStrategy::reject(Rejections& rejected) {
 void SequenceStrategy::answer(std::unique_ptr<SequenceRequest> request, InferResult result) {
   TENSORD_DELAY("sequence.answer");
   SequenceItem& item = static_cast<SequenceItem&>(*request);
-  item.request.inputs.clear();  // the request's memory goes before the answer does
+  item.request.inputs.clear();  // frees the request's memory before answering
   item.request.output_places.clear();
   result.times.arrived_ns = item.request.arrived_ns;
   result.times.queue_start_ns = item.enqueued_ns;

@@ -10,7 +10,7 @@
 namespace tensord::server {
 namespace {
 
-// Nobody waits for what a run of this length would show.
+// Models with longer runs are not probed.
 constexpr int64_t kMaxRunNs = 1'000'000'000;
 
 struct Seen {
@@ -42,7 +42,7 @@ std::vector<Seen> run_requests(const Model& model, std::span<const WarmupRequest
   return seen;
 }
 
-// Nullopt where the runs gave results of different ranks, or without the batch in front.
+// Returns nullopt if the results differ in rank or lack the leading batch dimension.
 std::optional<Dims> common_shape(const std::vector<const InferTensor*>& outputs, const std::vector<Seen>& seen,
                                  bool has_batch) {
   Dims shape = outputs[0]->shape;
@@ -82,13 +82,13 @@ void complete_outputs(const Model& model, std::span<const WarmupRequest> request
   const ThreadBudgetScope budget(threads);
   try {
     const bool has_batch = signature.max_batch_size > 0;
-    // One batch size alone would not tell the batch from another dimension.
+    // With one batch size, the batch dimension could not be told from others.
     const bool has_two = requests.size() > 1 && requests[0].batch_size != requests[1].batch_size;
     const bool takes_shapes = !has_open_inputs(signature) && (!has_batch || has_two);
     const std::vector<Seen> seen = run_requests(model, requests);
     for (TensorSpec& spec : signature.outputs) complete(spec, seen, has_batch, takes_shapes && seen.size() == 2);
   } catch (const std::exception&) {
-    // The warm-up says what is wrong with the request.
+    // Warm-up reports what is wrong with the request.
   }
 }
 

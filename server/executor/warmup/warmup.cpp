@@ -20,16 +20,16 @@ namespace {
 
 using Source = ModelConfig::Warmup::Source;
 
-// Of one file of recorded requests; they stay in memory until every worker has run them.
+// Per file of recorded requests, which stay in memory until every worker has run them.
 constexpr RecordLimits kRecordLimits{.requests = 1000, .bytes = uint64_t{1} << 30};
-// Zeros for more than this are not made where nobody asked for them.
+// Maximum size of zero inputs that no configuration asks for.
 constexpr double kMaxZeroBytes = 256 << 20;
-// Of the inputs of a request that somebody did ask for.
+// Maximum size of inputs of a configured warm-up request.
 constexpr double kMaxMadeBytes = 1 << 30;
-// So many random elements are drawn; a larger tensor has them again and again.
+// Larger random tensors repeat this many elements.
 constexpr int64_t kRandomElements = 1 << 20;
 
-// Floats in [0, 1), other types 0 or 1: an index that is too large would only test the error path.
+// Floats in [0, 1), other types 0 or 1: larger indices would only test the error path.
 void fill_random(Tensor& tensor) {
   std::minstd_rand engine(1);
   std::uniform_real_distribution<double> uniform;
@@ -44,7 +44,7 @@ void fill_random(Tensor& tensor) {
   });
 }
 
-// Elements of BYTES lie one after another, each with its length in 4 bytes before it.
+// Reads BYTES elements: each is preceded by its length in 4 bytes.
 std::vector<std::string> read_strings(const std::string& file, size_t count, const std::string& what) {
   const std::optional<std::string> text = file_text(file);
   check(text.has_value(), what, ": ", file, " cannot be read");
@@ -97,7 +97,7 @@ InferTensor make_input(const std::string& name, DataType datatype, Dims shape, S
   return out;
 }
 
-// A run needs the inputs that the server fills for requests, too.
+// Adds the inputs that the server fills in for requests.
 void add_server_inputs(const Signature& signature, const ModelConfig& config, WarmupRequest& request) {
   const ModelConfig server = server_tensors(config);
   for (const TensorSpec& spec : signature.inputs) {
@@ -126,7 +126,7 @@ WarmupRequest finish(WarmupRequest request, const Signature& signature, const st
   } catch (const Error& error) {
     throw Error(error.code(), concat("model_warmup '", request.name, "': ", error.what()));
   }
-  // As requests have it once they were checked.
+  // As requests have them after validation.
   for (InferTensor& input : request.inputs) input.datatype = tensor_datatype(input.datatype);
   return request;
 }
@@ -161,7 +161,7 @@ std::vector<WarmupRequest> recorded(const ModelConfig::Warmup& warmup, const Sig
   return requests;
 }
 
-// Whether zeros can be made for all inputs that must be there.
+// Whether zeros can be made for all required inputs.
 bool has_complete_shapes(const Signature& signature) {
   bool has_any = false;
   for (const TensorSpec& spec : signature.inputs) {

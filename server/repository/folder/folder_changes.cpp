@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A model whose files changed so shortly ago may still be being written; the next look finds it.
+// Files that changed more recently may still be being written; the next scan picks them up.
 constexpr int64_t kMaxRestNs = 1'000'000'000;
 
 int64_t file_clock_ns() {
@@ -22,7 +22,7 @@ int64_t file_clock_ns() {
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// A folder that nobody has put anything into yet, and what a file system keeps at its root.
+// An empty folder, or one that file systems create at their root.
 bool is_no_model(const fs::path& folder) {
   std::error_code error;
   if (folder.filename() == "lost+found") return true;
@@ -69,7 +69,7 @@ std::vector<std::string> FolderChanges::gone(const ModelRoots& found) const {
   return models_.read([&](const ModelTable::Models& models) {
     std::vector<std::string> gone;
     for (const auto& [name, entry] : models) {
-      // One that never had versions and has no error is nothing that could go.
+      // A model that never had versions and has no error cannot disappear.
       const bool is_there = entry.has_versions() ? !entry.is_unloaded() : !entry.error.empty();
       if (!found.contains(name) && is_there) gone.push_back(name);
     }
@@ -78,7 +78,7 @@ std::vector<std::string> FolderChanges::gone(const ModelRoots& found) const {
 }
 
 bool FolderChanges::has_changed(const std::string& name, const std::vector<std::string>& roots) const {
-  // Two of a name are an error of a model that is new, and nothing to one that serves.
+  // A name in two repositories is an error for a new model; a model that is served keeps serving.
   if (roots.size() > 1) return !models_.has(name);
   const ModelStamp stamp = stamp_model(fs::path(roots[0]) / name);
   const int64_t age_ns = file_clock_ns() - stamp.newest_ns;
@@ -96,7 +96,7 @@ FolderChanges::Found FolderChanges::plan(const std::string& name, const std::vec
     plan.layout = planner_.scan(roots[0], name);
   } catch (const std::exception& error) {
     found.error = error.what();
-    if (is_retryable(error)) found.stamp = {};  // to the next look it has changed
+    if (is_retryable(error)) found.stamp = {};  // makes the next scan try again
     return found;
   }
   if (plan.layout.versions.empty() && !models_.is_served(name)) {

@@ -30,7 +30,7 @@ bool is_inside(const fs::path& path, const fs::path& root) {
   return std::mismatch(root.begin(), root.end(), path.begin(), path.end()).first == root.end();
 }
 
-// The real path of something in the repository; throws when it leads outside.
+// The canonical path of a file in the repository; throws if it leads outside.
 fs::path resolve(const fs::path& path, const fs::path& root) {
   std::error_code error;
   fs::path real = fs::canonical(path, error);
@@ -55,7 +55,7 @@ bool is_plain_name(const std::string& name) {
 }
 
 int64_t version_number(const std::string& name) {
-  int64_t number = 0;  // also where it is too large, or none
+  int64_t number = 0;  // also set if the number overflows or is missing
   const char* const end = std::from_chars(name.data(), name.data() + name.size(), number).ptr;
   const bool is_whole = end == name.data() + name.size() && name[0] != '0';
   return is_whole ? std::max<int64_t>(number, 0) : 0;
@@ -63,13 +63,13 @@ int64_t version_number(const std::string& name) {
 
 namespace {
 
-// The number of a version that was withdrawn, ".2.withdrawn"; 0 for other names.
+// The number of a withdrawn version, named ".2.withdrawn"; 0 for other names.
 int64_t withdrawn_number(const std::string& name) {
   if (!name.starts_with('.') || !name.ends_with(kWithdrawn)) return 0;
   return version_number(name.substr(1, name.size() - 1 - std::strlen(kWithdrawn)));
 }
 
-// The path of a file that config.pbtxt names, in the model's folder or one below it.
+// The path of a file that config.pbtxt names, in the model's folder or in its subfolder `below`.
 std::string side_file(const fs::path& folder, const char* below, const std::string& name, const fs::path& root,
                       const std::string& field) {
   check(is_plain_name(name), folder.string(), "/config.pbtxt: ", field, " '", name, "' is not a plain file name");
@@ -78,7 +78,7 @@ std::string side_file(const fs::path& folder, const char* below, const std::stri
   return real.string();
 }
 
-// Files of warm-up data lie in <model>/warmup, of first states in <model>/initial_state, as Triton has it.
+// As in Triton, warm-up data is in <model>/warmup and initial states are in <model>/initial_state.
 void resolve_side_files(const fs::path& folder, const fs::path& root, ModelConfig& config) {
   for (ModelConfig::Warmup& warmup : config.warmups) {
     const std::string where = concat("model_warmup '", warmup.name, "': ");
@@ -106,7 +106,7 @@ bool is_there(const fs::path& file) {
   return fs::exists(fs::symlink_status(file, error));
 }
 
-// configs/<config_name>.pbtxt, where the model has one, or config.pbtxt.
+// Reads configs/<config_name>.pbtxt if the model has one, otherwise config.pbtxt.
 ModelConfig read_config(const fs::path& folder, const fs::path& root, const std::string& config_name,
                         std::vector<std::string>& warnings) {
   fs::path file = folder / "configs" / concat(config_name, ".pbtxt");
@@ -164,7 +164,7 @@ std::string format_file_name(const fs::path& file) {
 
 namespace {
 
-// The name of the file in a version's folder.
+// Name of the model file in a version's folder.
 std::string find_file_name(const fs::path& version, const ModelConfig& config) {
   if (!config.default_model_filename.empty()) return config.default_model_filename;
   std::vector<std::string> found;
@@ -181,7 +181,7 @@ std::string find_file_name(const fs::path& version, const ModelConfig& config) {
 
 fs::path version_file(const ModelLayout& model, int64_t number) {
   const fs::path version = model.folder / std::to_string(number);
-  // An ensemble is its configuration.
+  // An ensemble consists of its configuration only.
   if (model.config.is_ensemble()) return resolve(version, model.root);
   const std::string name = find_file_name(version, model.config);
   const fs::path named = version / name;
@@ -196,8 +196,8 @@ fs::path version_file(const ModelLayout& model, int64_t number) {
 
 namespace {
 
-// The weights beside a version's file, where links lead to it. Others in the version's folder would serve in some ways
-// and not in others.
+// The weights file next to a version's file after symlinks are resolved. Other weights in the version's own folder are
+// an error, because which of the two is used would depend on how the file is opened.
 fs::path weights_of(const fs::path& file, const fs::path& version, const fs::path& root) {
   const std::string beside = jit::weights_beside(file.string()), named = jit::weights_beside((version / "_").string());
   const fs::path weights = beside.empty() ? fs::path() : resolve(beside, root);
@@ -295,7 +295,7 @@ fs::path repository_folder(const std::string& root) {
 
 namespace {
 
-// The folder of a repository, and the names of the models in it, sorted.
+// Canonical path of a repository, and the sorted names of its models.
 fs::path open_repository(const std::string& root_text, std::vector<std::string>& names) {
   std::error_code error;
   const fs::path root = repository_folder(root_text);

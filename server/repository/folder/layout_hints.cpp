@@ -13,12 +13,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxNames = 5;        // in a message
-constexpr size_t kMaxEntries = 10000;  // of a folder that are looked at
+constexpr size_t kMaxNames = 5;        // per message
+constexpr size_t kMaxEntries = 10000;  // entries of a folder that are examined
 
 struct Names {
-  std::vector<std::string> files, folders;  // that are not hidden, sorted
-  std::vector<std::string> nameless;        // folders whose names no client could say, as far as they can be shown
+  std::vector<std::string> files, folders;  // without hidden ones, sorted
+  std::vector<std::string> nameless;        // folders whose names are not valid model names, in printable form
 };
 
 Names names_in(const fs::path& folder) {
@@ -57,7 +57,7 @@ std::string list(const std::vector<std::string>& names) {
   return names.size() > kMaxNames ? out + " …" : out;
 }
 
-// "v2", "version-2", "02", "2.0": meant to be a version, but none.
+// Names such as "v2", "version-2", "02" or "2.0", which look like a version but are not valid.
 bool looks_like_version(const std::string& name) {
   if (version_number(name) > 0) return false;
   std::string rest = name;
@@ -84,7 +84,7 @@ std::vector<std::string> version_like(const Names& names) {
   return out;
 }
 
-// "config.pbtx", "config.txt", "Config.pbtxt": meant to be the configuration, but not read.
+// Names such as "config.pbtx", "config.txt" or "Config.pbtxt", which look like the configuration but are not read.
 std::string config_like(const Names& names) {
   if (std::find(names.files.begin(), names.files.end(), "config.pbtxt") != names.files.end()) return {};
   for (const std::string& name : names.files) {
@@ -101,7 +101,7 @@ std::string config_like(const Names& names) {
 
 namespace {
 
-// What a file should be called: by its own kind, where that is one of those with a name.
+// The expected name for a file with this extension, or `otherwise`.
 std::string name_like(const std::string& file, const std::string& otherwise) {
   for (const std::string& known : default_file_names()) {
     if (fs::path(known).extension() == fs::path(file).extension()) return known;
@@ -113,7 +113,7 @@ std::string name_like(const std::string& file, const std::string& otherwise) {
 
 namespace {
 
-// Of a folder, or of the one folder in it, as a downloaded checkpoint is.
+// Describes weights of other libraries in the folder, or in its only subfolder, as in a downloaded checkpoint.
 std::string foreign_weights(const fs::path& folder, const Names& names) {
   std::string what = jit::describe_foreign_weights(folder.string());
   if (what.empty() && names.folders.size() == 1) {

@@ -24,7 +24,7 @@ constexpr size_t kMaxGivenFiles = 10'000;
 constexpr size_t kMaxPathBytes = 1024;
 constexpr size_t kMaxPathDepth = 8;
 
-// Folders of processes that have ended without removing them: nobody holds their lock.
+// Removes folders of processes that ended without cleaning up: their locks are free.
 void remove_left_folders(const fs::path& parent) {
   std::error_code error;
   fs::directory_iterator entries(parent, error);
@@ -32,14 +32,14 @@ void remove_left_folders(const fs::path& parent) {
     const fs::path& path = entries->path();
     if (!path.filename().string().starts_with(kPrefix)) continue;
     const int fd = open((path / kLockName).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd == -1) continue;  // another user's, or just being made
+    if (fd == -1) continue;  // owned by another user, or just being created
     std::error_code ignored;
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) fs::remove_all(path, ignored);
     close(fd);
   }
 }
 
-// The path as folders and a file, all of them plain names.
+// Parses a relative path whose components are all plain names.
 fs::path check_path(const std::string& text) {
   const auto refuse = [&] {
     fail(ErrorCode::kInvalidArgument, "Invalid file parameter 'file:", text.substr(0, kMaxPathBytes),

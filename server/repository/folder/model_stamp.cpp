@@ -20,7 +20,7 @@ class Stamper {
  public:
   explicit Stamper(ModelStamp& stamp) : stamp_(stamp) {}
 
-  // Adds what lies under `path`, which is called `name`. The order of a folder's entries says nothing.
+  // Adds the entries under `path`, with `name` as their prefix. The order of entries does not matter.
   void add(const fs::path& path, const std::string& name, int depth, std::string& out) {
     struct stat info {};
     if (stat(path.c_str(), &info) != 0) return;

@@ -16,9 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 using ops::Value;
 
-// How long a job that waits for data takes to see that it is to stop.
+// How often a job that waits for data checks whether it should stop.
 constexpr auto kPollInterval = std::chrono::milliseconds(20);
-// Keeps the split apart from the order of the batches, which comes from the same seed.
+// Makes the split independent of the batch order, which comes from the same seed.
 constexpr uint64_t kSplitSeed = 0x5eed5eed;
 
 std::unique_ptr<nn::Dataset> read_dataset(const std::string& path, const char* field, const TrainingModel& model) {
@@ -128,7 +128,7 @@ class StreamSource final : public BatchSource {
     dict.set("batches", batches_);
     return dict.value();
   }
-  // The stream was made to begin where the newest checkpoint ends.
+  // The stream was created to start where the newest checkpoint ends.
   void load_state_dict(const Value& state) override {
     batches_ = ValueDict(state).at("batches").to_int();
     check_internal(batches_ == stream_->first_number(), "the stream begins with batch ", stream_->first_number(),

@@ -77,7 +77,7 @@ bool BatchStream::push(std::optional<int64_t> number, std::vector<std::pair<std:
     check_open();
     if (number && *number < next_) return false;
     if (number && *number > next_) {
-      fail(ErrorCode::kOutOfRange, "batch ", *number, " came, but the job needs batch ", next_, " first");
+      fail(ErrorCode::kOutOfRange, "batch ", *number, " arrived, but the job needs batch ", next_, " first");
     }
     check_alike(arrays);
     if (first_.empty()) {

@@ -8,13 +8,13 @@
 namespace tensord::server {
 namespace {
 
-// The tensors of one name from all requests, to be joined along their first dimension.
+// The tensors of one name in all requests, to be concatenated along their first dimension.
 struct Column {
   std::string name;
   std::vector<const InferTensor*> parts;
 };
 
-// What a row of `tensor` looks like; without the first dimension.
+// Shape of a row of `tensor`: its shape without the first dimension.
 Dims row_shape(const Tensor& tensor) {
   Dims shape = tensor.sizes();
   if (!shape.empty()) shape.erase(0);

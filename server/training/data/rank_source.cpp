@@ -48,7 +48,7 @@ class RankSource final : public BatchSource {
   int64_t rows(std::span<const Tensor>) const override { return rows_; }
   int64_t batches() const override { return batches_; }
 
-  // The same on all ranks, and for any number of them.
+  // The state is the same on all ranks and for any number of ranks.
   Value state_dict() const override {
     ValueDict dict;
     dict.set("samples", order_.state_dict());
@@ -65,8 +65,8 @@ class RankSource final : public BatchSource {
   const nn::Dataset& dataset_;
   const int64_t batch_size_, world_size_, rank_;
   const bool drops_last_;
-  nn::DistributedSampler order_;  // of all ranks' samples
-  int64_t rows_ = 0;              // of the batch that was given last
+  nn::DistributedSampler order_;  // over the samples of all ranks
+  int64_t rows_ = 0;              // in the last batch
   int64_t batches_ = 0;
 };
 

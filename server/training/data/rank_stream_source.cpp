@@ -12,7 +12,7 @@ namespace {
 
 using ops::Value;
 
-// While no batch comes rank 0 says so: nothing that the others do lasts longer than the group allows.
+// While no batch arrives, rank 0 broadcasts this often, so that the other ranks do not reach the group's timeout.
 constexpr auto kSayInterval = std::chrono::minutes(10);
 
 Tensor own_rows(const Tensor& rows, int rank, int size) {
@@ -44,7 +44,7 @@ class RankStreamSource final : public BatchSource {
   int64_t rows(std::span<const Tensor>) const override { return rows_; }
   int64_t batches() const override { return batches_; }
 
-  // The same on all ranks, and for any number of them.
+  // The state is the same on all ranks and for any number of ranks.
   Value state_dict() const override {
     ValueDict dict;
     dict.set("batches", batches_);
@@ -56,7 +56,7 @@ class RankStreamSource final : public BatchSource {
   }
 
  private:
-  // What each rank is told.
+  // Builds the message for each rank.
   std::vector<std::string> read(const std::function<bool()>& is_interrupted) {
     std::vector<Tensor> batch;
     const auto start = std::chrono::steady_clock::now();
@@ -73,7 +73,7 @@ class RankStreamSource final : public BatchSource {
       told.set("next", static_cast<int64_t>(found));
       told.set("rows", whole_->rows(batch));
       std::vector<Value> columns;
-      // One that has no row has no tensors.
+      // A rank without rows gets no tensors.
       const bool has_rows = !batch.empty() && batch.front().size(0) > rank;
       for (size_t i = 0; has_rows && i < batch.size(); ++i) {
         columns.emplace_back(own_rows(batch[i], rank, group_.size()));
@@ -85,8 +85,8 @@ class RankStreamSource final : public BatchSource {
   }
 
   distributed::ProcessGroup& group_;
-  const std::unique_ptr<BatchSource> whole_;  // rank 0's
-  int64_t rows_ = 0;                          // of the batch that was given last
+  const std::unique_ptr<BatchSource> whole_;  // on rank 0 only
+  int64_t rows_ = 0;                          // in the last batch
   int64_t batches_ = 0;
 };
 

@@ -46,7 +46,7 @@ void FileCache::place(const HostFile& file, const fs::path& to, const Fetch& fet
   }
 }
 
-// One whose bytes are others by now is removed.
+// Removes a cached file whose contents have changed.
 bool FileCache::has(const HostFile& file, const std::function<bool()>& is_cancelled) {
   const fs::path cached = folder_ / file.sha256;
   std::error_code error;
@@ -54,7 +54,7 @@ bool FileCache::has(const HostFile& file, const std::function<bool()>& is_cancel
   const auto fingerprints = fingerprint_of(cached, is_cancelled);
   if (!fingerprints) fail_cancelled();
   if (fingerprints->sha256 == file.sha256) return true;
-  log(LogLevel::kWarning, "a cached file has changed and is removed", {{"file", cached.string()}});
+  log(LogLevel::kWarning, "a cached file has changed and was removed", {{"file", cached.string()}});
   fs::remove(cached, error);
   return false;
 }
@@ -82,9 +82,9 @@ void FileCache::fetch_into_cache(const HostFile& file, const Fetch& fetch, const
   out.commit();
 }
 
-// Before anything is fetched; what others write meanwhile is seen when it is written.
+// Checked before anything is fetched. Concurrent writers are noticed at write time.
 void FileCache::check_disk(uint64_t bytes) const {
-  std::error_code ignored;  // then as much as can be
+  std::error_code ignored;  // on failure the space counts as unlimited
   const fs::space_info space = fs::space(folder_, ignored);
   if (space.capacity == 0) return;
   if (bytes > space.capacity) {

@@ -12,13 +12,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A host says something every half second. One that is silent for longer gets no ranks: a job would lose it at once.
+// A node reports every half second. A node silent for longer than this gets no ranks, because a job would soon lose it.
 constexpr auto kFresh = 2s;
-// Its name is free for another one then.
+// After this silence, another node may take the name.
 constexpr auto kSilent = 10s;
-// Of what it said and no job has looked at; a job looks every 20 ms.
+// Maximum size of reports that no job has read yet; a job reads every 20 ms.
 constexpr size_t kMaxReportBytes = 64 << 20;
-constexpr size_t kMaxNameBytes = 253;  // of a host in DNS
+constexpr size_t kMaxNameBytes = 253;  // of a DNS name
 constexpr size_t kMaxHosts = 1024;
 
 const std::string& start_of(const HostReport& report) {

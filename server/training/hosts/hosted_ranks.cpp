@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Without a job.
+// Timeout while no job runs.
 constexpr int64_t kIdleSilenceSeconds = 30;
 constexpr int64_t kMaxSilenceSeconds = 24 * 3600;
 constexpr size_t kMaxFiles = 1024;
@@ -29,7 +29,7 @@ void check_start(const std::string& start) {
   check(is_plain, "start: '", start.substr(0, 64), "' is no name of a start");
 }
 
-// What an order names stays below the folder.
+// Resolves a path of an order, which must stay below the folder.
 fs::path below(const fs::path& folder, const std::string& name) {
   const fs::path path = name;
   const bool is_plain = !name.empty() && name.size() <= 4096 && path.is_relative() &&
@@ -40,7 +40,7 @@ fs::path below(const fs::path& folder, const std::string& name) {
 
 }  // namespace
 
-// Its thread is what the ranks' processes die with.
+// One start of ranks. The ranks' processes die with its thread.
 class HostedRanks::Start {
  public:
   Start(HostedRanks& hosted, PrepareOrder order)
@@ -97,7 +97,8 @@ class HostedRanks::Start {
     return is_stopped_;
   }
 
-  // All data files as they are in this server's own folder, or all of them in the start's.
+  // Uses this server's own data files if all of them are identical; otherwise fetches all of them into the start's
+  // folder.
   void prepare() {
     const bool is_all_here =
         std::ranges::all_of(order_.files, [this](const HostFile& file) { return !file.is_data || own_file(file); });
@@ -116,7 +117,8 @@ class HostedRanks::Start {
     data_folder_ = is_all_here ? hosted_.options_.data_folder : (folder_ / "data").string();
   }
 
-  // The file of that name in this server's data folder, where it has the same bytes. None also where the start ends.
+  // The file of that name in this server's data folder, if its contents are the same. Also returns nullopt if the start
+  // is cancelled.
   std::optional<std::string> own_file(const HostFile& file) {
     try {
       const std::string path = resolve_data_file(hosted_.options_.data_folder, file.path, "files");
@@ -180,7 +182,7 @@ class HostedRanks::Start {
           hosted_.send_(LineReport{name(), rank.rank, true, std::string(line)});
         },
         [&](std::string_view line) {
-          log(LogLevel::kInfo, "training rank says", {{"job", job}, {"rank", rank.rank}, {"line", line}});
+          log(LogLevel::kInfo, "training rank output", {{"job", job}, {"rank", rank.rank}, {"line", line}});
           hosted_.send_(LineReport{name(), rank.rank, false, std::string(line)});
         });
     if (!how) return;
@@ -197,7 +199,7 @@ class HostedRanks::Start {
   CondVar changed_;
   bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
   std::optional<StartOrder> begin_ TENSORD_GUARDED_BY(mutex_);
-  Thread thread_;  // last: it uses the rest
+  Thread thread_;  // declared last: it uses the other members
 };
 
 HostedRanks::HostedRanks(Options options, FileCache& cache, std::function<void(HostReport)> send,
@@ -208,7 +210,7 @@ HostedRanks::HostedRanks(Options options, FileCache& cache, std::function<void(H
       fetch_(std::move(fetch)),
       timeout_seconds_(kIdleSilenceSeconds) {
   std::error_code ignored;
-  fs::remove_all(options_.folder, ignored);  // of a process that was killed
+  fs::remove_all(options_.folder, ignored);  // left by a process that was killed
 }
 
 HostedRanks::~HostedRanks() = default;

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// One list of fields for each struct; V is a Reader or a Writer.
+// One list of fields per struct, for reading and writing: V is a Reader or a Writer.
 template <class V, class T>
 void fields_of(V& v, T& x, ModelSource*) {
   v("name", x.name), v("version", x.version), v("upload_id", x.upload_id);
@@ -128,7 +128,7 @@ constexpr bool is_map = false;
 template <class T>
 constexpr bool is_map<std::map<std::string, T>> = true;
 
-// JSON has no number for these; protobuf spells them so.
+// JSON has no infinity and no NaN; these are protobuf's spellings.
 Json write_number(double value) {
   if (std::isfinite(value)) return value;
   return std::isnan(value) ? "NaN" : std::signbit(value) ? "-Infinity" : "Infinity";
@@ -181,7 +181,7 @@ struct Writer {
     if (json.is_object() && json.empty()) return;
     out[name] = std::move(json);
   }
-  // Options of an optimizer are fields beside the others, in the kinds that the engine's table says.
+  // Optimizer options are fields next to the others, with the types in the engine's table.
   void options(const OptionValues& values) {
     for (const auto& [name, value] : values) {
       const nn::OptionInfo* const option = nn::find_option(name);
@@ -214,9 +214,9 @@ T read_integer(const Json& json, const std::string& path) {
   return static_cast<T>(value);
 }
 
-// A whole number; one that came through protobuf's map may be 5.0.
+// Reads an integer, which may be 5.0 after it passed through protobuf's map.
 int64_t read_count(const Json& json, const std::string& path) {
-  constexpr double kMax = 9007199254740992;  // all up to it are exact
+  constexpr double kMax = 9007199254740992;  // all integers up to this are exact
   if (!json.is_number_float()) return read_integer<int64_t>(json, path);
   const auto value = json.get<double>();
   check(value == std::floor(value) && std::abs(value) <= kMax, path, ": must be a whole number");

@@ -19,13 +19,13 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// Null when it was interrupted.
+// Returns null if interrupted.
 Json json_fingerprint_of(const fs::path& file, const std::function<bool()>& is_interrupted) {
   const std::optional<FileFingerprint> fingerprints = fingerprint_of(file, is_interrupted);
   return fingerprints ? Json{{"size_bytes", fingerprints->size_bytes}, {"sha256", fingerprints->sha256}} : Json();
 }
 
-// Whether what is there of these fields is of their kind.
+// Whether those of the fields that exist have the right types.
 bool is_record(const Json& json, std::initializer_list<const char*> texts, std::initializer_list<const char*> numbers) {
   if (!json.is_object()) return false;
   const auto has = [&](const char* name, auto is_right) {
@@ -48,13 +48,13 @@ bool are_inputs(const Json& json) {
 
 Json read_inputs(const fs::path& file) {
   const std::optional<std::string> text = file_text(file.string());
-  // What a job was trained with must not be lost by the next note.
+  // An unreadable file must not be overwritten: it records what the job was trained with.
   if (!text && fs::exists(file)) fail(ErrorCode::kUnavailable, file.string(), ": cannot be read");
   Json inputs = Json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);
   return are_inputs(inputs) ? inputs : Json{{"data", Json::array()}};
 }
 
-// The newest note of a file, or null.
+// The newest record of a file, or null.
 const Json* newest_of(const Json& data, const std::string& use, const std::string& file) {
   const Json* found = nullptr;
   for (const Json& note : data) {
@@ -97,7 +97,7 @@ std::string JobInputs::origin_of(const JobStatus& job) const {
   Json inputs = read_inputs(file());
   Json data = Json::array();
   for (const Json& note : inputs["data"]) {
-    // What the job read after this step has no part in it.
+    // Data that the job read after this step did not influence it.
     if (note.value("from_step", int64_t{0}) < std::max<int64_t>(step, 1)) data.push_back(note);
   }
   if (job.spec.data.streamed) data.push_back({{"use", "training"}, {"streamed", true}});
@@ -113,7 +113,7 @@ std::string JobInputs::origin_of(const JobStatus& job) const {
               {"seed", job.spec.seed},
               {"data", std::move(data)},
               {"spec", to_json(job.spec)}};
-  // What sums of several ranks hang on; of jobs that an older daemon began it was the same.
+  // The all-reduce algorithm determines how sums over ranks are rounded. Jobs of older daemons used the same one.
   if (job.spec.distribution.world_size > 1) origin["all_reduce"] = {{"backend", "gloo"}, {"algorithm", "ring"}};
   if (inputs.contains("base")) {
     origin["base_sha256"] = inputs["base"].value("sha256", "");
@@ -126,7 +126,7 @@ int64_t published_step(const JobStatus& job) { return is_best(job) ? job.progres
 
 std::map<std::string, double> published_metrics(const JobStatus& job) {
   if (!is_best(job)) return job.progress.metrics;
-  // Of a job that an older daemon began only the metric that decides is known.
+  // Jobs of older daemons recorded only the selection metric.
   if (job.progress.best_metrics.empty()) return {{job.spec.publish.metric, job.progress.best_metric}};
   return job.progress.best_metrics;
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kMaxBatchSize = int64_t{1} << 24;
 constexpr int64_t kMaxSteps = int64_t{1} << 48;
-constexpr size_t kMaxItems = 1024;  // of lists in a job
+constexpr size_t kMaxItems = 1024;  // maximum length of lists in a job
 constexpr size_t kMaxNameBytes = 256;
 
 constexpr const char* kLosses[] = {"cross_entropy",   "nll",   "mse", "l1", "smooth_l1", "huber", "bce",
@@ -56,7 +56,7 @@ void check_above_zero(const char* field, const std::optional<double>& value) {
   check(!value || (std::isfinite(*value) && *value > 0), field, ": must be a number above 0, got ", value.value_or(0));
 }
 
-// A file of the data folder: no way out of it.
+// Checks a path relative to the data folder, which it must not leave.
 void check_file(const char* field, const std::string& file) {
   const std::filesystem::path path(file);
   const bool has_up = std::any_of(path.begin(), path.end(), [](const auto& part) { return part == ".."; });
@@ -86,8 +86,8 @@ void check_data(DataSpec& data) {
   check(data.inputs.size() <= kMaxItems, "data.inputs: more than ", kMaxItems);
   check_at_least("data.stream_timeout_seconds", data.stream_timeout_seconds, 0, 86400 * 365);
   if (!data.shuffle) data.shuffle = !data.streamed;
-  check(!data.streamed || !*data.shuffle, "data.shuffle: streamed batches are used in the order they come");
-  check(!data.streamed || !data.drop_last, "data.drop_last: streamed batches are used as they come");
+  check(!data.streamed || !*data.shuffle, "data.shuffle: streamed batches are used in the order of arrival");
+  check(!data.streamed || !data.drop_last, "data.drop_last: streamed batches are used as they arrive");
   if (data.streamed && data.max_buffered_bytes == 0) data.max_buffered_bytes = uint64_t{64} << 20;
   if (data.streamed && data.stream_timeout_seconds == 0) data.stream_timeout_seconds = 60;
 }
@@ -237,7 +237,7 @@ void check_compression(DistributionSpec& spec) {
   check_at_least("distribution.compression_start_step", *spec.compression_start_step, 2);
 }
 
-// A job's ranks are children of daemons, and their tensors are the processor's.
+// A job's ranks are child processes of daemons, and their tensors are on the CPU.
 void check_backend(DistributionSpec& spec) {
   if (spec.backend.empty()) spec.backend = "gloo";
   if (spec.backend == "mpi") {
@@ -279,10 +279,10 @@ void check_distribution(const JobSpec& job, DistributionSpec& spec) {
   if (optimizer_of(job.optimizer).needs_closure) {
     fail(ErrorCode::kUnimplemented, "distribution: ", job.optimizer.name, " trains in one process");
   }
-  // Streamed batches are as large as they come.
+  // Streamed batches may have any size.
   check(job.data.streamed || job.batch_size >= spec.world_size, "distribution.world_size: ", spec.world_size,
         " ranks have no row each of ", job.batch_size, " in a batch");
-  // The mean over a rank's own rows that count would not be that of the batch.
+  // Averaging each rank's mean over its own non-ignored rows would not give the batch's mean.
   check(!job.loss.ignore_index || spec.world_size == 1,
         "loss.ignore_index: each rank would count its own rows; not with a distribution");
 }
@@ -328,7 +328,7 @@ int64_t top_n_of(const std::string& metric) {
 }
 
 bool matches_pattern(const std::string& name, const std::string& pattern) {
-  // The last * is tried again one character further whenever what follows it does not match.
+  // On a mismatch, the last * is retried one character later.
   size_t n = 0, p = 0, star = std::string::npos, star_at = 0;
   while (n < name.size()) {
     if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n]) && pattern[p] != '*') {

@@ -34,7 +34,7 @@ std::string random_digits() {
   return out;
 }
 
-// What a folder's name may have of a job's.
+// Replaces characters of a job's name that folder names should not contain.
 std::string plain(const std::string& name) {
   std::string out;
   for (const char c : name.substr(0, kMaxIdName)) out += is_ascii_alnum(c) || c == '_' ? c : '-';
@@ -108,9 +108,9 @@ JobStore::JobStore(const std::string& folder)
   check_format(folder);
   make_folder(jobs_);
   make_folder(uploads_);
-  // Held until this process ends, however it does.
+  // Held until this process ends, even if it crashes.
   lock_ = open((fs::path(folder) / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {  // fails as well where nothing was opened
+  if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {  // also fails if the file could not be opened
     close(lock_);
     fail(ErrorCode::kUnavailable, folder, ": another daemon uses this training folder, or it cannot be written");
   }
@@ -124,9 +124,9 @@ std::vector<JobStatus> JobStore::load() const {
   for (const fs::directory_entry& entry : fs::directory_iterator(jobs_)) {
     const fs::path file = entry.path() / "job.json";
     try {
-      // Not a link that leads nowhere: what it led to may come back.
+      // Does not follow links: a dangling link's target may come back.
       if (fs::symlink_status(file).type() == fs::file_type::not_found) {
-        fs::remove_all(entry.path());  // its creation was not finished
+        fs::remove_all(entry.path());  // creation was interrupted
         continue;
       }
       JobStatus status = read_job(file);
@@ -159,7 +159,7 @@ void JobStore::save(const JobStatus& status) const {
 }
 
 void JobStore::remove(const std::string& id) const {
-  forget(id);  // first: what is left of it is then swept up at the next start
+  forget(id);  // first, so that remains are removed at the next start
   std::error_code error;
   fs::remove_all(job_folder(id), error);
   if (error) fail(ErrorCode::kUnavailable, job_folder(id).string(), ": cannot be removed: ", error.message());

@@ -8,7 +8,7 @@ namespace tensord::server {
 namespace {
 
 constexpr const char* kDefault = "adamw";
-// Of whole numbers, which say how often something is done, or how much is kept.
+// Maximum of integer options, which count repetitions or history entries.
 constexpr double kMaxCount = 10000;
 
 void check_values(const std::string& field, const nn::OptimizerInfo& info, const OptionValues& values) {
@@ -22,7 +22,7 @@ void check_values(const std::string& field, const nn::OptimizerInfo& info, const
   }
 }
 
-// What the engine checks of options together: those of `values` go over the optimizer's own.
+// Checks options that depend on each other: `values` override the optimizer's defaults.
 void check_rules(const std::string& field, const nn::OptimizerInfo& info, OptionValues values) {
   for (const nn::OptionInfo& option : info.options) values.try_emplace(option.name, option.default_value);
   const nn::Options options = info.to_options(values);
@@ -43,7 +43,7 @@ void check_optimizer(OptimizerSpec& spec, size_t max_groups) {
   const nn::OptimizerInfo& info = optimizer_of(spec);
   check_values("optimizer.", info, spec.options);
   const auto lr = spec.options.find("lr");
-  // Groups may stand still, but not all of a job.
+  // Groups may have a learning rate of 0, but the job as a whole may not.
   check(lr == spec.options.end() || lr->second > 0, "optimizer.lr: must be a number above 0, got 0");
   check_rules("optimizer.", info, spec.options);
   check(spec.groups.size() <= max_groups, "optimizer.groups: more than ", max_groups);

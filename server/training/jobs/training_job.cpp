@@ -10,8 +10,8 @@ namespace {
 
 constexpr size_t kMaxPoints = 4096;
 
-// Above that, every other point is left out, of those that measured something only where the others are not enough. The
-// newest stays.
+// If there are too many points, drops every other one, and points with metrics only if that is not enough. The newest
+// point stays.
 void bound(std::vector<CurvePoint>& points) {
   for (const bool keeps_measured : {true, false}) {
     if (points.size() <= kMaxPoints) return;
@@ -87,7 +87,7 @@ void TrainingJob::set_stream(std::shared_ptr<BatchStream> stream) {
 
 void TrainingJob::renew_stream(int64_t first) {
   update([first](JobStatus& status) { status.progress.next_batch = first; });
-  // Ranks that are started again need what came after the last checkpoint once more.
+  // Restarted ranks need the batches after the last checkpoint again.
   set_stream(std::make_shared<BatchStream>(spec_.data.max_buffered_bytes, first, spec_.distribution.is_wanted()));
 }
 

@@ -27,7 +27,7 @@ LocalRank::LocalRank(const std::string& program, std::string host, const RankTas
 }
 
 std::optional<std::string> LocalRank::read(const OnLine& on_event, const OnLine& on_output) {
-  // First: all that it said is read once it is seen to have ended.
+  // The status is checked first, so that all output is read before the end is reported.
   const std::optional<int> status = process_.status();
   has_ended_ = status.has_value();
   const auto read = [&](int fd, distributed::LineCutter& lines, const OnLine& on_line) {
@@ -53,7 +53,7 @@ void LocalRank::add_fds(std::vector<pollfd>& fds) const {
 void wait_for_news(const std::vector<pollfd>& fds) {
   std::vector<pollfd> asked = fds;
   poll(asked.data(), asked.size(), kPollMs);
-  // A pipe that one side closed is always ready.
+  // poll() returns immediately for a pipe whose other end is closed.
   if (std::any_of(asked.begin(), asked.end(), [](const pollfd& fd) { return fd.revents == POLLHUP; })) {
     poll(nullptr, 0, kPollMs);
   }

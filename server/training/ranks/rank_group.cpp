@@ -15,11 +15,11 @@ std::vector<distributed::NamedParameter> named(const std::vector<std::pair<std::
   return out;
 }
 
-// A script may use other parameters in each step, and some in none.
+// A script may use different parameters in each step.
 distributed::ReducerOptions reducer_options(const DistributionSpec& spec, distributed::PowerSgd* power_sgd,
                                             std::vector<std::string> sparse) {
   distributed::ReducerOptions options;
-  // Those that are found sparse are found within a pass, which no parameter may change in.
+  // Sparse gradients are detected during a pass, in which no parameter may change.
   options.init_sync = sparse.empty();
   options.sparse = std::move(sparse);
   options.find_unused_parameters = true;
@@ -63,8 +63,8 @@ std::unique_ptr<distributed::Reducer> RankGroup::make_reducer(std::vector<std::s
                                                 reducer_options(spec_, power_sgd_.get(), std::move(sparse)));
 }
 
-// Those of some rank's first rows; which they are must be known before any travels. A pass of its own, for models with
-// tables alone.
+// Detects sparse gradients on all ranks before any is reduced. Takes an extra pass, only for models with embedding
+// tables.
 void RankGroup::find_sparse_gradients(const Tensor& loss) {
   looks_for_sparse_ = false;
   std::string own;
@@ -84,7 +84,7 @@ void RankGroup::find_sparse_gradients(const Tensor& loss) {
     if (is_sparse[i]) names.push_back(parameters_[i].first);
   }
   if (names.empty()) return;
-  reducer_.reset();  // its hooks go first
+  reducer_.reset();  // its hooks must be removed first
   reducer_ = make_reducer(std::move(names));
 }
 
@@ -103,7 +103,7 @@ void RankGroup::backward(const Tensor& loss, int64_t rows, int64_t all_rows) {
     reducer_->shadow_pass(0, /*takes_result=*/true);
     return;
   }
-  // The reducer gives the mean over ranks, and ranks may have more or fewer rows.
+  // The reducer averages over ranks, but ranks may have different numbers of rows.
   const double weight = static_cast<double>(rows * size()) / static_cast<double>(all_rows);
   const Tensor weighted = weight == 1 ? loss : ops::call("aten::mul.Scalar", loss, weight);
   reducer_->prepare(std::span(&weighted, 1));

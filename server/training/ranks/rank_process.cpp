@@ -30,7 +30,7 @@ using Json = nlohmann::json;
 constexpr int kEvents = 3;
 constexpr auto kRankLookInterval = 50ms;
 constexpr auto kHeartbeat = 500ms;
-// Ranks wait for rank 0 while it evaluates or saves; one that is lost or frozen is the group's to notice.
+// Ranks wait for rank 0 while it evaluates or saves. The worker group detects lost or stuck ranks.
 constexpr auto kGroupTimeout = std::chrono::hours(24);
 constexpr auto kStartTimeout = std::chrono::minutes(10);
 
@@ -39,12 +39,12 @@ void say(const Json& json) {
   std::string_view rest = line;
   while (!rest.empty()) {
     const ssize_t written = TEMP_FAILURE_RETRY(write(kEvents, rest.data(), rest.size()));
-    if (written < 0) _exit(1);  // nobody is there any more
+    if (written < 0) _exit(1);  // the worker group has gone
     rest.remove_prefix(static_cast<size_t>(written));
   }
 }
 
-// Tells the group of the job's changes, and that this process lives.
+// Reports the job's changes and a heartbeat to the worker group.
 class Reporter {
  public:
   Reporter(const TrainingJob& job, bool sends_points)
@@ -57,9 +57,9 @@ class Reporter {
     changed_.notify_all();
     thread_.join();
   }
-  // Until then it waits for others.
+  // Until then this rank waits for the others.
   void has_group() { has_group_ = true; }
-  // The job's points are what the trainer begins with.
+  // Points that the job has at this time are known to the worker group.
   void start() { is_started_ = true; }
   void flush() {
     const MutexLock lock(mutex_);
@@ -93,7 +93,7 @@ class Reporter {
     status.progress = now.progress;
     Json json = {{"status", to_json(status)}, {"message", to_valid_utf8(now.message)}};
     if (sends_points_) {
-      // The last one again, since its step may have been evaluated meanwhile.
+      // Sends the last point again, because its step may have been evaluated since.
       const auto points = job_.points_after(is_reset_ ? 0 : told_step_ - 1);
       Json list = Json::array();
       for (const CurvePoint& point : points) list.push_back(to_json(point));
@@ -113,10 +113,10 @@ class Reporter {
   bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false, is_reset_ TENSORD_GUARDED_BY(mutex_) = true;
   uint64_t told_revision_ TENSORD_GUARDED_BY(mutex_) = 0;
   int64_t told_step_ TENSORD_GUARDED_BY(mutex_) = 0;
-  Thread thread_;  // last: it uses the rest
+  Thread thread_;  // declared last: it uses the other members
 };
 
-// What the group wants, until it is gone.
+// Reads orders of the worker group until it has gone.
 void read_orders(TrainingJob& job) {
   for (std::string line; std::getline(std::cin, line);) {
     if (line == "pause") job.set_request(JobRequest::kPause);
@@ -125,7 +125,7 @@ void read_orders(TrainingJob& job) {
   _exit(1);
 }
 
-// One batch ahead of the one that is worked on.
+// Prefetches one batch.
 Thread start_reading_batches(const RankTask& task, TrainingJob& job) {
   const auto stream = std::make_shared<BatchStream>(/*max_bytes=*/1, task.first_batch);
   job.set_stream(stream);
@@ -169,11 +169,11 @@ Json train(const RankTask& task, TrainingJob& job, Reporter& reporter, distribut
   return {{"ended", text_of(outcome)}, {"warning", trainer.warning()}};
 }
 
-// What the rank says last. The first error of any rank ends the others.
+// Returns the rank's last message. The first error on any rank ends all ranks.
 Json run(const RankTask& task, TrainingJob& job, Reporter& reporter) {
   std::unique_ptr<distributed::ProcessGroup> group;
   const auto failed = [&](ErrorCode code, const std::string& message) {
-    // While there is no group, what is missing are other ranks; or a stranger took the place of one.
+    // Before the group exists, errors are those of missing ranks, or of a stranger in place of one.
     const bool is_other = group ? group->failure() && message.find(group->failure()->what()) != std::string::npos
                                 : code == ErrorCode::kUnavailable || code == ErrorCode::kDeadlineExceeded ||
                                       code == ErrorCode::kFailedPrecondition;
@@ -200,7 +200,7 @@ Json run(const RankTask& task, TrainingJob& job, Reporter& reporter) {
 }  // namespace
 
 int run_rank_process() {
-  // The daemon says when it ends.
+  // The daemon decides when this process ends.
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2}) ::signal(signal, SIG_IGN);
   const RankTask task = read_task();
   take_low_priority(task.nice);
@@ -212,7 +212,7 @@ int run_rank_process() {
   const Json last = run(task, job, *reporter);
   reporter.reset();
   say(last);
-  _exit(last.contains("failed") ? 1 : 0);  // the thread of requests waits on
+  _exit(last.contains("failed") ? 1 : 0);  // the thread that reads orders would block exit()
 }
 
 }  // namespace tensord::server

@@ -26,7 +26,7 @@ std::string hosts_text(size_t count) { return concat(count, count == 1 ? " host"
 
 }  // namespace
 
-// Seen from here: what its host says of it.
+// A rank on another node, as that node reports it.
 class RemoteHosts::Rank final : public WorkerHandle {
  public:
   Rank(JoinedHost& host, std::string start, int64_t number, std::map<int64_t, Rank*>& registered)
@@ -98,7 +98,7 @@ bool RemoteHosts::gather(const Tell& tell) {
     const size_t found = options_.registry->free_hosts(spec_.hosts, spec_.processes_per_host, resting);
     if (Clock::now() > deadline) {
       const int64_t fewer = static_cast<int64_t>(found + 1) * spec_.processes_per_host;
-      // Jobs of older daemons have none.
+      // Jobs of older daemons have no minimum.
       const bool is_enough = spec_.min_world_size > 0 && fewer >= spec_.min_world_size;
       if (is_enough && take_hosts(std::min(fewer, spec_.world_size), resting)) break;
       if (resting.empty()) fail_too_few(count, found);
@@ -115,14 +115,14 @@ bool RemoteHosts::gather(const Tell& tell) {
   return true;
 }
 
-// False when it was interrupted.
+// Returns false if interrupted.
 bool RemoteHosts::find_files(std::vector<File>& files) const {
   const auto add = [&](const fs::path& path, const std::string& name, bool is_data) {
     const auto fingerprints = options_.fingerprints->of(path, [this] { return is_interrupted(); });
     if (fingerprints) files.push_back({{name, is_data, fingerprints->size_bytes, fingerprints->sha256}, path});
     return fingerprints.has_value();
   };
-  // Of a job that goes on: the model is in the checkpoint.
+  // A resumed job takes the model from the checkpoint.
   if (const auto found = Checkpoints(options_.folder, job_.spec().checkpoints.keep).newest()) {
     for (const fs::directory_entry& entry : fs::directory_iterator(found->folder)) {
       if (!entry.is_regular_file()) continue;
@@ -211,7 +211,7 @@ void RemoteHosts::take(size_t host, const HostReport& report) {
 void RemoteHosts::read() {
   for (size_t i = 0; i < leases_.size(); ++i) {
     JoinedHost& host = leases_[i]->host();
-    // First: all that it said is read once it is seen to have gone.
+    // The state is checked first, so that all reports are read before the node counts as lost.
     const std::string left = host.left();
     for (const HostReport& report : host.take_reports()) take(i, report);
     if (!left.empty()) fail(ErrorCode::kUnavailable, "host ", host.info().name, " was lost: ", left);

@@ -13,7 +13,7 @@ std::vector<std::shared_ptr<const ops::Op>> StatisticsGroups::operator_overrides
           nn::batch_norm_over_ranks("aten::native_batch_norm", current)};
 }
 
-// The first ranks have the rows where there are too few for all (data/rank_source).
+// If there are fewer rows than ranks, the first ranks have them (data/rank_source).
 StatisticsGroups::Pass::Pass(StatisticsGroups& groups, int64_t all_rows) : groups_(groups) {
   const int count = static_cast<int>(std::min<int64_t>(groups.group_.size(), all_rows));
   const auto [found, is_new] = groups.groups_.try_emplace(count);

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 using ops::Value;
 
 constexpr auto kPopTimeout = 20ms;
-// A stream that was closed answers at once.
+// Polling interval: a closed stream returns immediately.
 constexpr auto kRest = 1ms;
 
 bool write_all(int socket, const char* bytes, size_t count) {
@@ -43,7 +43,7 @@ bool read_all(int socket, char* bytes, size_t count) {
   return true;
 }
 
-// The number of bytes, then a dict.
+// Writes a length-prefixed dict.
 bool write_message(int socket, const ValueDict& message) {
   const std::string bytes = distributed::bytes_of_value(message.value());
   const uint64_t size = bytes.size();

@@ -29,7 +29,7 @@ Trainer::Outcome outcome_of(JobRequest request) {
 
 }  // namespace
 
-// Where the ranks of one start meet, by a secret of their own.
+// The rendezvous store of one start, protected by its own secret.
 class RankStore {
  public:
   explicit RankStore(const std::string& address)
@@ -49,12 +49,12 @@ struct WorkerGroup::Rank {
   const int number;
   const std::unique_ptr<WorkerHandle> link;
   Clock::time_point heard = Clock::now();
-  // Of a rank that has been in one wait for others since then.
+  // Since when the rank has been in its current wait for others.
   std::optional<Clock::time_point> waits_since;
   uint64_t waits = 0;
   RankProgress progress;
   std::string ended;               // "done"
-  std::optional<std::string> how;  // its process ended
+  std::optional<std::string> how;  // how its process ended
   std::optional<Failure> failure;
   Clock::time_point failed_at;
 };
@@ -68,7 +68,7 @@ WorkerGroup::WorkerGroup(TrainingJob& job, Options options)
       timeout_(job.spec().distribution.timeout_seconds) {}
 WorkerGroup::~WorkerGroup() = default;
 
-// What all ranks of this host have in common; other hosts put in their own paths.
+// The task common to all ranks on this node; other nodes insert their own paths.
 RankTask WorkerGroup::task() const {
   RankTask task;
   task.job = job_.status();
@@ -151,7 +151,7 @@ std::optional<Trainer::Outcome> WorkerGroup::attempt(Lost& lost) {
     start();
     return supervise(lost);
   } catch (const HostDiskError& error) {
-    // Who may go on with fewer does so before that host is tried again.
+    // If the job may continue with fewer ranks, it does so before that node is tried again.
     const DistributionSpec& spec = job_.spec().distribution;
     const bool has_fewer = spec.min_world_size > 0 && spec.min_world_size < spec.world_size;
     const std::chrono::seconds more(has_fewer ? spec.join_timeout_seconds : 0);
@@ -159,7 +159,7 @@ std::optional<Trainer::Outcome> WorkerGroup::attempt(Lost& lost) {
     lost.reason = error.what();
     return std::nullopt;
   } catch (const Error& error) {
-    // A host that was lost.
+    // A node was lost.
     if (!remote_ || error.code() != ErrorCode::kUnavailable) throw;
     lost.reason = error.what();
     return std::nullopt;
@@ -189,7 +189,8 @@ Trainer::Outcome WorkerGroup::run() {
   }
 }
 
-// Batches since the last checkpoint are needed again: those that are kept, or the client has to send them.
+// The batches since the last checkpoint are needed again: buffered ones are replayed, and the client must resend the
+// others.
 void WorkerGroup::rewind_stream(const std::string& reason) {
   const auto stream = job_.stream();
   if (!stream) return;
@@ -205,7 +206,7 @@ void WorkerGroup::rewind_stream(const std::string& reason) {
 void WorkerGroup::pass_on(JobRequest request) {
   if (request == passed_on_) return;
   passed_on_ = request;
-  // Rank 0 tells the others, so that all stop after the same step. One that has ended hears nothing.
+  // Rank 0 forwards it, so that all ranks stop after the same step. A rank that has ended ignores it.
   first_->write_input(request == JobRequest::kPause ? "pause" : "stop");
 }
 
@@ -246,15 +247,15 @@ void WorkerGroup::read_news() {
   if (remote_) remote_->read();
   for (const auto& rank : ranks_) {
     const auto log_line = [&](std::string_view line) {
-      // What a rank of another host says is in the log of that host as well.
-      log(LogLevel::kInfo, "training rank says",
+      // The node of a remote rank logs its output too.
+      log(LogLevel::kInfo, "training rank output",
           {{"job", job_.id()}, {"rank", rank->number}, {"host", rank->link->host()}, {"line", line}});
     };
     record_pid(*rank);
     try {
       rank->how = rank->link->read([&](std::string_view line) { take(*rank, line); }, log_line);
     } catch (const Json::exception& error) {
-      fail(ErrorCode::kInternal, name_of(*rank), ": says what cannot be read: ", error.what());
+      fail(ErrorCode::kInternal, name_of(*rank), ": sent an invalid message: ", error.what());
     }
   }
 }
@@ -311,7 +312,7 @@ void WorkerGroup::take_progress(Rank& rank, const std::string& line) {
     if (is_said) status.message = message;
   });
   if (progress.checkpoint_step == checkpoint) return;
-  // Each batch of a stream is a step.
+  // Each batch of a stream is one step.
   if (const auto stream = job_.stream()) stream->forget(progress.checkpoint_step);
   options_.saved_status();
 }
@@ -325,7 +326,7 @@ std::optional<WorkerGroup::Lost> WorkerGroup::lost_rank() const {
       return Lost{concat(named(), " has said nothing for ", timeout_.count(), " seconds")};
     }
   }
-  // Connections broke, and nobody says why.
+  // Connections broke and no rank reported a cause.
   for (const auto& rank : ranks_) {
     if (rank->failure && Clock::now() - rank->failed_at > kCauseWait) {
       return Lost{concat(name_of(*rank), ": ", rank->failure->error.what())};
@@ -334,7 +335,7 @@ std::optional<WorkerGroup::Lost> WorkerGroup::lost_rank() const {
   return lost_together();
 }
 
-// All live, and each waits for another one: their connections are dead, and nothing tells them.
+// All ranks are alive and each waits for another: their connections are dead, unnoticed by TCP.
 std::optional<WorkerGroup::Lost> WorkerGroup::lost_together() const {
   const bool are_stuck = std::all_of(ranks_.begin(), ranks_.end(), [&](const auto& rank) {
     return !rank->ended.empty() || (rank->waits_since && Clock::now() - *rank->waits_since > timeout_);

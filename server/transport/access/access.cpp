@@ -25,7 +25,7 @@ CallGroup restricted_group(const char* what, const std::string& name) {
   }
 }
 
-// "GROUP[,GROUP…]:KEY=VALUE"; `prefix` goes before the key, `what` is what errors call a group.
+// Parses "GROUP[,GROUP…]:KEY=VALUE". `prefix` is prepended to the key, and errors call a group `what`.
 void add_rules(const char* flag, const char* what, const char* prefix, const std::string& text,
                AccessPolicy::Rules& rules) {
   const size_t colon = text.find(':');
@@ -97,7 +97,7 @@ grpc::Status AccessPolicy::check_rule(const Metadata& metadata, CallGroup group)
 }
 
 grpc::Status AccessPolicy::check_token(const Metadata& metadata, CallGroup group) const {
-  // Probes have no token, and health tells nothing.
+  // Probes have no token, and health reveals nothing.
   if (group == CallGroup::kHealth) return grpc::Status::OK;
   constexpr std::string_view kScheme = "Bearer ";
   const auto table = tokens_->table();

@@ -26,7 +26,7 @@ uint32_t parse_groups(const std::string& text) {
   return groups;
 }
 
-// Changes whenever the file does; 0: it is not there.
+// A value that changes whenever the file changes; 0 if it does not exist.
 int64_t stamp_of(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return 0;

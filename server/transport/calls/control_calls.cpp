@@ -5,9 +5,9 @@
 namespace tensord::server {
 namespace {
 
-using namespace inference;  // the messages, nothing else
+using namespace inference;  // the protocol's messages only
 
-// Those of Triton's protocol that are always there.
+// Extensions of Triton's protocol that are always available.
 constexpr const char* kExtensions[] = {"classification",
                                        "sequence",
                                        "model_repository",
@@ -61,7 +61,7 @@ void wait_control_calls(ServerState& state, InferenceService& service, CallQueue
       [&state](const auto&, auto& response) { response.set_ready(state.is_ready()); });
   wait_unary<ModelReadyRequest, ModelReadyResponse>(
       queue, CallGroup::kHealth, TENSORD_START(service, ModelReady),
-      // Never loads: it asks, needs no token, and a load may throw another model out.
+      // Never loads a model: the call needs no token, and a load could evict another model.
       [&state](const auto& request, auto& response) {
         response.set_ready(!state.is_leaving && state.repository.is_ready(request.name(), request.version()));
       });

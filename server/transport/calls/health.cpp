@@ -15,7 +15,7 @@ namespace {
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
-// Serves as long as the process answers: what probes of liveness ask for, which a model that fails must not fail.
+// A service name for liveness probes: it serves while the process responds, whatever the state of the models.
 constexpr const char* kLiveService = "grpc.health.v1.Health";
 
 void check_health(const ServerState& state, const HealthCheckRequest& request, HealthCheckResponse& response) {
@@ -28,7 +28,7 @@ void check_health(const ServerState& state, const HealthCheckRequest& request, H
 
 using Status = HealthCheckResponse::ServingStatus;
 
-// Writes the status of a service whenever it has changed; ends when the client goes or the server drains.
+// Streams the status of a service whenever it changes. Ends when the client disconnects or the server drains.
 class WatchCall final : public GrpcCall, public HealthWatcher {
  public:
   WatchCall(const CallQueue& queue, HealthRpcs& service, HealthWatch& watch)
@@ -96,7 +96,7 @@ class WatchCall final : public GrpcCall, public HealthWatcher {
   void end(const grpc::Status& status) {
     {
       const MutexLock lock(mutex_);
-      if (is_ending_ || is_writing_) return;  // it is ended when that is written
+      if (is_ending_ || is_writing_) return;  // the end is handled once the write completes
       is_ending_ = true;
     }
     writer_.Finish(status, finish_tag());

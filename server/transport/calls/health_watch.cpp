@@ -9,9 +9,9 @@
 namespace tensord::server {
 namespace {
 
-// How late a watcher may learn of a change.
+// Maximum delay with which a watcher sees a change.
 constexpr auto kInterval = std::chrono::milliseconds(200);
-// Of a service that is watched: its name is kept as long as it is, and needs no token.
+// Maximum length of a watched service's name, which is stored for the whole watch and needs no token.
 constexpr size_t kMaxServiceBytes = 1024;
 
 }  // namespace
@@ -25,7 +25,7 @@ HealthWatch::~HealthWatch() {
   thread_.join();
 }
 
-// Not in the destructor, where clang looks for no locks.
+// Not in the destructor, which Clang's thread-safety analysis skips.
 void HealthWatch::stop() {
   const MutexLock lock(mutex_);
   is_stopped_ = true;

@@ -20,7 +20,7 @@ void complete_tensor(const TensorSpec& spec, bool has_batch, Tensor* out) {
   for (size_t i = has_batch ? 1 : 0; i < spec.shape->size(); ++i) out->add_dims((*spec.shape)[i]);
 }
 
-// What the configuration lists comes first, in its order.
+// Tensors that the configuration lists come first, in its order.
 template <class Tensors>
 void complete_tensors(const std::vector<TensorSpec>& specs, bool has_batch, Tensors* out) {
   for (const TensorSpec& spec : specs) {

@@ -79,7 +79,7 @@ Response reflect(const Request& request) {
   return response;
 }
 
-// Reads a question, writes its answer, until the client has no more.
+// Reads one request at a time and writes its response, until the client has no more.
 template <class Service, class Request, class Response>
 class ReflectionCall final : public GrpcCall {
  public:
@@ -106,7 +106,7 @@ class ReflectionCall final : public GrpcCall {
 
   void answer() {
     try {
-      // An answer has its request in it, and counts until the client has read it.
+      // A response contains its request, so both are charged until the client has read it.
       admission_ = queue().limits->hold(2 * bytes_.Length());
       Request request;
       read_message(bytes_, *queue().limits, admission_, request);

@@ -6,13 +6,13 @@
 namespace tensord::server {
 namespace {
 
-using namespace inference;  // the messages, nothing else
+using namespace inference;  // the protocol's messages only
 
 constexpr const char* kConfig = "config";
 constexpr const char* kFilePrefix = "file:";
 constexpr const char* kLabels = "version_labels";
 constexpr const char* kDependents = "unload_dependents";
-// An unload that takes longer goes on, but its caller hears that the memory is not back.
+// An unload that takes longer continues, but the call reports that the memory is not free yet.
 constexpr auto kUnloadTimeout = std::chrono::seconds(60);
 
 void check_repository(const std::string& repository_name) {

@@ -9,12 +9,12 @@
 namespace tensord::server {
 namespace {
 
-using namespace inference;  // the messages, nothing else
+using namespace inference;  // the protocol's messages only
 
 using TraceValue = TraceSettingRequest::SettingValue;
 using LogValue = LogSettingsRequest::SettingValue;
 
-// The one value of a setting; none: it was cleared.
+// Parses the only value of a setting; returns nullopt if it was cleared.
 std::optional<int64_t> number_of(const std::string& name, const TraceValue& value, int64_t min, int64_t max) {
   if (value.value().empty()) return std::nullopt;
   check(value.value_size() == 1, "expect only 1 value for '", name, "'");

@@ -5,7 +5,7 @@
 namespace tensord::server {
 namespace {
 
-using namespace inference;  // the messages, nothing else
+using namespace inference;  // the protocol's messages only
 
 void list_regions(const SharedRegions& regions, const std::string& name, SystemSharedMemoryStatusResponse& response) {
   for (const SystemRegion::Place& place : regions.list(name)) {
@@ -52,7 +52,7 @@ void list_regions(const SharedRegions& regions, const std::string& name, CudaSha
   }
 }
 
-// Without a GPU there are none to list or to forget, which clients ask for before they register any.
+// Without a GPU the status is empty and unregistering does nothing: clients call both before they register a region.
 void wait_cuda_calls(ServerState& state, InferenceService& service, CallQueue queue) {
   wait_unary<CudaSharedMemoryStatusRequest, CudaSharedMemoryStatusResponse>(
       queue, CallGroup::kSharedMemory, TENSORD_START(service, CudaSharedMemoryStatus),

@@ -9,7 +9,7 @@
 namespace tensord::server {
 namespace {
 
-using namespace inference;  // the messages, nothing else
+using namespace inference;  // the protocol's messages only
 
 void fill(const DurationSum& from, StatisticDuration* to) {
   to->set_count(from.count);
@@ -73,7 +73,7 @@ void describe_versions(const ServerState& state, const std::string& name, const 
     try {
       describe_statistics(*state.repository.find(name, version), response.add_model_stats());
     } catch (const Error&) {
-      response.mutable_model_stats()->RemoveLast();  // unloaded since it was listed
+      response.mutable_model_stats()->RemoveLast();  // unloaded after it was listed
     }
   }
 }
@@ -92,7 +92,7 @@ void answer_statistics(const ServerState& state, const ModelStatisticsRequest& r
     return;
   }
   if (!request.name().empty()) {
-    state.repository.find(request.name(), "");  // an error when no version is ready
+    state.repository.find(request.name(), "");  // fails if no version is ready
     describe_versions(state, request.name(), state.repository.ready_versions(request.name()), response);
     return;
   }

@@ -37,7 +37,8 @@ TrainingBatch parse_training_batch(const WireMessage& message, RequestLimits::Ad
 std::vector<std::pair<std::string, Tensor>> decode_training_batch(const TrainingBatch& batch,
                                                                   const WireMessage& message,
                                                                   RequestLimits::Admission* admission) {
-  // The job looks at names and shapes itself; here only the bytes must be those of the tensors, and none be texts.
+  // The job checks names and shapes itself. Here the data only must match the tensors' sizes, and no tensor may hold
+  // strings.
   Signature any;
   for (const InferMessage::Input& input : batch.tensors.inputs) any.inputs.emplace_back().name = input.name;
   std::vector<std::pair<std::string, Tensor>> arrays;

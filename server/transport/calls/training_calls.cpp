@@ -10,10 +10,10 @@
 namespace tensord::server {
 namespace {
 
-using namespace training::v1;  // the messages
+using namespace training::v1;  // the protocol's messages
 using Job = training::v1::Job;
 
-// The service when the server trains; the handler runs on the work thread.
+// Runs `handler` with the training service on the work thread. Fails if training is off.
 template <class Request, class Response, class Start, class Handler>
 void wait_slow(TrainingCalls& calls, CallQueue queue, Start start, Handler handler) {
   wait_slow_unary<Request, Response>(

@@ -14,7 +14,8 @@ using Json = nlohmann::json;
 
 constexpr const char* kStatePrefix = "JOB_STATE_";
 
-// Both sides have the same JSON, so no field is named a second time here. These messages are small and rare.
+// Converts through JSON, whose fields have the same names on both sides, so that no field is listed twice. These
+// messages are small and rare.
 Json message_json(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
@@ -31,8 +32,8 @@ void from_json(const Json& json, google::protobuf::Message& message) {
   check_internal(status.ok(), "job as a message: ", status.ToString());
 }
 
-// An optimizer's options stand beside its other fields in JSON; in a message those without a field of their own stand
-// in its map `options`.
+// In JSON an optimizer's options are fields of the optimizer; in the message, those without a field of their own are in
+// the map `options`.
 template <class Message>
 void options_to_map(Json& json) {
   Json map = Json::object();
@@ -56,7 +57,7 @@ void options_from_map(Json& json, const std::string& path) {
   }
 }
 
-// Of a job's specification.
+// Converts the optimizer of a job's specification.
 template <class OfOptimizer, class OfGroup>
 void change_optimizer(Json& spec, const OfOptimizer& of_optimizer, const OfGroup& of_group) {
   const auto optimizer = spec.find("optimizer");
@@ -93,7 +94,7 @@ void to_message(const JobSpec& spec, training::v1::JobSpec& message) {
 
 JobStatus to_job_status(const training::v1::Job& message) {
   Json json = message_json(message);
-  // Of a newer daemon, whose states are others.
+  // A newer daemon may have further states.
   check(training::v1::JobState_IsValid(message.state()), "state: ", static_cast<int>(message.state()),
         " is not a job's state");
   json["state"] = training::v1::JobState_Name(message.state()).substr(std::string_view(kStatePrefix).size());

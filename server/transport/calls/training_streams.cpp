@@ -1,4 +1,4 @@
-// The calls about training that are streams.
+// The streaming calls of the training service.
 #include <grpcpp/alarm.h>
 #include <grpcpp/support/async_stream.h>
 
@@ -20,15 +20,15 @@
 namespace tensord::server {
 namespace {
 
-// The least time between two messages of a watch.
+// Minimum interval between two messages of a watch.
 constexpr auto kWatchInterval = std::chrono::milliseconds(100);
 
-// What a batch takes beside its numbers.
+// Overhead of a batch besides its data.
 constexpr uint64_t kBatchBytes = 1024;
 
 grpc::Status has_gone() { return {grpc::StatusCode::CANCELLED, "the client has gone"}; }
 
-// Sends the job whenever it has changed, until it is at rest.
+// Streams a job's status whenever it changes, until the job reaches a terminal state.
 class WatchJobCall final : public GrpcCall {
  public:
   WatchJobCall(const CallQueue& queue, TrainingCalls& calls)
@@ -64,7 +64,7 @@ class WatchJobCall final : public GrpcCall {
     const JobStatus status = job_->status();
     is_last_ = is_at_rest(status.state);
     to_message(status, *response.mutable_job());
-    // The last one again where it was evaluated since.
+    // Sends the last point again if it was evaluated since.
     for (const CurvePoint& point : job_->points_after(sent_step_ - 1)) {
       if (point.step == sent_step_ && (!has_sent_ || point.metrics.size() == sent_metrics_)) continue;
       to_message(point, *response.add_points());
@@ -81,7 +81,7 @@ class WatchJobCall final : public GrpcCall {
     if (is_last_) {
       end(grpc::Status::OK);
     } else {
-      sleep();  // where the client has gone it ends then
+      sleep();  // ends there if the client has disconnected
     }
   }
 
@@ -108,10 +108,10 @@ class WatchJobCall final : public GrpcCall {
   grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context()};
   grpc::Alarm alarm_;
   std::shared_ptr<TrainingJob> job_;
-  RequestLimits::Admission admission_;  // of what the client has not read yet
+  RequestLimits::Admission admission_;  // for the message that the client has not read yet
   uint64_t sent_revision_ = 0;
   int64_t sent_step_ = 0;
-  size_t sent_metrics_ = 0;  // of that step's point
+  size_t sent_metrics_ = 0;  // in the point of that step
   bool has_sent_ = false;
   bool is_last_ = false;
   std::atomic<bool> is_over_{false};
@@ -119,8 +119,8 @@ class WatchJobCall final : public GrpcCall {
   Operation<WatchJobCall> woken_{this, &WatchJobCall::on_time};
 };
 
-// Reads batch after batch into a job; while the job has enough of them, nothing is read, and gRPC holds the client
-// back. The job's thread may start the next read, so what both sides touch is under a lock.
+// Reads batches into a job. While the job's buffer is full nothing is read, so that gRPC's flow control stops the
+// client. The job's thread may start the next read, so shared state is under a lock.
 class StreamDataCall final : public GrpcCall {
  public:
   StreamDataCall(const CallQueue& queue, TrainingCalls& calls)
@@ -152,7 +152,7 @@ class StreamDataCall final : public GrpcCall {
       end(has_gone());
       return;
     }
-    // The stream may keep it for longer than the call is there.
+    // The stream may keep the callback longer than the call exists.
     stream_->when_room([held = weak_from_this(), this] {
       if (const auto call = held.lock()) read_on();
     });
@@ -163,7 +163,7 @@ class StreamDataCall final : public GrpcCall {
     return is_over_;
   }
 
-  // False: the client has gone.
+  // Returns false if the client has disconnected.
   bool start_waiting() {
     const MutexLock lock(mutex_);
     is_waiting_ = !is_over_;
@@ -183,7 +183,7 @@ class StreamDataCall final : public GrpcCall {
     check(batch.job_id.empty() || batch.job_id == job_id_, "job_id: a stream is for one job, '", job_id_, "'");
     const MemoryOwnerScope owner_scope(memory_owner("job/" + job_id_));
     if (batch.has_tensors) {
-      // It counts until the job takes it, however small it is.
+      // Charged until the job takes the batch, however small it is.
       admission.grow(kBatchBytes);
       auto arrays = decode_training_batch(batch, wire, &admission);
       auto account = std::make_shared<RequestLimits::Admission>(std::move(admission));
@@ -233,12 +233,12 @@ class StreamDataCall final : public GrpcCall {
   int64_t batches_ = 0;
   bool is_complete_ = false;
   Mutex mutex_;
-  bool is_waiting_ TENSORD_GUARDED_BY(mutex_) = false;  // for room, without a read under way
-  bool is_over_ TENSORD_GUARDED_BY(mutex_) = false;     // the client has gone
+  bool is_waiting_ TENSORD_GUARDED_BY(mutex_) = false;  // waits for room in the buffer, with no read pending
+  bool is_over_ TENSORD_GUARDED_BY(mutex_) = false;     // the client has disconnected
   Operation<StreamDataCall> read_{this, &StreamDataCall::on_read};
 };
 
-// Writes an upload on the work thread, piece by piece.
+// Writes an upload piece by piece on the work thread.
 class UploadModelCall final : public GrpcCall {
  public:
   UploadModelCall(const CallQueue& queue, TrainingCalls& calls)

@@ -21,7 +21,7 @@
 namespace tensord::server {
 namespace {
 
-// After an accept that failed for want of files or memory.
+// Pause after accept() failed for lack of descriptors or memory.
 constexpr auto kPause = std::chrono::milliseconds(20);
 
 }  // namespace
@@ -39,7 +39,7 @@ int listen_unix(const std::string& path, mode_t mode) {
   const sockaddr_un address = unix_address(path);
   unlink(path.c_str());
   const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  // The socket is made with its permissions, so that nobody comes in before they are set.
+  // umask sets the permissions at bind(), so that there is no window in which others can connect.
   const mode_t previous = umask(~mode & 0777);
   int result = bind(made, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
   umask(previous);
@@ -83,7 +83,7 @@ void Acceptor::serve() {
   std::vector<pollfd> files{{wake_, POLLIN, 0}};
   for (const int listener : listeners_) files.push_back({listener, POLLIN, 0});
   while (files.front().revents == 0) {
-    poll(files.data(), files.size(), -1);  // after a signal it finds nobody to accept
+    poll(files.data(), files.size(), -1);  // interrupted by a signal: accept() then finds nothing
     for (size_t i = 1; i < files.size(); ++i) {
       if (files[i].revents != 0) run_logged("accept", [&] { accept_one(files[i].fd); });
     }
@@ -106,7 +106,7 @@ void Acceptor::accept_one(int listener) {
   }
   const int yes = 1;
   setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-  // gRPC makes the session of TLS at once, on this thread.
+  // gRPC creates the TLS session immediately, on this thread.
   const ConnectionGuard::HandOver hand_over(connection);
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
   parameters.listener_fd = listener;

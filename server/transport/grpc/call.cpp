@@ -35,7 +35,7 @@ void GrpcCall::wait() {
 
 void GrpcCall::handle_arrival(bool ok) {
   if (!ok) {
-    over_.call_off();  // gRPC says nothing of calls that did not come
+    over_.call_off();  // gRPC does not report cancellation of calls that never started
     finished_.call_off();
     return;
   }

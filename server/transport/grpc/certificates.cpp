@@ -16,7 +16,7 @@
 namespace tensord::server {
 namespace {
 
-// Files that differ so much later are still being written.
+// Files that changed less than this ago may still be being written.
 constexpr auto kRest = std::chrono::milliseconds(100);
 constexpr std::streamsize kMaxFileBytes = 1 << 20;
 
@@ -46,10 +46,10 @@ std::string read_file(const char* flag, const std::string& path) {
 
 Bio open_text(const std::string& text) { return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
 
-// A key with a pass phrase is no use: nobody is there to type it.
+// Encrypted keys are refused, because nobody is there to type the passphrase.
 int no_pass_phrase(char*, int, int, void*) { return -1; }
 
-// The first certificate of the text; all of it must be certificates.
+// Parses PEM certificates and returns the first; the file must contain nothing else.
 Certificate read_certificates(const char* flag, const std::string& text) {
   const Bio bio = open_text(text);
   ERR_clear_error();
@@ -114,7 +114,7 @@ void Certificates::look() {
     return;
   }
   std::this_thread::sleep_for(kRest);
-  if (find() != found) return;  // being written; the next look finds it whole
+  if (find() != found) return;  // the files are being written; the next check finds them complete
   try {
     if (found.reason.empty()) check_fits(found.pem);
   } catch (const Error& error) {

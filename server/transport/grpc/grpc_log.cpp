@@ -7,14 +7,14 @@
 
 #include "core/base/log.h"
 
-#if GOOGLE_PROTOBUF_VERSION < 4022000  // later ones log by Abseil, and nothing of messages
+#if GOOGLE_PROTOBUF_VERSION < 4022000  // later versions log through Abseil, without these messages
 #include <google/protobuf/stubs/logging.h>
 #endif
 
 namespace tensord::server {
 namespace {
 
-// A client's text that is not UTF-8, mostly; its call is refused with an error that says so.
+// Mostly about strings of clients that are not UTF-8; such calls are refused with an error that says so.
 void log_protobuf_messages() {
 #if GOOGLE_PROTOBUF_VERSION < 4022000
   google::protobuf::SetLogHandler([](google::protobuf::LogLevel, const char* file, int line, const std::string& text) {
@@ -29,7 +29,7 @@ void log_protobuf_messages() {
 void log_grpc_messages() {
   log_protobuf_messages();
   gpr_set_log_function([](gpr_log_func_args* args) {
-    // What gRPC calls an error is mostly a client's fault: a handshake that fails, a connection that breaks.
+    // gRPC's errors are mostly caused by clients: failed handshakes and broken connections.
     const LogLevel level = args->severity == GPR_LOG_SEVERITY_ERROR  ? LogLevel::kWarning
                            : args->severity == GPR_LOG_SEVERITY_INFO ? LogLevel::kInfo
                                                                      : LogLevel::kDebug;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kLooksOfWindow = 10;
 
-// Below these, or a quarter of what requests may have, the system has nothing of it.
+// Trimming less than this, or than a quarter of the request quota, is not worthwhile.
 constexpr uint64_t kKeptBytes = uint64_t{64} << 20;
 constexpr uint64_t kTrimmedPeakBytes = uint64_t{32} << 20;
 

@@ -19,7 +19,7 @@ namespace {
 constexpr int kFirstFile = 3;
 constexpr int kMaxFiles = 64;
 
-// 0 without the variable.
+// Returns 0 if the variable is not set.
 int number_of(const char* variable) {
   const char* text = std::getenv(variable);
   if (text == nullptr) return 0;
@@ -29,7 +29,7 @@ int number_of(const char* variable) {
   return number;
 }
 
-// Of a list with colons; empty beyond its end.
+// Element `index` of a colon-separated list; empty beyond its end.
 std::string_view name_at(std::string_view names, int index) {
   for (; index > 0; --index) {
     const size_t colon = names.find(':');
@@ -67,7 +67,7 @@ void take(int file, InheritedSockets& sockets) {
   sockaddr_un address{};
   socklen_t size = sizeof(address);
   getsockname(file, reinterpret_cast<sockaddr*>(&address), &size);
-  // The longest paths have no zero at their end.
+  // A path of the maximum length has no terminating zero.
   const size_t length = strnlen(address.sun_path, sizeof(address.sun_path));
   if (sockets.unix_domain.empty()) sockets.unix_path.assign(address.sun_path, length);
   sockets.unix_domain.push_back(file);

@@ -21,15 +21,15 @@
 namespace tensord::server {
 namespace {
 
-// What is read at a time grows with what a connection brings: messages of some MB soon arrive in one piece, and an
-// idle connection holds no buffer for them (1.1 MB each if it began with the largest).
+// gRPC adapts the read size to the connection's traffic: messages of several MB soon arrive in one piece, and an idle
+// connection holds no large buffer (1.1 MB if reads began with the largest size).
 constexpr int kMinReadChunkBytes = 64 << 10;
 constexpr int kMaxReadChunkBytes = 16 << 20;
 
-// A client that connects and then says nothing is dropped after this time; a stop waits for it as long.
+// A client that connects and sends nothing is dropped after this time; shutdown waits that long for it.
 constexpr int kHandshakeTimeoutMs = 10'000;
 
-// Of a call, together; more ends it with RESOURCE_EXHAUSTED.
+// Per call, in total. Calls with more end with RESOURCE_EXHAUSTED.
 constexpr int kMaxMetadataBytes = 16 << 10;
 
 grpc_compression_level compression_level(const std::string& name) {
@@ -38,7 +38,7 @@ grpc_compression_level compression_level(const std::string& name) {
   return kLevels.at(name);
 }
 
-// The socket of a server that still listens on it is not taken away.
+// Throws if another server still listens on the socket, which must not be removed then.
 void check_unused(const std::string& path) {
   const sockaddr_un address = unix_address(path);
   const int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -50,7 +50,7 @@ void check_unused(const std::string& path) {
         " is there and is no socket");
 }
 
-// A connection takes a file, or two; the usual limit of 1024 is for programs that use select().
+// A connection takes one or two descriptors. The usual soft limit of 1024 exists for programs that use select().
 void raise_file_limit() {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;  // a sandbox may forbid it
@@ -58,7 +58,7 @@ void raise_file_limit() {
   setrlimit(RLIMIT_NOFILE, &files);
 }
 
-// So many connections as there are files for, with some left for models, regions and logs.
+// Limits connections to the available descriptors, minus a reserve for models, regions and logs.
 int connections_by_files(int wanted) {
   constexpr rlim_t kOtherFiles = 256;
   rlimit files{};
@@ -146,12 +146,12 @@ std::string Listening::address() const {
 
 void Listening::configure(grpc::ServerBuilder& builder) {
   if (tcp_) tcp_->configure(builder, credentials_);
-  // The file's permissions say who may come in.
+  // The socket file's permissions control access.
   if (unix_) unix_->configure(builder, grpc::InsecureServerCredentials());
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, static_cast<int>(options_.max_streams));
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   builder.SetMaxReceiveMessageSize(static_cast<int>(options_.max_request_bytes()));
-  // The calls unpack what comes compressed, within their limits.
+  // The calls decompress messages themselves, within their limits.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   builder.SetMaxSendMessageSize(static_cast<int>(options_.max_message_bytes));
   builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kMinReadChunkBytes);

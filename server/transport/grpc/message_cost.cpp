@@ -10,9 +10,8 @@ using google::protobuf::FieldDescriptor;
 using WireType = WireReader::WireType;
 using Tag = WireReader::Tag;
 
-constexpr int kMaxDepth = 100;  // protobuf's own
-// A message in a list or map, with its place there; a text; a number in a list; what the parser keeps of an unknown
-// field.
+constexpr int kMaxDepth = 100;  // protobuf's default
+// Memory per message in a list or map, per string, per number in a list, and per unknown field that the parser keeps.
 constexpr uint64_t kMessageBytes = 192, kTextObjectBytes = 96, kNumberBytes = 16, kUnknownBytes = 64;
 
 uint64_t cost_of(WireReader reader, const Descriptor& type, int depth) {
@@ -24,7 +23,7 @@ uint64_t cost_of(WireReader reader, const Descriptor& type, int depth) {
     const size_t before = reader.remaining();
     if (tag.type != WireType::kBytes) {
       reader.skip(tag);
-      // A group is unknown whatever it has inside: no message here has any.
+      // Groups are unknown fields, with all that they contain: no message here has groups.
       cost += tag.type == WireType::kStartGroup ? (before - reader.remaining()) * kUnknownBytes
               : field == nullptr                ? kUnknownBytes
                                                 : kNumberBytes;
@@ -38,7 +37,7 @@ uint64_t cost_of(WireReader reader, const Descriptor& type, int depth) {
     } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
       cost += kTextObjectBytes + range.remaining();
     } else {
-      cost += range.remaining() * kNumberBytes;  // packed numbers
+      cost += range.remaining() * kNumberBytes;  // packed repeated field
     }
   }
   return cost;

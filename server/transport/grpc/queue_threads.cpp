@@ -21,22 +21,22 @@ namespace {
 constexpr int64_t kTickNs = 2'000'000;
 constexpr int kWindowTicks = 50;
 
-// The share of their time that threads use when they are too few, and that the others would use when they are too many:
-// apart, so that a thread does not come and go.
+// Thresholds for adding and removing a thread: the CPU share of the threads, and the share that the remaining ones
+// would have. The gap prevents oscillation.
 constexpr double kFullShare = 0.9;
 constexpr double kEnoughShare = 0.7;
 
-// The share of a tick that a thread inside gRPC has used when it does not wait there.
+// CPU share of a tick above which a thread inside gRPC is computing and not waiting there.
 constexpr double kBusyShare = 0.5;
 
-// Cores that must be idle before one more is used. Where others use them, such as clients or models, threads that
-// compete for them take longer together than one alone.
+// Idle cores required before another one is used. When clients or models use the cores, competing threads take longer
+// in total than one alone.
 constexpr double kIdleCores = 0.5;
 
 struct Use {
-  int serving = 0;   // threads that served all the time
-  int stalled = 0;   // of these
-  double cores = 0;  // that all used, one that is left out too
+  int serving = 0;   // threads that served during the whole tick
+  int stalled = 0;   // of those
+  double cores = 0;  // used by all threads, also by one that is not counted
 };
 
 Use use_between(const QueueThreadStates& before, const QueueThreadStates& now, size_t left_out) {
@@ -56,7 +56,7 @@ Use use_between(const QueueThreadStates& before, const QueueThreadStates& now, s
   return use;
 }
 
-// Time that the machine's cores were idle, together, since it started. Less where that cannot be read.
+// Summed idle time of all cores since boot. An underestimate if it cannot be read.
 int64_t idle_ns() {
   std::ifstream file("/proc/stat");
   std::string name;
@@ -119,7 +119,7 @@ QueueThreads::~QueueThreads() {
 }
 
 void QueueThreads::serve_always(Member& me) {
-  set_thread_budget(1);  // short models run here
+  set_thread_budget(1);  // models with short runs run here
   pthread_getcpuclockid(pthread_self(), &me.cpu_clock);
   me.serves = true;
   if (members_.size() == 1) {
@@ -144,7 +144,7 @@ void QueueThreads::serve_when_needed(size_t index) {
   while (watch()) serve_while_needed(index);
 }
 
-// Until one more is needed (true) or the queue is at its end.
+// Returns true when another thread is needed, false when the queue is shut down.
 bool QueueThreads::watch() {
   const MutexLock place(watching_);
   for (bool was_saturated = false;;) {
@@ -172,7 +172,7 @@ void QueueThreads::serve_while_needed(size_t index) {
   Member& me = members_[index];
   me.serves = true;
   if (all_serve()) {
-    const MutexLock lock(mutex_);  // the watchdog sees it, or waits already
+    const MutexLock lock(mutex_);  // the watchdog sees it, or is already waiting
     changed_.notify_all();
   }
   QueueThreadStates last = look();
@@ -210,7 +210,7 @@ void QueueThreads::take_deferred(Member& me) {
 }
 
 void QueueThreads::take(Member& me, void* tag, bool ok) {
-  me.steps.fetch_add(1);  // before the next line: the watch looks once more before it sleeps
+  me.steps.fetch_add(1);  // before the next line, because the watchdog checks again before it sleeps
   if (is_watch_asleep_.load()) {
     {
       const MutexLock lock(mutex_);
@@ -255,7 +255,7 @@ void QueueThreads::run_watchdog() {
   }
 }
 
-// For a tick. False: the queue is at its end.
+// Serves for one tick. Returns false when the queue is shut down.
 bool QueueThreads::serve_light_ones() {
   void* tag = nullptr;
   bool ok = false;
@@ -278,10 +278,10 @@ bool QueueThreads::serve_light_ones() {
   }
 }
 
-// Those that come back look for themselves, but all may wait for events by now.
+// Threads that return check by themselves, but all of them may be waiting for events by now.
 void QueueThreads::wake_for_deferred() {
   const MutexLock lock(deferred_mutex_);
-  // At its end the queue keeps nobody waiting, and takes no alarm.
+  // A queue that is shut down blocks nobody and accepts no alarm.
   if (deferred_.empty() || is_shut_down_ || is_waking_.exchange(true)) return;
   wake_alarm_.Set(&queue_, gpr_now(GPR_CLOCK_MONOTONIC), wake_.tag());
 }
@@ -302,7 +302,7 @@ QueueThreadStates QueueThreads::look() const {
   return states;
 }
 
-// False: the queue is at its end.
+// Returns false when the queue is shut down.
 bool QueueThreads::wait_for_tick() {
   MutexLock lock(mutex_);
   return !changed_.wait_for(lock, std::chrono::nanoseconds(kTickNs),
@@ -312,7 +312,7 @@ bool QueueThreads::wait_for_tick() {
 void QueueThreads::sleep_until_traffic(const QueueThreadStates& last) {
   MutexLock lock(mutex_);
   is_watch_asleep_ = true;
-  if (had_events(last, look())) is_watch_asleep_ = false;  // one that began before it could see that
+  if (had_events(last, look())) is_watch_asleep_ = false;  // a thread that started before this flag was visible
   changed_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return !is_watch_asleep_ || is_stopped_; });
 }
 

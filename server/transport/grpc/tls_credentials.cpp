@@ -9,7 +9,7 @@
 namespace tensord::server {
 namespace {
 
-// gRPC asks for certificates at every handshake by a function of its C interface, which its C++ one does not have.
+// Lets gRPC ask for certificates at every handshake. Only its C interface has a callback for that.
 class TlsCredentials final : public grpc::ServerCredentials {
  public:
   TlsCredentials(std::shared_ptr<const Certificates> certificates, bool is_mutual)
@@ -20,7 +20,7 @@ class TlsCredentials final : public grpc::ServerCredentials {
         grpc_ssl_server_credentials_create_options_using_config_fetcher(request, &TlsCredentials::fetch, this));
     check_internal(credentials_ != nullptr, "no TLS credentials");
   }
-  // The server holds this for as long as it asks.
+  // The server holds a reference as long as it uses the callback.
   ~TlsCredentials() override { grpc_server_credentials_release(credentials_); }
 
   void SetAuthMetadataProcessor(const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {}
@@ -39,7 +39,7 @@ class TlsCredentials final : public grpc::ServerCredentials {
     std::shared_ptr<const Certificates::Pem> pem = certificates_->current();
     if (pem == given_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     const grpc_ssl_pem_key_cert_pair pair{pem->key.c_str(), pem->chain.c_str()};
-    // gRPC wants roots also where no client is asked for a certificate; they mean nothing then.
+    // gRPC requires root certificates even if clients need no certificate; they are unused then.
     const std::string& roots = pem->roots.empty() ? pem->chain : pem->roots;
     *config = grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);
     given_ = std::move(pem);

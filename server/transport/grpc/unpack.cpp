@@ -14,17 +14,18 @@
 namespace tensord::server {
 namespace {
 
-// A piece of the result: the next one is twice as large, so that a small message takes little and a large one few.
+// Sizes of the pieces of the result. Each piece is twice as large as the previous one, so that small messages waste
+// little and large ones have few pieces.
 constexpr uint64_t kMinPieceBytes = 1 << 10;
-constexpr uint64_t kFirstPieceBytes = 1 << 20;  // at most
+constexpr uint64_t kFirstPieceBytes = 1 << 20;  // upper bound
 constexpr uint64_t kMaxPieceBytes = 8 << 20;
 
-// A message may unpack to so much, and more where it is large itself: what is a thousand times as large has taken its
-// client nothing, and the server seconds.
+// A message may decompress to this size, or to this multiple of its own size if that is larger. A higher ratio costs a
+// client nothing and the server seconds.
 constexpr uint64_t kMaxOfAnyBytes = uint64_t{64} << 20;
 constexpr uint64_t kMaxTimes = 100;
 
-// What gRPC knows of a message; its own reader is the only one that may ask.
+// Reads the compression flag of a message, which only gRPC's own reader may access.
 class MessageProbe final : public grpc::ProtoBufferReader {
  public:
   using ProtoBufferReader::ProtoBufferReader;
@@ -40,7 +41,7 @@ class Inflater {
         next_bytes_(std::clamp(4 * packed_bytes, kMinPieceBytes, kFirstPieceBytes)) {
     constexpr int kWindowBits = 15;
     constexpr int kGzip = 16;
-    inflateInit2(&stream_, kWindowBits | (is_gzip ? kGzip : 0));  // where that fails inflate() does too
+    inflateInit2(&stream_, kWindowBits | (is_gzip ? kGzip : 0));  // a failure here shows up in inflate() too
   }
   ~Inflater() { inflateEnd(&stream_); }
   Inflater(const Inflater&) = delete;
@@ -49,9 +50,9 @@ class Inflater {
   void add(const grpc::Slice& packed) {
     stream_.next_in = const_cast<Bytef*>(packed.begin());
     stream_.avail_in = static_cast<uInt>(packed.size());
-    // All of the result is there before the checksum at the end was read.
+    // The data is complete before the checksum at its end was read.
     while (stream_.avail_in > 0) {
-      check(!is_over_, "the request has bytes after the end of what is compressed");
+      check(!is_over_, "the request has bytes after the end of the compressed data");
       if (stream_.avail_out == 0) add_piece();
       const int code = inflate(&stream_, Z_NO_FLUSH);
       is_over_ = code == Z_STREAM_END;
@@ -70,7 +71,7 @@ class Inflater {
   void add_piece() {
     check_size(allocated_bytes_);
     uint64_t bytes = next_bytes_;
-    // One byte more than may be shows that there is more.
+    // Allows one byte more than the limit, which shows that the limit is exceeded.
     if (limits_.max_message_bytes() != 0) bytes = std::min(bytes, limits_.max_message_bytes() + 1 - allocated_bytes_);
     bytes = std::min(bytes, max_bytes_ + 1 - allocated_bytes_);
     admission_.grow(bytes);

@@ -16,10 +16,10 @@ namespace {
 
 constexpr int kMaxGroupDepth = 32;
 
-// What is larger leaves the caches before anybody reads it again.
+// Larger copies are evicted from the caches before anybody reads them.
 constexpr size_t kStreamedBytes = 16 << 20;
 
-// Copies past the caches where the processor can: a third less memory traffic, as nothing is read to be overwritten.
+// Uses non-temporal stores if available: a third less memory traffic, because the target is not read first.
 void copy_streamed(uint8_t* to, const uint8_t* from, size_t count) {
 #ifdef __SSE2__
   constexpr size_t kLine = 64;

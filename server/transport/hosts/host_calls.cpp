@@ -21,13 +21,13 @@ namespace rpc = hosts::v1;
 using namespace std::chrono_literals;
 
 constexpr auto kCallPingInterval = 500ms;
-// A host that says nothing for so long is gone. Jobs have a time of their own.
+// A node that is silent for this long is considered lost. Jobs have their own timeout.
 constexpr auto kGone = 30s;
 constexpr size_t kPieceBytes = 1 << 20;
-// Orders that wait for a host that does not read; each is of a few kilobytes.
+// Maximum number of orders queued for a node that does not read; each has a few kilobytes.
 constexpr size_t kMaxWaiting = 4096;
 
-// A host's stream.
+// The stream of one node.
 class JoinCall final : public GrpcCall {
  public:
   JoinCall(const CallQueue& queue, HostCalls& calls)
@@ -37,7 +37,7 @@ class JoinCall final : public GrpcCall {
   }
 
  private:
-  // What the registry has of it.
+  // The registry's handle of the stream.
   class Link final : public HostLink {
    public:
     explicit Link(const std::shared_ptr<JoinCall>& call) : call_(call) {}
@@ -57,7 +57,7 @@ class JoinCall final : public GrpcCall {
 
   void accept() override {
     const MutexLock lock(mutex_);
-    if (is_finished_) return;  // it has gone already
+    if (is_finished_) return;  // it has ended already
     read();
     sleep();
   }
@@ -132,7 +132,7 @@ class JoinCall final : public GrpcCall {
     const MutexLock lock(mutex_);
     is_writing_ = false;
     if (!ok) {
-      finish(closing_.value_or(grpc::Status(grpc::StatusCode::CANCELLED, "the host has gone")));
+      finish(closing_.value_or(grpc::Status(grpc::StatusCode::CANCELLED, "the host has disconnected")));
     } else {
       write_next();
     }
@@ -151,7 +151,7 @@ class JoinCall final : public GrpcCall {
     }
   }
 
-  void on_over() override { refuse(grpc::Status(grpc::StatusCode::CANCELLED, "the host has gone")); }
+  void on_over() override { refuse(grpc::Status(grpc::StatusCode::CANCELLED, "the host has disconnected")); }
 
   void read() TENSORD_REQUIRES(mutex_) { stream_.Read(&bytes_, read_.begin()); }
   void sleep() TENSORD_REQUIRES(mutex_) {
@@ -170,7 +170,7 @@ class JoinCall final : public GrpcCall {
   void finish(const grpc::Status& status) TENSORD_REQUIRES(mutex_) {
     if (is_finished_) return;
     waiting_.clear();
-    if (is_writing_) {  // the status comes after it
+    if (is_writing_) {  // the status is sent after it
       closing_ = status;
       return;
     }

@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kNodeAgentPingInterval = 500ms;
 constexpr auto kLookInterval = 200ms;
-constexpr auto kFetchTimeout = 60s;  // of a piece
+constexpr auto kFetchTimeout = 60s;  // per piece
 constexpr std::chrono::milliseconds kFirstRest = 500ms, kLongestRest = 5s;
 constexpr int kMaxOrderBytes = 64 << 20;
 constexpr uint64_t kMaxPemBytes = 1 << 20;
@@ -50,7 +50,7 @@ std::string trimmed(std::string text) {
 std::shared_ptr<grpc::Channel> make_channel(const JoinOptions& join) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxOrderBytes);
-  // Not one that another part of this process uses, nor its long waits after failures: a coordinator comes back soon.
+  // Own channel pool, and short reconnection backoff: a coordinator comes back soon.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5000);
   if (!join.wants_tls()) {
@@ -113,7 +113,7 @@ struct NodeAgent::Impl {
     if (!token.empty()) call.AddMetadata("authorization", "Bearer " + token);
   }
 
-  // A call that stop() ends.
+  // An open call, which stop() cancels.
   struct OpenCall {
     explicit OpenCall(Impl& impl) : impl(impl) {
       impl.authorize(context);
@@ -129,7 +129,7 @@ struct NodeAgent::Impl {
     grpc::ClientContext context;
   };
 
-  // One stream, from its beginning to its end. Gives back why it ended.
+  // Runs one stream from start to end and returns why it ended.
   std::string session(bool& was_joined) {
     OpenCall opened(*this);
     grpc::ClientContext& call = opened.context;
@@ -151,7 +151,7 @@ struct NodeAgent::Impl {
       std::atomic<int64_t> heard{now_ns()};
       std::atomic<bool> is_over{false};
       Thread writer("join-write", [&] {
-        // Where a write fails reading ends, which closes the send_queue.
+        // A failed write ends the read loop, which closes send_queue.
         while (const auto message = send_queue.pop(kNodeAgentPingInterval)) stream->Write(*message);
       });
       Thread watch("join-watch", [&] { watch_silence(call, ranks, heard, is_over, reason); });
@@ -178,7 +178,7 @@ struct NodeAgent::Impl {
 
   static int64_t now_ns() { return Clock::now().time_since_epoch().count(); }
 
-  // Gives back what was wrong with an order.
+  // Returns what was wrong with an order.
   std::string read_orders(grpc::ClientReaderWriter<rpc::HostReport, rpc::HostOrder>& stream, HostedRanks& ranks,
                           std::atomic<int64_t>& heard, bool& was_joined) {
     rpc::HostOrder message;
@@ -239,7 +239,7 @@ struct NodeAgent::Impl {
   CondVar changed;
   bool is_stopped TENSORD_GUARDED_BY(mutex) = false;
   std::set<grpc::ClientContext*> open TENSORD_GUARDED_BY(mutex);
-  Thread thread;  // last: it uses the rest
+  Thread thread;  // declared last: it uses the other members
 };
 
 NodeAgent::NodeAgent(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}

@@ -9,7 +9,7 @@
 namespace tensord::server {
 namespace {
 
-// As many as Triton sorts; each becomes a number and a place, which is far more than its bytes.
+// Maximum number of elements to sort: each becomes a value and an index, much more than its bytes.
 constexpr int64_t kMaxElements = 1'000'000;
 
 template <class T>
@@ -62,7 +62,7 @@ void add_texts(const Tensor& values, int64_t rows, int64_t classes, const std::v
 }  // namespace
 
 uint64_t classes_bytes(const InferTensor& output, int64_t classes, bool is_batched) {
-  if (!output.tensor.defined() || output.tensor.numel() > kMaxElements) return 0;  // refused
+  if (!output.tensor.defined() || output.tensor.numel() > kMaxElements) return 0;  // will be refused
   constexpr int64_t kClassBytes = 96, kPlaceBytes = sizeof(size_t);
   const int64_t elements = output.tensor.numel();
   const int64_t rows = is_batched && !output.shape.empty() ? output.shape[0] : 1;

@@ -12,10 +12,10 @@ namespace {
 using WireType = WireReader::WireType;
 using Tag = WireReader::Tag;
 
-// An empty text: a tag and a length.
+// Size of an empty string on the wire: a tag and a length.
 constexpr size_t kMinTypedText = 2;
 
-// Field of InferTensorContents that holds the datatype, and how its elements look on the wire.
+// The field of InferTensorContents for a datatype, and its wire type.
 struct Slot {
   uint32_t field = 0;  // 0: none
   WireType type = WireType::kVarint;
@@ -47,7 +47,7 @@ size_t smallest_wire_bytes(WireType type) {
   fail(ErrorCode::kInvalidArgument, "unexpected number of elements for ", what, ", expecting ", expected);
 }
 
-// The texts that Triton has for texts: how many came, as far as they were looked at.
+// Checks the number of strings, with Triton's messages.
 void check_string_count(const std::string& what, size_t got, int64_t expected) {
   check(static_cast<int64_t>(got) == expected, "expected ", expected, " string elements for ", what, ", got ", got);
 }
@@ -56,7 +56,7 @@ void check_room_for_string(const std::string& what, size_t got, int64_t expected
         ", expecting ", expected);
 }
 
-// Writes elements one after another; refuses more than there is room for.
+// Writes elements sequentially and refuses more than the target holds.
 class ElementWriter {
  public:
   ElementWriter(const Tensor& target, DataType datatype, const std::string& what)
@@ -79,7 +79,7 @@ class ElementWriter {
       if (wire_bits_ < 64) bits &= (uint64_t{1} << wire_bits_) - 1;
       check(bits <= INT64_MAX, what_, " has an element above ", INT64_MAX, ", which no tensor can hold");
     }
-    std::memcpy(at_, &bits, size_bytes_);  // little-endian: the low bytes, as the protocol narrows
+    std::memcpy(at_, &bits, size_bytes_);  // little-endian: the low bytes, as the protocol narrows integers
     at_ += size_bytes_;
   }
 
@@ -103,7 +103,7 @@ class ElementWriter {
   char* at_;
   int64_t left_;
   int64_t count_;
-  size_t size_bytes_;  // of an element of the tensor
+  size_t size_bytes_;  // per element of the tensor
   bool is_widened_unsigned_;
   size_t wire_bits_;
   bool is_bool_;
@@ -118,7 +118,7 @@ Tensor decode_typed_contents(std::span<const WireReader> contents, DataType data
   check(slot.field != 0, what, " has data-type ", name_of(datatype), ", which is sent in raw_input_contents only");
   uint64_t wire_bytes = 0;
   for (const WireReader& part : contents) wire_bytes += part.remaining();
-  // Before memory is taken for elements that cannot be there.
+  // Checked before allocation: the message cannot contain that many elements.
   if (static_cast<uint64_t>(count) > wire_bytes / smallest_wire_bytes(slot.type)) fail_count(what, count);
   Tensor tensor = Tensor::empty(shape, *to_dtype(tensor_datatype(datatype)));
   ElementWriter writer(tensor, datatype, what);

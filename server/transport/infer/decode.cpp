@@ -15,7 +15,8 @@
 namespace tensord::server {
 namespace {
 
-// A part of a copy that is worth a thread of its own, and how many threads use what memory can move.
+// Minimum size of a part that is copied by its own thread, and the number of threads that saturate the memory
+// bandwidth.
 constexpr size_t kCopyPartBytes = 1 << 20;
 constexpr size_t kMaxCopyThreads = 4;
 
@@ -56,7 +57,7 @@ class InputDecoder {
     } else if (!message_.raw_contents.empty()) {
       check(input.contents.empty(), "contents field must not be specified when using raw_input_contents for '",
             input.name, "' for model '", message_.model_name, "'");
-      // Inputs in shared memory have no entry there.
+      // Inputs in shared memory have no entry in raw_input_contents.
       if (next_raw_ >= message_.raw_contents.size()) fail_no_data(input);
       decode_raw(message_.raw_contents[next_raw_++], count, out, totals);
     } else {
@@ -75,7 +76,7 @@ class InputDecoder {
          message_.model_name, "' in request.");
   }
 
-  // Before they are made: as many as there can be in so many bytes of the message, where one takes `least_bytes`.
+  // Charges strings before they are allocated: at most as many as `wire_bytes` can hold at `min_bytes` each.
   void count_texts(int64_t count, uint64_t wire_bytes, uint64_t min_bytes) const {
     count_bytes(wire_bytes + std::min(static_cast<uint64_t>(count), wire_bytes / min_bytes) * kTextBytes);
   }
@@ -99,7 +100,7 @@ class InputDecoder {
     } else {
       uint64_t wire_bytes = 0;
       for (const WireReader& part : input.contents) wire_bytes += part.remaining();
-      // More elements than there are bytes are refused before they are made.
+      // Charged before allocation, for at most one element per byte of the message.
       count_bytes(std::min(static_cast<uint64_t>(count), wire_bytes) * size_of(tensor_datatype(out.datatype)));
       out.tensor = decode_typed_contents(input.contents, out.datatype, out.shape, count, what(out));
       out.datatype = tensor_datatype(out.datatype);
@@ -116,7 +117,7 @@ class InputDecoder {
           overflows ? std::string("more than fits memory") : std::to_string(expected), ", got ", size_bytes);
   }
 
-  // `copy` writes the elements as they came to where it is told.
+  // `copy` writes the elements in wire format to the given address.
   template <class Copy>
   void decode_widened_unsigned(uint64_t size_bytes, InferTensor& out, DecodedInputs& totals, const Copy& copy) const {
     const DataType wire_type = out.datatype;
@@ -143,7 +144,7 @@ class InputDecoder {
     }
     const DType dtype = *to_dtype(out.datatype);
     const uint8_t* data = raw.contiguous();
-    // A bool other than 0 and 1 is not a value the kernels may meet, so bools are copied clean.
+    // Kernels must not see bools other than 0 and 1, so bools are copied and normalized.
     if (data != nullptr && reinterpret_cast<uintptr_t>(data) % size_of(out.datatype) == 0 && dtype != DType::kBool) {
       Storage storage = wrap_storage(
           const_cast<uint8_t*>(data), raw.remaining(), [owner = wire_.owner] {}, {},
@@ -193,7 +194,7 @@ class InputDecoder {
     if (dtype == DType::kBool) clean_bools(out.tensor);
   }
 
-  // Memory of clients may be vast and cost them nothing; no more of it is copied than a message could have.
+  // A client's shared memory may be huge and cost it nothing, so no more is copied than a message could hold.
   void check_copy(const SharedRange& range, const InferTensor& input) const {
     check(range.size_bytes <= INT_MAX, what(input), " has ", range.size_bytes, " bytes in shared memory; ",
           name_of(input.datatype), " has at most ", INT_MAX);

@@ -13,13 +13,13 @@
 namespace tensord::server {
 namespace {
 
-// Up to this a payload is copied into the head: a slice of its own, with what keeps it alive, costs more than the copy.
+// Smaller payloads are copied into the head: a slice of their own, with its reference, costs more than the copy.
 constexpr size_t kInlineBytes = 512;
 
-// As many bytes as a varint has at most.
+// Maximum size of a varint.
 constexpr size_t kVarintBytes = 10;
 
-// Where the next byte goes.
+// Returns the position behind the varint.
 char* put_varint(char* out, uint64_t value) {
   while (value >= 0x80) {
     *out++ = static_cast<char>(value | 0x80);
@@ -34,7 +34,7 @@ void put_varint(std::string& out, uint64_t value) {
   out.append(bytes, put_varint(bytes, value));
 }
 
-// Length-delimited field.
+// Writes the header of a length-delimited field.
 void put_header(std::string& out, uint32_t field, uint64_t size) {
   char bytes[2 * kVarintBytes];
   out.append(bytes, put_varint(put_varint(bytes, field << 3 | 2), size));
@@ -48,10 +48,10 @@ void put_text(std::string& out, uint32_t field, std::string_view text) {
 
 size_t varint_bytes(uint64_t value) { return static_cast<size_t>(std::bit_width(value | 1) + 6) / 7; }
 
-// Of a field that put_text writes with a number below 16.
+// Size of a string field whose number is below 16.
 size_t text_bytes(std::string_view text) { return text.empty() ? 0 : 1 + varint_bytes(text.size()) + text.size(); }
 
-// An InferOutputTensor, sizes first, so that it is written where it goes.
+// Writes an InferOutputTensor. Sizes are computed first, so that it is written in place.
 void put_output(std::string& out, const InferTensor& output) {
   const std::string_view datatype = name_of(output.datatype);
   size_t shape_bytes = 0;
@@ -70,7 +70,7 @@ void put_fixed64(std::string& out, uint32_t field, const void* value) {
   out.append(static_cast<const char*>(value), sizeof(uint64_t));
 }
 
-// An InferParameter.
+// Serializes an InferParameter.
 std::string encode_parameter(const ParameterValue& value) {
   std::string out;
   const auto put_number = [&out](uint32_t field, uint64_t number) {
@@ -88,7 +88,7 @@ std::string encode_parameter(const ParameterValue& value) {
   return out;
 }
 
-// An entry of a map from texts to InferParameters.
+// Writes a map from strings to InferParameters.
 void put_parameters(std::string& out, uint32_t field, const ParameterMap& parameters) {
   for (const auto& [name, value] : parameters) {
     std::string entry;
@@ -109,7 +109,7 @@ std::string encode_head(const ResponseHead& head, size_t more_bytes = 0) {
   return out;
 }
 
-// Throws Error when the outputs cannot be sent together; before anything is made for them.
+// Throws Error if the outputs are too large for one message, before anything is allocated for them.
 void check_payload(const std::vector<InferTensor>& outputs) {
   uint64_t bytes = 0;
   for (const InferTensor& output : outputs) {
@@ -119,7 +119,7 @@ void check_payload(const std::vector<InferTensor>& outputs) {
   check(bytes <= INT_MAX, "Response has byte size ", bytes, " which exceeds the limit of gRPC, ", INT_MAX);
 }
 
-// About what the outputs add to the head.
+// Approximate size of the outputs in the head.
 size_t head_bytes(const std::vector<InferTensor>& outputs) {
   size_t bytes = 0;
   for (const InferTensor& output : outputs) {

@@ -36,12 +36,12 @@ void InferCall::accept() {
   } else {
     submitted_to_ = request_context_.model.get();
     request_context_.model->submit(std::move(request), *this);
-    // Cancelled meanwhile: on_over() may have told the model before the request was there.
+    // The call was cancelled during submit(): on_over() may have run before the model had the request.
     if (is_cancelled_) request_context_.model->record_cancelled();
   }
 }
 
-// Where the model is not loaded, but may be on demand: the request is read again when it is.
+// Waits for a model that can be loaded on demand. The request is parsed again once the model is loaded.
 bool InferCall::waits_for_model(absl::Status& refused) {
   if (request_context_.model || waits_left_ == 0) return false;
   bool waits = false;
@@ -71,7 +71,7 @@ void InferCall::respond(InferResult result, bool) {
     }
   }
   result.outputs.clear();
-  request_context_.plan = {};  // a region that was unregistered meanwhile is gone when the client has its answer
+  request_context_.plan = {};  // frees an unregistered region before the client has its answer
   answer(result, response);
 }
 
@@ -82,7 +82,7 @@ void InferCall::answer(const InferResult& result, const grpc::ByteBuffer& respon
   request_context_.telemetry.record_answer(result.times, result.status);
   log_request(request_context_, "grpc", result.status);
   answered_ns_ = Clock::system().now_ns();
-  // After this line the call may be gone: its events run on another thread.
+  // The call may be destroyed after this line, because its events run on another thread.
   if (result.status.ok()) {
     writer_.Finish(response, grpc::Status::OK, finish_tag());
   } else {

@@ -9,9 +9,9 @@ namespace {
 using WireType = WireReader::WireType;
 using Tag = WireReader::Tag;
 
-constexpr size_t kMaxParts = 8192;  // of contents, of all inputs
+constexpr size_t kMaxParts = 8192;  // pieces of tensor contents over all inputs
 
-// What a message has so far; it is counted in steps, as most messages have little.
+// Running totals of a message. Charged in steps, because most messages have little.
 struct Totals {
   RequestLimits::Admission* admission = nullptr;
   size_t parameters = 0;

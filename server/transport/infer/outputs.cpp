@@ -14,7 +14,7 @@ bool lies_in(const Tensor& tensor, const SharedRange& range) {
   return tensor.numel() > 0 && data >= range.data && data < range.data + range.size_bytes;
 }
 
-// Writes the output's data; what is left of it describes it.
+// Writes the output's data to shared memory and leaves its metadata.
 void write_to(const SharedRange& range, InferTensor& output, uint64_t& copied_bytes) {
   std::string texts;
   Tensor tensor;
@@ -41,7 +41,7 @@ const OutputPlan::Output* find_output(const OutputPlan& plan, const std::string&
   return found == plan.outputs.end() ? nullptr : &*found;
 }
 
-// By the configuration's name, whichever the request used.
+// Labels are stored under the configured name, whichever name the request used.
 const std::vector<std::string>& labels_of(const ModelVersion& model, const std::string& output) {
   const std::string* name = &output;
   for (const TensorSpec& spec : model.signature().outputs) {
@@ -57,7 +57,7 @@ std::vector<OutputPlace> output_places(const OutputPlan& plan) {
   for (const OutputPlan::Output& output : plan.outputs) {
     if (!output.range || output.range->data == nullptr || output.classes > 0) continue;
     const SharedRange& range = *output.range;
-    // An input there would change while the model reads it.
+    // Writing over an input would change it while the model reads it.
     bool is_free = std::none_of(plan.input_ranges.begin(), plan.input_ranges.end(),
                                 [&range](const SharedRange& input) { return range.overlaps(input); });
     for (const OutputPlan::Output& other : plan.outputs) {
@@ -89,7 +89,7 @@ std::vector<bool> place_outputs(const OutputPlan& plan, const ModelVersion& mode
       output.tensor = output.tensor.clone();
     }
   }
-  // After the last read of what lies there.
+  // After the last read from the regions.
   for (const SharedRange& range : plan.input_ranges) range.check_alive();
   return is_elsewhere;
 }

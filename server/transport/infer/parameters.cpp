@@ -35,7 +35,7 @@ CorrelationId get_sequence(const std::string& name, const ParameterValue& value)
   if (const auto* number = std::get_if<uint64_t>(&value)) return {*number, {}};
   const auto* text = std::get_if<std::string>(&value);
   if (!text) fail_type(name, "int64_param or string_param");
-  // It is kept for as long as the sequence is, after the request is gone.
+  // Bounded, because it is kept with the sequence after the request is gone.
   constexpr size_t kMaxSequenceBytes = 128;
   check(text->size() <= kMaxSequenceBytes, "the text of '", name, "' has ", text->size(), " bytes, at most ",
         kMaxSequenceBytes);
@@ -60,7 +60,7 @@ void take_parameter(const std::string& name, const ParameterValue& value, InferR
     fail(ErrorCode::kInvalidArgument, "parameter keys starting with 'triton_' are reserved; '", name,
          "' is not triton_enable_empty_final_response, the only one that requests may have");
   } else if (name == "headers" || name == "binary_data_output") {
-    // KServe's client sends what its HTTP client would; Triton reserves these names over HTTP alone.
+    // KServe's client sends the same parameters over gRPC as over HTTP; Triton reserves these names over HTTP only.
   } else if (std::holds_alternative<std::monostate>(value)) {
     fail_type(name, "int64_param, bool_param, string_param, double_param or uint64_param");
   } else {

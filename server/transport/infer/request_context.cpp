@@ -20,7 +20,7 @@
 namespace tensord::server {
 namespace {
 
-// Up to this a head is copied into its slice, which costs less than an owner that keeps it alive.
+// Heads up to this size are copied into their slice, which costs less than a reference that keeps them alive.
 constexpr size_t kCopiedHeadBytes = 512;
 
 grpc::Slice to_slice(std::string&& head) {
@@ -35,7 +35,7 @@ grpc::Slice to_slice(std::string&& head) {
           owner};
 }
 
-// Keeps the tensor's memory, not the tensor.
+// Holds the tensor's storage, not the tensor.
 grpc::Slice to_slice(const Tensor& payload) {
   StorageImpl* const owner = Storage(payload.storage()).detach();
   sanitizer_release(owner);
@@ -56,7 +56,7 @@ grpc::ByteBuffer to_byte_buffer(EncodedResponse&& response) {
   return {slices.data(), slices.size()};
 }
 
-// The call's deadline on Clock::system().
+// The call's deadline as a time of Clock::system().
 int64_t deadline_ns(const grpc::ServerContext& context, int64_t now_ns) {
   using std::chrono::system_clock;
   int64_t deadline = kNoDeadline;
@@ -68,7 +68,7 @@ int64_t deadline_ns(const grpc::ServerContext& context, int64_t now_ns) {
   return deadline;
 }
 
-// What a call over gRPC came with.
+// Metadata of a gRPC call.
 class GrpcOrigin final : public RequestOrigin {
  public:
   GrpcOrigin(const grpc::ServerContext& context, bool is_stream) : context_(context), is_stream_(is_stream) {}
@@ -104,7 +104,7 @@ EncodedResponse encode(const RequestContext& request_context, InferResult& resul
   return encoded;
 }
 
-// Finds the shared memory that the request names; the places of its inputs.
+// Looks up the shared memory that the request names, and returns the ranges of its inputs.
 std::vector<SharedRange> find_memory(const SharedRegions& regions, const TransportParameters& parameters,
                                      OutputPlan& plan) {
   const auto find = [&regions](const SharedPlace& place) {
@@ -161,7 +161,7 @@ void accept_message(ServerState& state, InferMessage&& message, const WireMessag
 
   const ModelVersion& model = *request_context.model;
   if (model.config().is_decoupled && !request_context.takes_many_responses) {
-    // Not counted as the model's: UNIMPLEMENTED there is a fault of the server, this one is the client's.
+    // Not counted as a failure of the model: UNIMPLEMENTED would count as the server's fault, and this is the client's.
     fail(ErrorCode::kUnimplemented, origin.decoupled_refusal());
   }
   request_context.metrics = &request_context.model->metrics();

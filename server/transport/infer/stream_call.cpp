@@ -18,28 +18,29 @@
 namespace tensord::server {
 namespace {
 
-// A response on its way, and its place among the bytes that all clients have under way.
+// A response to be sent, and its charge against the quota of all clients.
 struct StreamAnswer {
   grpc::ByteBuffer bytes;
   RequestLimits::Admission admission = {};
   size_t size() const { return bytes.Valid() ? bytes.Length() : 0; }
 };
 
-// While so many bytes of responses wait to be sent, no more requests are read from a stream.
+// Reading pauses while this many bytes of responses wait to be sent.
 constexpr size_t kWaitingBytes = size_t{64} << 20;
-// With so many bytes of a decoupled model's responses waiting the client does not read, and the stream is ended.
+// The client of a decoupled model does not read if this many bytes wait, so the stream is ended.
 constexpr size_t kMaxWaitingBytes = size_t{256} << 20;
 
-// So long a client has to read what is being written when its stream is given up: then it hears why.
+// How long such a client may take to finish the current read, so that it can receive the status.
 constexpr int64_t kPatienceSeconds = 5;
 
-// What a response takes beside what it says.
+// Overhead of a response besides its contents.
 constexpr uint64_t kAnswerBytes = 512;
 
-// A request waits for its model so often; others may take the memory again.
+// How often a request may wait for its model, which may be evicted again.
 constexpr int kMaxWaitsForModel = 3;
 
-// Clients that send it get a failed request's status instead of an error message, and the stream ends with it.
+// Clients that send this header get the status of a failed request, which ends the stream, instead of an error message
+// in a response.
 constexpr const char* kErrorHeader = "triton_grpc_error";
 
 bool has_error_header(const grpc::ServerContext& context) {
@@ -49,8 +50,8 @@ bool has_error_header(const grpc::ServerContext& context) {
 
 }  // namespace
 
-// A request of a stream. Its call owns it, until its final response is there and, where its model gives one response
-// to each request, those before it have been passed on; so long it holds the call.
+// One request of a stream. The call owns it until its final response arrived and, for models with one response per
+// request, earlier responses were passed on; it keeps the call alive until then.
 class StreamRequest final : public InferSink {
  public:
   StreamRequest(std::shared_ptr<StreamCall> call, RequestContext request_context, bool is_ordered)
@@ -63,31 +64,31 @@ class StreamRequest final : public InferSink {
   const bool is_ordered;
   const RequestContext request_context;
   std::list<StreamRequest>::iterator self;
-  // Of ordered ones; by the call's mutex.
+  // For ordered requests; guarded by the call's mutex.
   bool is_answered = false;
   absl::Status answer_status;
   StreamAnswer answer;
 
  private:
   const std::shared_ptr<StreamCall> call_;
-  absl::Status status_;  // the first that was not OK
+  absl::Status status_;  // the first error
   uint64_t responses_ = 0;
-  int64_t previous_ns_ = request_context.arrived_ns;  // when the response before went out
+  int64_t previous_ns_ = request_context.arrived_ns;  // when the previous response was sent
 };
 
-// One ModelStreamInfer call. Reads requests and submits them as they come; responses are written one after the other,
-// those of models that give one to each request in the order of the requests, those of decoupled models as they come.
+// One ModelStreamInfer call. It submits requests as they arrive and writes responses one at a time: in request order
+// for models with one response per request, as they come for decoupled models.
 class StreamCall final : public GrpcCall {
  public:
   StreamCall(const CallQueue& queue, StreamCalls& calls)
       : GrpcCall(queue, {CallGroup::kInference, nullptr, /*hears_end=*/true}), calls_(calls) {}
   ~StreamCall() override { calls_.remove(this); }
 
-  // A response of `request`, which may be gone afterwards if it is final. It may be empty: none is to be sent. `full`:
-  // why it cannot wait for the client; empty: it can.
+  // Delivers a response of `request`, which may be destroyed afterwards if it is final. An empty response is not sent.
+  // `full` says why the response cannot be queued for the client; empty if it can.
   void deliver(StreamRequest& request, const absl::Status& status, StreamAnswer answer, const std::string& full,
                bool is_final);
-  // A response with so little that it is not counted yet.
+  // The charge of a response before its contents are added.
   RequestLimits::Admission charge() { return calls_.state_.limits.charge(kAnswerBytes); }
   RequestLimits& limits() { return calls_.state_.limits; }
   void drain();
@@ -115,9 +116,9 @@ class StreamCall final : public GrpcCall {
   // Starts whatever can be started now.
   void advance() TENSORD_REQUIRES(mutex_);
   bool has_room() const TENSORD_REQUIRES(mutex_);
-  // A response has its turn.
+  // Queues a response for writing.
   void pass_on(const absl::Status& status, StreamAnswer answer) TENSORD_REQUIRES(mutex_);
-  // Its client does not read: what waits for it is given up.
+  // The client does not read: drops what is queued for it.
   void give_up(const std::string& reason) TENSORD_REQUIRES(mutex_);
   void start_finish() TENSORD_REQUIRES(mutex_);
 
@@ -131,35 +132,36 @@ class StreamCall final : public GrpcCall {
   bool is_reading_ TENSORD_GUARDED_BY(mutex_) = false;
   bool is_writing_ TENSORD_GUARDED_BY(mutex_) = false;
   bool is_finishing_ TENSORD_GUARDED_BY(mutex_) = false;
-  bool is_input_over_ TENSORD_GUARDED_BY(mutex_) = false;          // the client sends no more
-  bool is_draining_ TENSORD_GUARDED_BY(mutex_) = false;            // the server takes no more
-  bool is_closing_ TENSORD_GUARDED_BY(mutex_) = false;             // ends with status_ when what waits is written
-  grpc::Status status_ TENSORD_GUARDED_BY(mutex_);                 // of is_closing_
-  std::list<StreamRequest> ordered_ TENSORD_GUARDED_BY(mutex_);    // in the order of their arrival
-  std::list<StreamRequest> decoupled_ TENSORD_GUARDED_BY(mutex_);  // of decoupled models
-  std::list<StreamAnswer> waiting_ TENSORD_GUARDED_BY(mutex_);     // responses to be written
-  RequestLimits::Admission writing_ TENSORD_GUARDED_BY(mutex_);    // of the one that is being written
-  size_t waiting_bytes_ TENSORD_GUARDED_BY(mutex_) = 0;            // of them, and of answers that wait for others
-  // Requests that are over. They hold their models, which may not go on a thread that runs them: at the end of an
-  // event.
+  bool is_input_over_ TENSORD_GUARDED_BY(mutex_) = false;          // the client has finished sending
+  bool is_draining_ TENSORD_GUARDED_BY(mutex_) = false;            // the server accepts no more requests
+  bool is_closing_ TENSORD_GUARDED_BY(mutex_) = false;             // ends once all responses are written
+  grpc::Status status_ TENSORD_GUARDED_BY(mutex_);                 // if is_closing_
+  std::list<StreamRequest> ordered_ TENSORD_GUARDED_BY(mutex_);    // in order of arrival
+  std::list<StreamRequest> decoupled_ TENSORD_GUARDED_BY(mutex_);  // for decoupled models
+  std::list<StreamAnswer> waiting_ TENSORD_GUARDED_BY(mutex_);     // responses to write
+  RequestLimits::Admission writing_ TENSORD_GUARDED_BY(mutex_);    // for the response that is being written
+  size_t waiting_bytes_ TENSORD_GUARDED_BY(mutex_) = 0;            // also of responses that wait for earlier ones
+  // Finished requests. They hold their models, which must not be destroyed on their own worker threads, so they are
+  // freed at the end of an event.
   std::list<StreamRequest> retired_ TENSORD_GUARDED_BY(mutex_);
-  bool is_waking_ TENSORD_GUARDED_BY(mutex_) = false;  // an event is on its way for their sake
+  bool is_waking_ TENSORD_GUARDED_BY(mutex_) = false;  // an event that will free them is pending
   std::unique_ptr<grpc::Alarm> alarm_ TENSORD_GUARDED_BY(mutex_);
-  std::unique_ptr<grpc::Alarm> patience_ TENSORD_GUARDED_BY(mutex_);  // with a client that was given up
+  std::unique_ptr<grpc::Alarm> patience_ TENSORD_GUARDED_BY(mutex_);  // for a client that does not read
 
   Operation<StreamCall> read_{this, &StreamCall::on_read};
   Operation<StreamCall> written_{this, &StreamCall::on_written};
   Operation<StreamCall> woken_{this, &StreamCall::on_woken};
   Operation<StreamCall> loaded_{this, &StreamCall::on_loaded};
   Operation<StreamCall> impatient_{this, &StreamCall::on_impatient};
-  std::unique_ptr<grpc::Alarm> load_alarm_;  // brings the stream back to its queue when a model is loaded
-  int waits_left_ = kMaxWaitsForModel;       // of a request for its model
+  std::unique_ptr<grpc::Alarm> load_alarm_;  // resumes the stream on its queue when a model is loaded
+  int waits_left_ = kMaxWaitsForModel;       // for the current request's model
 };
 
 void StreamRequest::respond(InferResult result, bool is_final) {
   const bool is_silent =
       !is_ordered && result.is_empty && result.status.ok() && !request_context.wants_empty_final_response;
-  // As Triton's decoupled backends do it: who asks for an empty final response gets one behind the last that has data.
+  // As Triton's decoupled backends do: a client that asks for it gets an empty final response after the last one with
+  // data.
   const bool ends_apart =
       is_final && !is_ordered && !result.is_empty && result.status.ok() && request_context.wants_empty_final_response;
   StreamAnswer answered;
@@ -187,7 +189,7 @@ void StreamRequest::respond(InferResult result, bool is_final) {
     request_context.telemetry.record_answer(result.times, status_);
     log_request(request_context, "grpc_stream", status_);
   }
-  const std::shared_ptr<StreamCall> call = call_;  // which this may not outlive
+  const std::shared_ptr<StreamCall> call = call_;  // this object must not outlive the call
   if (ends_apart) {
     call->deliver(*this, result.status, std::move(answered), full, /*is_final=*/false);
     answered = {};
@@ -220,7 +222,7 @@ void StreamCall::refuse(const grpc::Status& status) {
 
 void StreamCall::on_read(bool ok) {
   if (ok && !take_message()) return;  // its model is being loaded
-  std::list<StreamRequest> retired;   // goes without the lock
+  std::list<StreamRequest> retired;   // destroyed without the lock
   const MutexLock lock(mutex_);
   is_reading_ = false;
   is_input_over_ = is_input_over_ || !ok;
@@ -230,8 +232,8 @@ void StreamCall::on_read(bool ok) {
 
 void StreamCall::on_loaded(bool) { on_read(true); }
 
-// Nothing else reads or writes message_ and adds requests. False: the model is not loaded, but will be on demand; then
-// the message is read again.
+// Only this function uses message_ and adds requests. Returns false if the model is being loaded on demand; the message
+// is then read again.
 bool StreamCall::take_message() {
   const uint64_t size_bytes = message_.Length();
   RequestContext request_context;
@@ -255,7 +257,7 @@ bool StreamCall::take_message() {
   StreamRequest& sink = add_request(std::move(request_context), !model || !model->config().is_decoupled);
   if (refused.status.ok()) {
     model->submit(std::move(request), sink);
-    if (is_cancelled()) model->record_cancelled();  // on_over() may have come before the request was there
+    if (is_cancelled()) model->record_cancelled();  // on_over() may have run before the model had the request
   } else {
     sink.respond(std::move(refused), /*is_final=*/true);
   }
@@ -316,7 +318,7 @@ void StreamCall::deliver(StreamRequest& request, const absl::Status& status, Str
 }
 
 void StreamCall::pass_on(const absl::Status& status, StreamAnswer answer) {
-  if (is_cancelled()) return;  // or closing
+  if (is_cancelled()) return;  // or it is closing
   if (!status.ok() && ends_on_error_) {
     close(to_grpc_status(status));
     return;
@@ -334,7 +336,7 @@ void StreamCall::give_up(const std::string& reason) {
       {{"peer", context().peer()}, {"waiting_bytes", waiting_bytes_}, {"reason", reason}});
   close(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, reason));
   waiting_.clear();
-  // Who reads has the status behind the write that is under way. Else that does not end.
+  // A client that reads gets the status after the pending write. Otherwise the write never completes.
   if (!is_writing_) return;
   patience_ = std::make_unique<grpc::Alarm>();
   patience_->Set(queue().queue,
@@ -383,7 +385,7 @@ void StreamCall::start_finish() {
   stream_.Finish(status_, finish_tag());
 }
 
-// Requests that wait in a queue are told when the call is done: this may run under one of a model's locks.
+// Queued requests are cancelled when the call is done, because this may run under a lock of a model.
 void StreamCall::close(const grpc::Status& status) {
   is_closing_ = true;
   status_ = status;

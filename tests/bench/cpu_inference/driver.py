@@ -1,4 +1,4 @@
-"""Starts the peers of one configuration and takes turns with them."""
+"""Starts the peers of one configuration and runs them in turns."""
 
 import dataclasses
 import json
@@ -23,9 +23,9 @@ class Result:
     row: object
     threads: int
     batch: int
-    bursts: dict  # name → what each burst measured, one a round
+    bursts: dict  # name → the results of each burst, one a round
     error: dict  # name → largest absolute difference to eager PyTorch
-    failures: dict  # name → first line of what it said
+    failures: dict  # name → first line of its error
     speed: dict  # of tensord: operations of a run, peak of the machine, time by call
 
     def rounds(self, name: str, clock: str) -> list:
@@ -42,7 +42,7 @@ class Result:
         return min(peers, key=lambda name: self.ms(name, clock, best)) if peers and OURS in self.bursts else None
 
     def ratio(self, name: str, other: str, clock: str, best: bool) -> float:
-        """Time of one divided by the other's: the median over rounds, or of the fastest cycles."""
+        """The ratio of two times: the median over rounds, or of the fastest cycles."""
         if best:
             return self.ms(name, clock, True) / self.ms(other, clock, True)
         return statistics.median(a / b for a, b in zip(self.rounds(name, clock), self.rounds(other, clock)))
@@ -53,7 +53,7 @@ class Result:
                 "failures": self.failures, "speed": self.speed}
 
     def shortest_ms(self) -> float:
-        """What the operations take at the machine's peak."""
+        """The time of the operations at the machine's peak."""
         return self.speed["flops"] / self.speed["peak_gflops"] / 1e6
 
 
@@ -147,7 +147,7 @@ def last_line(output: str) -> str:
 
 
 def busy_seconds() -> float:
-    """CPU time that anything used so far, and what the host took away."""
+    """CPU time used by all processes so far, and stolen by the host."""
     with open("/proc/stat", encoding="ascii") as file:
         user, nice, system, _, _, irq, softirq, steal = map(int, file.readline().split()[1:9])
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
@@ -165,7 +165,7 @@ def largest_difference(answers: dict, expected: dict) -> float:
 
 
 def measured_burst(runner, seconds: float, quiet: float) -> dict:
-    """Repeats a burst that others disturbed, up to five times."""
+    """Repeats a burst that other processes disturbed, up to five times."""
     for _ in range(5 if quiet else 1):
         start, busy = time.perf_counter(), busy_seconds()
         result = runner.burst(seconds)

@@ -1,4 +1,4 @@
-"""Writes what the workers read: archive, ONNX file, requests, and the answers PyTorch gives."""
+"""Writes the files that the workers read: archive, ONNX file, requests, and PyTorch's results."""
 
 import pathlib
 
@@ -11,12 +11,12 @@ def flat(result) -> list:
 
 
 def checked_requests(count: int) -> list:
-    """Of these requests the answers are compared."""
+    """The requests whose results are compared."""
     return sorted({0, count // 2, count - 1})
 
 
 def write(row, batch: int, folder: pathlib.Path) -> dict:
-    """model.pt, model.onnx, request N.pt for each request, requests.npz; returns paths and expected answers."""
+    """Writes model.pt, model.onnx, N.pt for each request, requests.npz; returns paths and expected results."""
     torch.manual_seed(0)
     model = row.model().eval()
     requests = row.inputs(batch)
@@ -33,7 +33,7 @@ def write(row, batch: int, folder: pathlib.Path) -> dict:
 
 
 def export(row, model, request: tuple, path: pathlib.Path) -> None:
-    # With gradients on, PyTorch's attention is exported as plain operators instead of its fused one.
+    # With gradients enabled, PyTorch's attention is exported as basic operators instead of its fused one.
     exported = row.exported(model) if row.exported else model
     axes = None if row.dynamic_axis is None else {name: {row.dynamic_axis: "n"} for name in row.input_names}
     torch.onnx.export(exported, request, str(path), opset_version=17, input_names=list(row.input_names),

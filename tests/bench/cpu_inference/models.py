@@ -1,4 +1,4 @@
-"""The rows of the benchmark: a model, its inputs for each batch size, and the aim."""
+"""The rows of the benchmark: a model, its inputs for each batch size, and the target."""
 
 import dataclasses
 import random
@@ -15,13 +15,13 @@ from tests.models import make_models, script_models
 class Row:
     name: str
     model: Callable[[], nn.Module]
-    inputs: Callable[[int], List[tuple]]  # batch size → the requests, in order; more than one when shapes change
+    inputs: Callable[[int], List[tuple]]  # batch size → the requests, in order; several if shapes change
     input_names: Tuple[str, ...]
     aim: float  # our time divided by that of the best peer, at most
-    large_batch_aim: Optional[float] = None  # where it differs
+    large_batch_aim: Optional[float] = None  # if different
     large_batch: Optional[int] = 8  # None: only measured at batch 1
-    dynamic_axis: Optional[int] = None  # of all inputs: it changes from request to request
-    exported: Optional[Callable[[nn.Module], nn.Module]] = None  # same weights in operators that ONNX has
+    dynamic_axis: Optional[int] = None  # of all inputs: its size changes from request to request
+    exported: Optional[Callable[[nn.Module], nn.Module]] = None  # the same weights with operators that ONNX has
 
     def aim_at(self, batch: int) -> float:
         return self.aim if batch == 1 or self.large_batch_aim is None else self.large_batch_aim
@@ -80,7 +80,7 @@ class Dlrm(nn.Module):
 
 
 class GatherSum(nn.Module):
-    """An embedding bag in operators that ONNX has: the exporter would write a loop."""
+    """An embedding bag composed of operators that ONNX has: the exporter would write a loop."""
 
     def __init__(self, bag: nn.EmbeddingBag):
         super().__init__()
@@ -111,7 +111,7 @@ def words(batch: int, length: int) -> tuple:
 
 
 def changing_words(batch: int) -> List[tuple]:
-    """40 lengths, none twice in a cycle, in an order that is the same for everyone."""
+    """40 distinct lengths in a fixed order."""
     lengths = random.Random(7).sample(range(8, 129), 40)
     return [words(batch, length) for length in lengths]
 

@@ -45,7 +45,7 @@ def line(result, clock: str, best: bool, also: list) -> str:
 
 
 def remarks(result, clock: str, best: bool) -> list:
-    """Failures; where an aim is missed, where the time goes."""
+    """Failures, and for a missed target where the time is spent."""
     place = f"{result.row.name}, {result.threads} thread{'s' * (result.threads > 1)}, batch {result.batch}"
     out = [f"- {place}: {name} failed: {reason}" for name, reason in result.failures.items()]
     peer = result.best_peer(clock, best)

@@ -16,7 +16,7 @@ from tests.bench.cpu_inference import files
 
 
 class PyTorch:
-    """Debian's, TorchScript: frozen and optimized for inference."""
+    """Debian's PyTorch with TorchScript: frozen and optimized for inference."""
 
     def __init__(self, folder, threads, requests):
         import torch
@@ -90,7 +90,7 @@ PEERS = {"PyTorch": PyTorch, "ONNX Runtime": OnnxRuntime, "OpenVINO": OpenVino}
 
 
 def cycle_ms(peer, count):
-    """Wall time and CPU time of a request, the mean of a cycle."""
+    """Wall time and CPU time of a request, averaged over a cycle."""
     start, cpu = time.perf_counter(), time.process_time()
     for i in range(count):
         peer.run(i)

@@ -1,4 +1,4 @@
-"""What both sides train: a folder with a model, its weights and a batch for each rank."""
+"""The training case of both sides: a folder with a model, its weights and a batch for each rank."""
 
 import pathlib
 
@@ -8,7 +8,7 @@ from tests.bench.training import models
 
 
 def save(row, workers, folder) -> int:
-    """Gives back the bytes of the gradients."""
+    """Returns the size of the gradients in bytes."""
     folder = pathlib.Path(folder)
     torch.manual_seed(0)
     model = row.model()

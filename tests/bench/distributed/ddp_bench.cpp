@@ -1,8 +1,8 @@
-// tensord's side of tests/bench/distributed, a worker of `tensord launch` (over Gloo) or of mpirun (over MPI); rank 0
+// tensord's side of tests/bench/distributed, a worker of `tensord launch` (over Gloo) or of mpirun (over MPI). Rank 0
 // prints a line of JSON.
-//   ddp_bench all_reduce SECONDS BYTES...     the median of each size, in ms
-//   ddp_bench step SECONDS FOLDER             steps of FOLDER/model.pt on FOLDER/batch-RANK.pt: median, time in
-//   waiting, losses
+//     ddp_bench all_reduce SECONDS BYTES...     the median of each size, in ms
+//     ddp_bench step SECONDS FOLDER             steps of FOLDER/model.pt on FOLDER/batch-RANK.pt: median, time in
+//     waiting, losses
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -36,7 +36,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// So many turns on all ranks as take about that time on rank 0.
+// Runs as many iterations on all ranks as take about this time on rank 0.
 template <class Fn>
 std::vector<double> times_of(ProcessGroup& group, double seconds, const Fn& fn) {
   for (int i = 0; i < 3; ++i) fn();

@@ -19,17 +19,17 @@ from tests.bench.training import models
 MIB = 1 << 20
 SIZES = [1024, MIB, 16 * MIB, 64 * MIB]
 FIRST_BUCKET, BUCKET = MIB, 25 * MIB
-# Of a training job's step beside the gradients: which parameters were used, and loss with requests.
+# Extra messages of a training job's step beside the gradients: used parameters, and loss with requests.
 SMALL_MESSAGES = 2
 
 
 def ring(size, workers, alpha, beta):
-    """Seconds of an all-reduce: each rank sends and receives 2(W-1) times, a W-th of the bytes each time."""
+    """Seconds of an all-reduce: each rank sends and receives 2(W-1) times, 1/W of the bytes each time."""
     return 2 * (workers - 1) * (alpha + size / workers * beta)
 
 
 def bcube(size, workers, alpha, beta):
-    """Halving and doubling: as many bytes, and as many messages as the number of workers has bits."""
+    """Recursive halving and doubling: the same number of bytes, and log2(W) messages each way."""
     return 2 * (workers - 1).bit_length() * alpha + 2 * (workers - 1) / workers * size * beta
 
 
@@ -41,7 +41,7 @@ def buckets_of(size):
 
 
 def step(forward, backward, size, workers, alpha, beta, all_reduce=ring, overlaps=True, messages=SMALL_MESSAGES):
-    """Seconds of a step: a bucket is sent when the backward pass has computed it and the one before it is through."""
+    """Seconds of a step: a bucket is sent when the backward pass has computed it and the previous bucket is reduced."""
     computed, sent = forward, forward
     for bucket in buckets_of(size):
         computed += backward * bucket / size
@@ -50,20 +50,20 @@ def step(forward, backward, size, workers, alpha, beta, all_reduce=ring, overlap
 
 
 def fit(times):
-    """Latency and time a byte, of the smallest and the largest message of two processes."""
+    """Latency and time a byte, from the smallest and the largest message of two processes."""
     alpha = times[SIZES[0]] / 2
     return alpha, (times[SIZES[-1]] - times[SIZES[0]]) / SIZES[-1]
 
 
 def launched(options, workers, command, *arguments):
-    """What rank 0 says."""
+    """The output of rank 0."""
     done = subprocess.run([options.tensord, "launch", "--nproc", str(workers), "--log-line-prefix-template", "", "--no-python", options.bench,
                            command, str(options.seconds), *arguments], capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def measured(options, workers):
-    """Seconds by size; medians."""
+    """Median seconds by size."""
     turns = [launched(options, workers, "all_reduce", *map(str, SIZES)) for _ in range(options.rounds)]
     return {size: statistics.median(turn[str(size)] for turn in turns) / 1e3 for size in SIZES}
 
@@ -92,14 +92,15 @@ def measure(options):
         print(f"| {row.name} a process | {size / 1e6:.1f} | " + " | ".join(f"{cell * 1e3:.0f}" for cell in cells) + " |", flush=True)
 
 
-# Measured here: a step of resnet18 on one core, bytes of its gradients, latency, and bytes a second that a process moves and adds.
+# Measured here: a step of resnet18 on one core, the size of its gradients, latency, and the bytes a second that a
+# process transfers and adds.
 ALONE, GRADIENTS = 0.661, 46_800_000
 LATENCY, HOST_RATE = 216e-6, 0.70e9
 RATES = {"0.70 GB/s, as measured (10 and 100 Gbit/s)": HOST_RATE, "1.25 GB/s, all of 10 Gbit/s": 10e9 / 8, "12.5 GB/s, all of 100 Gbit/s": 100e9 / 8}
 
 
 def paper():
-    """Weak scaling: each worker is a host with its own link, and has as many samples as one alone."""
+    """Weak scaling: each worker is a host with its own link, and has as many samples as a single one."""
     print("| resnet18 on | bytes travel at | ring, 64 workers | 1,024 | half is lost at | bcube, 64 | 1,024 |\n|---|---|---:|---:|---:|---:|---:|")
     for cores in (1, 16):
         alone = ALONE / cores

@@ -1,4 +1,4 @@
-"""PyTorch's side, over gloo: the commands and answers of ddp_bench.cpp."""
+"""PyTorch's side, over gloo: the commands and output of ddp_bench.cpp."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def steps(seconds, folder):
     batch = torch.load(f"{folder}/batch-{dist.get_rank()}.pt")
 
     class Step(torch.nn.Module):
-        """DDP's forward has to be the one that is called."""
+        """DDP requires that its own forward is called."""
 
         def __init__(self):
             super().__init__()

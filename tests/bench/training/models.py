@@ -12,7 +12,7 @@ from tests.models import make_models
 
 
 class Classifier(nn.Module):
-    """Any model that gives logits, with the loss that a training job calls."""
+    """A model that returns logits, with the loss that a training job calls."""
 
     def __init__(self, model: nn.Module):
         super().__init__()
@@ -27,7 +27,7 @@ class Classifier(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Six layers of 384 over embedded words; predicts every next word."""
+    """Six layers of width 384 over word embeddings; predicts every next word."""
 
     def __init__(self, words: int = 1000, width: int = 384, heads: int = 6, layers: int = 6, length: int = 128):
         super().__init__()
@@ -58,7 +58,7 @@ def digits() -> nn.Module:
 
 
 def tiny() -> nn.Module:
-    """A step of it brings libraries and their tables into memory, which is nobody's training."""
+    """A step of it loads libraries and their tables into memory, which should not count."""
     return Classifier(nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Flatten(), nn.Linear(8, 3)))
 
 

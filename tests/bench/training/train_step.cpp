@@ -1,8 +1,8 @@
-// tensord's side of tests/bench/training: train_step FOLDER THREADS sgd|adamw LR
-// Trains the training_step of FOLDER/model.pt on FOLDER/batch.pt; commands and answers as in worker.py, and besides:
-//   plan exact|fused|off  how steps are planned from now on
-//   report 0   what is known of the planned steps
-//   profile 0  planned steps from the next `plan` on say what they spent their time on, with each report
+// tensord's side of tests/bench/training: train_step FOLDER THREADS sgd|adamw LR. Trains the training_step of
+// FOLDER/model.pt on FOLDER/batch.pt. Commands and answers as in worker.py, and in addition:
+//     plan exact|fused|off  how steps are planned from now on
+//     report 0   a report on the planned steps
+//     profile 0  planned steps from the next `plan` on record a profile, printed with each report
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -51,7 +51,7 @@ class Run {
     }
   }
 
-  // How steps are planned from now on.
+  // Sets how steps are planned from now on.
   void set_planned(const std::string& how) {
     std::vector<Tensor> parameters, buffers;
     for (const auto& [name, tensor] : module_->named_parameters()) parameters.push_back(tensor);
@@ -61,7 +61,7 @@ class Run {
     options.keeps_bits = how != "fused";
     planned_ = how != "off" ? std::make_unique<jit::PlannedStep>(parameters, buffers, options) : nullptr;
   }
-  // What planned steps spend their time on, from the next `plan` on.
+  // Planned steps record a profile, from the next `plan` on.
   void set_profile() { profile_ = std::make_unique<jit::Profile>(); }
 
   Tensor step() {

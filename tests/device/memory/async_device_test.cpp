@@ -1,4 +1,4 @@
-// The device of the tests itself, and the DeviceRuntime that it and the processor have.
+// The test device itself, and the DeviceRuntime interface that it shares with the CPU.
 #include "tests/device/async_device.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST(AsyncDevice, WorkRunsWhenSomebodyWaits) {
   EXPECT_EQ(seen[0], 0);
 }
 
-// What the host gives to a copy may be written or gone at once.
+// The host source of a copy may be overwritten or freed at once.
 TEST(AsyncDevice, CopiesFromTheHostTakeItsMemoryAlong) {
   const Tensor host = Tensor::empty(Dims{2}, DType::kFloat32);
   host.data<float>()[0] = 1, host.data<float>()[1] = 2;
@@ -89,7 +89,7 @@ TEST(AsyncDevice, StreamsKnowNothingOfEachOther) {
   runtime.fill(x.raw_data(), 0, x.size_bytes(), current_stream(kFirst));
   runtime.copy(before.data(), {}, x.raw_data(), kFirst, 8, *other);
   other->synchronize();
-  EXPECT_EQ(before, (Numbers{1, 1}));  // nobody said that it must wait
+  EXPECT_EQ(before, (Numbers{1, 1}));  // nothing made it wait
   const auto event = runtime.make_event();
   EXPECT_TRUE(event->is_done());
   event->record(current_stream(kFirst));
@@ -111,7 +111,7 @@ TEST(AsyncDevice, EventsPassWhenTheirWorkHasRun) {
   late::queue(stream, [&] { ++done; });
   event->record(stream);
   late::queue(stream, [&] { ++done; });
-  EXPECT_FALSE(event->is_done());  // runs one piece
+  EXPECT_FALSE(event->is_done());  // runs one item
   EXPECT_EQ(done, 1);
   event->synchronize();
   EXPECT_EQ(done, 2);
@@ -149,7 +149,7 @@ TEST(AsyncDevice, WorkHasTheContextOfWhoQueuedIt) {
   EXPECT_NE(memory_owner_name(current_memory_owner()), "late");
 }
 
-// The thread's stream is the one of its device, and no other's.
+// The thread's stream belongs to one device only.
 TEST(DeviceRuntime, TheContextHasTheStream) {
   const auto own = device_runtime(kFirst).make_stream(0);
   EXPECT_EQ(&current_stream(kFirst), &device_runtime(kFirst).default_stream(0));

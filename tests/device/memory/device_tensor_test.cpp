@@ -1,4 +1,4 @@
-// What a Tensor does by itself, on memory that the host may not touch, against the same on the host's.
+// Tensor's own functions on memory that the host cannot access, compared with host memory.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -31,7 +31,7 @@ Tensor sequence(const Dims& sizes, DType dtype = DType::kFloat32) {
   return out.to(dtype);
 }
 
-// Everything of a tensor but where it lies.
+// Everything about a tensor except its device.
 std::string text_of(const Tensor& tensor) {
   std::string out = concat(describe(tensor), " strides ", to_string(tensor.strides()), ":");
   const Tensor host = tensor.to(Device{}).contiguous();
@@ -113,7 +113,7 @@ TEST(DeviceTensor, MovesBetweenAnyDevices) {
   }
 }
 
-// Into every kind of place, from every kind of source, over every pair of devices.
+// Into every kind of layout, from every kind of source, for every pair of devices.
 TEST(DeviceTensor, CopyFromBroadcastsConvertsAndCrosses) {
   const std::vector<Device> devices{{}, kFirst, kSecond};
   const std::vector<Dims> sizes{{}, {6}, {2, 1}, {2, 6}};
@@ -139,7 +139,7 @@ TEST(DeviceTensor, MemoryMayGoBeforeItsCopyHasRun) {
     const Tensor x = sequence({100}).to(kFirst);
     kept = x.to(DType::kFloat64);
   }
-  // Takes the block that has just been given back, and writes it later in the same stream.
+  // Reuses the block that was just freed, and writes it later in the same stream.
   const Tensor other = sequence({100}, DType::kInt32).to(DType::kFloat32).to(kFirst);
   EXPECT_GT(late::waiting(), 0u);
   EXPECT_EQ(text_of(kept), text_of(sequence({100}).to(DType::kFloat64)));

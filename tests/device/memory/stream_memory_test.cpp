@@ -1,5 +1,5 @@
-// Memory that several streams use: a block is given out again in the order of its own stream, or when the work of the
-// others is done.
+// Memory used by several streams: a freed block is reused in the order of its own stream, or after the work of the
+// other streams.
 #include <gtest/gtest.h>
 
 #include "core/tensor/device_runtime.h"
@@ -59,7 +59,7 @@ TEST_F(StreamMemory, WaitsForOtherStreamsThatUseIt) {
   x.storage()->record_stream(*other);
   x = Tensor();
   EXPECT_NE(block().raw_data(), data);
-  EXPECT_FALSE(has_run);  // its question ran what came before
+  EXPECT_FALSE(has_run);  // the query has run the earlier work
   for (int i = 0; i < 3 && block().raw_data() != data; ++i) EXPECT_LT(i, 2);
   EXPECT_TRUE(has_run);
 }
@@ -91,7 +91,7 @@ TEST_F(StreamMemory, UsersThatAreGoneAreNotWaitedFor) {
   EXPECT_EQ(block().raw_data(), data);
 }
 
-// Sooner than to refuse memory, the work is waited for.
+// Instead of refusing memory, the allocator waits for the work.
 TEST_F(StreamMemory, IsWaitedForWhenThereIsNoOther) {
   const std::unique_ptr<DeviceStream> other = device_runtime(kSecond).make_stream(1);
   allocator_for(kSecond).set_options({.cap_bytes = kMany + (1 << 20)});
@@ -120,7 +120,7 @@ TEST_F(StreamMemory, PartsOfAStorageNoteUsesOfTheWhole) {
   EXPECT_NE(block().raw_data(), data);
 }
 
-// A program's own memory of the second device; when it comes back, what was queued on it has run.
+// A program's own allocator for the second device; when memory is freed, the work enqueued on it has run.
 class OwnMemory final : public StorageAllocator {
  public:
   DataPtr allocate(size_t size_bytes, Device device) override {

@@ -1,4 +1,4 @@
-"""The daemon with the twins of Triton's example models, and requests for them."""
+"""The daemon with equivalents of Triton's example models, and requests for them."""
 
 import pathlib
 

@@ -24,11 +24,11 @@ class PerfAnalyzerTest(unittest.TestCase):
         cls.daemon.__exit__()
 
     def measure(self, model, *flags):
-        """What it printed, and the rows of its table."""
+        """Its output, and the rows of its table."""
         with tempfile.TemporaryDirectory() as folder:
             table = os.path.join(folder, "table.csv")
-            # The shortest measurement it can make; how fast we are is not what this asks. Where a busy machine leaves one of
-            # the windows without a request, others follow.
+            # The shortest possible measurement, since performance is not tested here. If a busy machine leaves a window
+            # without a request, others follow.
             run = subprocess.run(
                 [PERF / "bin" / "perf_analyzer", "-m", model, "-u", self.daemon.ready["grpc"], "-i", "grpc",
                  "--measurement-mode", "count_windows", "--measurement-request-count", "50", "--max-trials", "30",

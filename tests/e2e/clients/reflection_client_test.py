@@ -1,4 +1,4 @@
-"""gRPC's reflection client: the service and its messages are found and called without a .proto file."""
+"""gRPC's reflection client: finds and calls the service and its messages without a .proto file."""
 
 import unittest
 

@@ -42,7 +42,7 @@ def add_sub_inputs(dtype=np.int32, batch=1):
 
 
 class Answers:
-    """Callback of a stream; keeps what came."""
+    """The callback of a stream; keeps the responses."""
 
     def __init__(self):
         self.queue = queue.Queue()

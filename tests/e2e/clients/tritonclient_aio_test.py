@@ -114,7 +114,7 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
             shm.destroy_shared_memory_region(handle)
         if "cuda_shared_memory" in (await client.get_server_metadata()).extensions:
             return
-        # As Triton without a GPU: there is nothing to list or to forget, which examples ask for first.
+        # Like Triton without a GPU: nothing to list or to unregister, which the examples do first.
         self.assertEqual(len((await client.get_cuda_shared_memory_status()).regions), 0)
         await client.unregister_cuda_shared_memory()
         with self.assertRaises(InferenceServerException) as caught:
@@ -124,7 +124,7 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
     async def test_zz_every_call_was_made(self):
         if "cuda_shared_memory" in (await self.client.get_server_metadata()).extensions:
             CALLED.update(name for name in support.public_methods(aio.InferenceServerClient) if "cuda" in name)
-        plugins = {"plugin", "register_plugin", "unregister_plugin"}  # of the base class, in tritonclient_test.py
+        plugins = {"plugin", "register_plugin", "unregister_plugin"}  # methods of the base class, covered in tritonclient_test.py
         self.assertEqual(support.public_methods(aio.InferenceServerClient) - CALLED - plugins, set())
 
 

@@ -1,5 +1,5 @@
-"""tritonclient's calls about memory on a GPU, with a driver that is made for tests (tests/server/fake_cuda): its memory is
-files in /dev/shm."""
+"""tritonclient's calls for GPU memory, with a fake driver (tests/server/fake_cuda) whose memory is files in
+/dev/shm."""
 
 import base64
 import mmap
@@ -17,7 +17,7 @@ BLOCK_BYTES = 4096
 
 
 class Allocation:
-    """Of a client, on the GPU."""
+    """A client's allocation on the GPU."""
 
     def __init__(self, name):
         self.path = f"/dev/shm/tensord_{name}_{os.getpid()}"
@@ -26,7 +26,7 @@ class Allocation:
         self.bytes = mmap.mmap(self.file.fileno(), BLOCK_BYTES)
 
     def raw_handle(self):
-        """As tritonclient.utils.cuda_shared_memory.get_raw_handle gives it."""
+        """Like tritonclient.utils.cuda_shared_memory.get_raw_handle."""
         return base64.b64encode(f"/{os.path.basename(self.path)}".encode().ljust(64, b"\0"))
 
     def array(self, dtype, shape, offset=0):
@@ -69,7 +69,7 @@ class CudaMemoryTest(unittest.TestCase):
         memory = self.region("gpu")
         memory.bytes[:a.nbytes] = a.tobytes()
         inputs[0] = grpcclient.InferInput("INPUT0", [1, 16], "INT32")
-        inputs[0].set_shared_memory("gpu", a.nbytes)  # the other one comes with the request
+        inputs[0].set_shared_memory("gpu", a.nbytes)  # the other one is sent with the request
         outputs = [grpcclient.InferRequestedOutput(f"OUTPUT{i}") for i in (0, 1)]
         outputs[1].set_shared_memory("gpu", a.nbytes, offset=1024)
         for _ in range(3):

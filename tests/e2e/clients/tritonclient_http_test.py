@@ -1,5 +1,5 @@
-"""NVIDIA's client for Python over HTTP, tritonclient[http] from PyPI, against the twins of Triton's example models; and the
-OpenAPI document by openapi-spec-validator."""
+"""NVIDIA's Python client over HTTP, tritonclient[http] from PyPI, with equivalents of Triton's example models; and the
+OpenAPI document, checked by openapi-spec-validator."""
 
 import json
 import os
@@ -69,7 +69,7 @@ class HttpClientTest(unittest.TestCase):
             self.check_add_sub(request_compression_algorithm=algorithm, response_compression_algorithm=algorithm)
         a, b = add_sub_terms()
         inputs = [http_tensor("INPUT0", a), http_tensor("INPUT1", b)]
-        result = self.client.infer("simple", inputs)  # without outputs it wants all as bytes
+        result = self.client.infer("simple", inputs)  # without outputs it requests all as bytes
         np.testing.assert_array_equal(result.as_numpy("OUTPUT0"), a + b)
         pending = [self.client.async_infer("simple", inputs, model_version="1") for _ in range(8)]
         for call in pending:

@@ -1,4 +1,4 @@
-"""tritonclient's streams and sequences: what Triton's example clients do, and several streams side by side."""
+"""tritonclient's streams and sequences: Triton's example clients, and several concurrent streams."""
 
 import random
 import threading
@@ -45,7 +45,7 @@ class StreamTest(unittest.TestCase):
                                       sequence_start=i == 0, sequence_end=i + 1 == len(values))
 
     def test_sequences(self):
-        """As simple_grpc_sequence_stream_infer_client.py, direct and oldest, with numbers and texts as ids."""
+        """Like simple_grpc_sequence_stream_infer_client.py, direct and oldest, with numbers and strings as ids."""
         for is_dyna in (False, True):
             numbers = "simple_dyna_sequence" if is_dyna else "simple_sequence"
             string_model = "simple_string_dyna_sequence" if is_dyna else "simple_sequence"
@@ -70,7 +70,7 @@ class StreamTest(unittest.TestCase):
             self.assertEqual(got[string_id], expected)
 
     def test_sequences_by_calls(self):
-        """As simple_grpc_sequence_sync_infer_client.py."""
+        """Like simple_grpc_sequence_sync_infer_client.py."""
         client = self.open_client()
         got = {2000: [], 2001: []}
         for i, value in enumerate([0] + VALUES):
@@ -133,7 +133,7 @@ class StreamTest(unittest.TestCase):
                 tensor("DELAY", np.full(count, 1, np.uint32)), tensor("WAIT", np.array([1], np.uint32))]
 
     def test_decoupled(self):
-        """As simple_grpc_custom_repeat.py."""
+        """Like simple_grpc_custom_repeat.py."""
         client, answers = self.open_stream()
         client.async_stream_infer("repeat_int32", self.repeat_inputs(10),
                                   outputs=[grpcclient.InferRequestedOutput("OUT")])

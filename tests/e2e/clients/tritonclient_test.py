@@ -1,4 +1,4 @@
-"""NVIDIA's client for Python, tritonclient[grpc] from PyPI: every call of its API but the streams, against the twins of
+"""NVIDIA's Python client, tritonclient[grpc] from PyPI: every call of its API except streams, with equivalents of
 Triton's example models."""
 
 import os
@@ -142,7 +142,7 @@ class InferTest(ClientTest):
                 result = self.client.infer(model, inputs, request_id="one")
                 self.assertEqual(result.get_response().id, "one")
                 self.assertEqual(result.get_output("OUTPUT1").name, "OUTPUT1")
-                terms = (a + b, a - b) if model == "simple_ensemble" else (a, b)  # the ensemble is simple, twice
+                terms = (a + b, a - b) if model == "simple_ensemble" else (a, b)  # the ensemble is simple, applied twice
                 self.check_sums(result, *terms)
 
     def test_requested_outputs(self):
@@ -355,7 +355,7 @@ class SharedMemoryTest(ClientTest):
         if "cuda_shared_memory" in self.client.get_server_metadata().extensions:
             self.assertEqual(len(self.client.get_cuda_shared_memory_status().regions), 0)
             return
-        # As Triton without a GPU: there is nothing to list or to forget, which examples ask for first.
+        # Like Triton without a GPU: nothing to list or to unregister, which the examples do first.
         self.assertEqual(len(self.client.get_cuda_shared_memory_status().regions), 0)
         self.client.unregister_cuda_shared_memory()
         self.assert_fails("UNIMPLEMENTED", "", self.client.register_cuda_shared_memory, "gpu", b"0" * 64, 0, 64)

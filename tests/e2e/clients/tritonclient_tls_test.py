@@ -20,7 +20,7 @@ from tests.e2e.clients.support import add_sub_inputs
 
 
 class Authority:
-    """Signs certificates for this machine and writes them into a folder."""
+    """Signs certificates for this machine and writes them to a folder."""
 
     def __init__(self, folder):
         self.folder = folder

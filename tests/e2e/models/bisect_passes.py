@@ -1,10 +1,11 @@
-"""Finds the rewrite that makes a model wrong: which pass, and which of its changes.
+"""Finds the change that makes a model wrong: the pass, and the number of its change.
 
-Usage: /usr/bin/python3 -m tests.e2e.models.bisect_passes TENSORD_BINARY MODEL.pt METHOD ARGS.pt RESULT.pt [--tolerance 1e-4] [--threads N]
+Usage: /usr/bin/python3 -m tests.e2e.models.bisect_passes TENSORD_BINARY MODEL.pt METHOD ARGS.pt RESULT.pt [--tolerance
+1e-4] [--threads N]
 
-RESULT.pt is the right result (PyTorch's). Passes are left out one by one (--jit-disable); of a pass without which the model is
-right, the largest number of changes that is still right is searched for (--jit-limit). `tensord inspect --jit-limit PASS:N --after
-PASS` then shows the graph before and after the wrong one.
+RESULT.pt is the correct result (PyTorch's). Passes are disabled one by one (--jit-disable). For a pass without which
+the model is correct, a search finds the largest number of changes that is still correct (--jit-limit). `tensord inspect
+--jit-limit PASS:N --after PASS` then shows the graph before and after the wrong change.
 """
 
 import argparse
@@ -29,7 +30,7 @@ def last_good(is_good, limit: int = MAX_CHANGES) -> int:
 
 
 def culprits(passes, is_good):
-    """(pass, its first wrong change, counted from 1) for every pass that the fault needs."""
+    """(pass, its first wrong change, counted from 1) for every pass that is needed for the fault."""
     found = []
     for name in passes:
         if is_good(["--jit-disable", name]):
@@ -38,7 +39,7 @@ def culprits(passes, is_good):
 
 
 def known_passes(binary: str, model: str) -> list:
-    """Their names, as the message about an unknown one lists them."""
+    """The names of passes, from the message about an unknown one."""
     done = subprocess.run([binary, "inspect", model, "--jit-disable", "?"], capture_output=True, text=True)
     return done.stderr.strip().split("known are ")[-1].split(", ")
 

@@ -4,7 +4,7 @@ import torch
 
 
 def difference(actual, expected, tolerance, where="result"):
-    """None when equal, else one line that says where and how they differ."""
+    """None if equal, otherwise one line that says where and how they differ."""
     if isinstance(expected, torch.Tensor):
         return tensor_difference(actual, expected, tolerance, where)
     if type(actual) is not type(expected):

@@ -1,4 +1,5 @@
-"""`tensord convert --to pt2`: torch.export.load opens the programs, for sizes that no example had, and they can be trained."""
+"""`tensord convert --to pt2`: torch.export.load opens the programs, they work for sizes that no example had, and they
+can be trained."""
 
 import pathlib
 import re
@@ -16,7 +17,7 @@ from tests.e2e.daemon import BINARY
 ROOT = pathlib.Path(__file__).parents[3]
 NEWEST = ROOT / "build" / "pypi_torch" / "bin" / "python"
 
-# Runs a program as it is, decomposed and saved again, and says which weights get a gradient.
+# Runs a program as it is, decomposed and saved again, and prints which weights get a gradient.
 PYTORCH = """
 import sys, torch
 from torch.utils._pytree import tree_leaves
@@ -44,7 +45,7 @@ class Pair(NamedTuple):
 
 
 class InPlace(nn.Module):
-    """Writes into what it made, through views; lists, a dict, a NamedTuple; a constant and a weight that is computed."""
+    """Writes into its own results, through views; lists, a dict, a NamedTuple; a constant and a computed weight."""
 
     def __init__(self):
         super().__init__()
@@ -73,7 +74,7 @@ class InPlace(nn.Module):
 
 
 class State(nn.Module):
-    """Buffers that a call writes, by a view too, and that it sets."""
+    """Buffers that a call writes, also through a view, and that it replaces."""
 
     def __init__(self):
         super().__init__()
@@ -156,7 +157,7 @@ class Grows(nn.Module):
 
 
 class Fixed(nn.Module):
-    """Takes what is no tensor, and makes tensors of tensors and numbers."""
+    """Takes non-tensor arguments, and makes tensors from tensors and numbers."""
 
     def forward(self, x: Tensor, times: int, flag: bool, bias: Optional[Tensor]) -> Tuple[Tensor, Tensor, Tensor]:
         y = x * times if flag else x
@@ -183,7 +184,7 @@ class SizesInTensors(nn.Module):
 
 
 class Branches(nn.Module):
-    """Branches on data, one in another, over weights, a buffer and an open size; what is made inside is written inside."""
+    """Nested branches on data, with weights, a buffer and an open size; results of a branch are written within it."""
 
     def __init__(self):
         super().__init__()
@@ -273,7 +274,7 @@ class ConvertPt2Test(unittest.TestCase):
 
     def test_scripted(self):
         self.check(Layers(), [torch.randn(5, 3, 16, 16)], ["--input", "2,3,16,16", "--dynamic", "x:0"], self.names_of(Layers()))
-        # PyTorch's decomposition of a GRU is a loop over its steps, which are open here.
+        # PyTorch decomposes a GRU into a loop over its steps, whose number is open here.
         self.check(Recurrent(), [torch.randn(3, 7, 4)], ["--input", "2,7,4", "--dynamic", "x:0"], self.names_of(Recurrent()),
                    decomposes=False)
         self.check(Script(), [torch.randn(7, 4)], ["--input", "2,4", "--dynamic", "x:0"], self.names_of(Script()))
@@ -286,7 +287,7 @@ class ConvertPt2Test(unittest.TestCase):
                    self.names_of(Attention()))
 
     def test_traced(self):
-        """A trace computes sizes by tensors of one element."""
+        """A trace computes sizes with tensors of one element."""
         class Sizes(nn.Module):
             def __init__(self):
                 super().__init__()
@@ -361,7 +362,7 @@ class ConvertPt2Test(unittest.TestCase):
         self.check(Branch(), [torch.randn(5, 4)], ["--input", "2,4", "--dynamic", "x:0"], [])
 
     def test_state(self):
-        """What a call writes to buffers is there in the next one: here, in PyTorch, and after its decomposition."""
+        """Buffers written by a call are visible to the next one: here, in PyTorch, and after decomposition."""
         module = torch.jit.script(State().eval())
         module.save(self.folder / "model.pt")
         said = self.convert(self.folder / "model.pt", "--input", "2,3", "--dynamic", "x:0")
@@ -425,7 +426,7 @@ torch.save(runs, sys.argv[2] + "/newest.pt")
 
     @unittest.skipUnless(NEWEST.exists(), "needs the newest PyTorch: scripts/setup pypi_torch")
     def test_operators_that_pytorch_has_not(self):
-        """The list in operators.cpp, against PyTorch's operators."""
+        """The list in operators.cpp, compared with PyTorch's operators."""
         source = (ROOT / "core/jit/formats/pt2_export/operators.cpp").read_text()
         listed = set(re.findall(r'"(aten::[\w.]+)"', re.search(r"kOnlyHere\[\] = \{(.*?)\};", source, re.DOTALL)[1]))
         said = subprocess.run([BINARY, "ops"], capture_output=True, text=True, check=True).stdout

@@ -57,7 +57,7 @@ BODIES = [
     ("torch.slice_scatter(x, x[1:3], 0, 1, 3)", "4", ""),
     ("3", "4", "the result holds a"),
 ]
-# With the first dimension open.
+# With an open first dimension.
 OPEN = [
     ("torch.nn.functional.max_pool1d(x, 2, ceil_mode=True)", "3,4", "x:1", "ceil_mode over an open size"),
     ("torch.nn.functional.max_pool1d(x, 2, ceil_mode=True)", "3,4", "x:0", ""),

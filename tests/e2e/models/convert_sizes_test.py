@@ -1,7 +1,7 @@
 """`tensord convert` over dynamic sizes: coincidences of the example sizes do not get into the file.
 
-Programs are converted with a few sizes, then run with many others, and have to give what TorchScript gives, or be refused
-when they are converted. TENSORD_SIZE_PROGRAMS=FIRST:COUNT runs more random ones.
+Programs are converted with a few sizes, then run with many others. They must give TorchScript's results, or be refused
+by the conversion. TENSORD_SIZE_PROGRAMS=FIRST:COUNT runs more random ones.
 """
 
 import collections
@@ -24,7 +24,7 @@ SIZES = [((2, 2), (2, 2)), ((5, 3), (4, 6)), ((3, 5), (3, 5)), ((4, 6), (4, 4)),
          ((33, 5), (2, 10)), ((3, 1), (1, 3)), ((1, 4), (1, 1)), ((9, 41), (3, 120)), ((1, 2), (2, 4))]
 FLAGS = ["--input", "4,6", "--input", "4,6", "--dynamic", "x:0,1", "--dynamic", "y:0,1"]
 
-# Runs a program for all arguments; what PyTorch refuses is None.
+# Runs a program for all arguments; None if PyTorch refuses them.
 PYTORCH = """
 import sys, torch
 from torch.utils._pytree import tree_leaves
@@ -91,14 +91,14 @@ class Sizes(unittest.TestCase):
         return module
 
     def convert(self, kind, flags=FLAGS):
-        """Gives what is said against it; "" when the file was written."""
+        """Returns the error; "" if the file was written."""
         done = subprocess.run([BINARY, "convert", str(self.folder / "model.pt"), "--to", kind, "-o", str(self.folder / f"out.{kind}"), *flags],
                               capture_output=True, text=True, timeout=120)
         self.assertGreaterEqual(done.returncode, 0, f"ended by a signal\n{done.stderr}")
         return "" if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
 
     def by_tensord(self, path, calls):
-        """A result or what is said for each call."""
+        """A result or an error for each call."""
         results = []
         flags = []
         for number, inputs in enumerate(calls):
@@ -124,7 +124,7 @@ class Sizes(unittest.TestCase):
         return torch.load(self.folder / "other")
 
     def differences(self, module, kind, with_others=True):
-        """For which sizes the written file gives something else than the program, where that gives something."""
+        """The sizes for which the written file and the program differ, where the program has a result."""
         sizes = [one for one in SIZES if self.run_script(module, one) is not None]
         expected = [self.run_script(module, one) for one in sizes]
         calls = [arguments_for(one) for one in sizes]

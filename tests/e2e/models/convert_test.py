@@ -15,7 +15,7 @@ from tests.e2e.daemon import BINARY
 TESTS = pathlib.Path(__file__).parents[2]
 ONNX_PYTHON = TESTS.parent / "build" / "onnx" / "bin" / "python"
 
-# Checks a file by the standard's own rules and runs it by its reference implementation.
+# Checks a file with the standard's own checker and runs it with its reference implementation.
 REFERENCE = """
 import sys, numpy, onnx
 from onnx.reference import ReferenceEvaluator
@@ -82,7 +82,7 @@ class Recurrent(nn.Module):
 
 
 class Script(nn.Module):
-    """Loops over layers and lists, branches on ranks, numbers out of sizes."""
+    """Loops over layers and lists, branches on ranks, numbers computed from sizes."""
 
     def __init__(self):
         super().__init__()
@@ -118,7 +118,7 @@ class OddSizes(nn.Module):
 
 
 class Branches(nn.Module):
-    """Branches in branches; what is read from outside, and written inside; weights; other sizes for each way."""
+    """Nested branches; outer values read and written inside; weights; other sizes in each branch."""
 
     def __init__(self):
         super().__init__()
@@ -243,7 +243,7 @@ class ConvertTest(unittest.TestCase):
         self.check_onnx(Script(), [torch.randn(7, 4)], ["--input", "2,4", "--dynamic", "x:0"])
 
     def test_branches(self):
-        """On data and on open sizes: If, whichever way the examples go."""
+        """On data and on open sizes: If, whichever branch the examples take."""
         flags = ["--input", "2,4", "--dynamic", "x:0"]
         for rows in (3, 8):
             for scale in (1.0, -1.0, 30.0, -30.0):

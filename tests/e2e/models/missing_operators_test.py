@@ -22,7 +22,7 @@ def ours():
     lines = subprocess.run([BINARY, "ops", "--json"], check=True, capture_output=True, text=True).stdout.splitlines()
     names = {base(json.loads(line)["name"]) for line in lines}
     second = re.findall(r'ALIAS\("(aten::\w+)"', (ROOT / "kernels/common/aliases.cpp").read_text())
-    # What exported programs have, written with others when they are read.
+    # Operators of exported programs that the reader replaces with others.
     exported = re.findall(r'\{"(aten::[\w.]+)"', (ROOT / "core/jit/formats/pt2/compositions.cpp").read_text())
     return names | set(second) | {name + "_" for name in second} | {base(name) for name in exported}
 
@@ -37,7 +37,7 @@ class MissingOperatorsTest(unittest.TestCase):
         self.assertGreater(len(theirs), 1000)
         unexplained = [name for name in sorted(theirs - here) if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
         self.assertEqual(unexplained, [])
-        # Patterns without a star name one operator, which is not there.
+        # A pattern without a star names one operator, which must be missing.
         self.assertEqual([pattern for pattern in patterns if pattern in here], [])
         self.assertEqual(len(patterns), len(set(patterns)))
 

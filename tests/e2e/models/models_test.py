@@ -1,4 +1,4 @@
-"""Every reference model, scripted and traced, through `tensord run`, against PyTorch."""
+"""Every reference model, scripted and traced, with `tensord run`, compared with PyTorch."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ TOLERANCE = 1e-4
 
 
 def run_case(case, flags=(), env=None, models=MODELS):
-    """Runs all calls of a case in one process; gives back a complaint or None."""
+    """Runs all calls of a case in one process; returns an error or None."""
     with tempfile.TemporaryDirectory() as directory:
         command = [BINARY, "run", os.path.join(models, case["model"]), *flags]
         results = []

@@ -1,4 +1,4 @@
-"""Quantized models in the real daemon: the answers of PyTorch's fbgemm, whoever else asks at the same time."""
+"""Quantized models in the real daemon give the results of PyTorch's fbgemm, also with concurrent requests."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from tests.e2e.daemon import Daemon, pb, request
 from tests.e2e.daemon_process import ROOT
 
 DATA = os.path.join(ROOT, "tests", "quantized", "data")
-# Long enough that every request of a test would be joined with others.
+# Long enough that every request of a test would be batched with others.
 CONFIG = """max_batch_size: 16
     input [ { name: "input" data_type: TYPE_FP32 dims: [ %d ] } ]
     dynamic_batching { preferred_batch_size: [ 16 ] max_queue_delay_microseconds: 300000 }"""

@@ -1,4 +1,5 @@
-"""Operators that give a tensor another shape in place ("x.unsqueeze_(0)"), through `tensord run` and `bench`, against PyTorch."""
+"""Operators that reshape a tensor in place ("x.unsqueeze_(0)"), with `tensord run` and `bench`, compared with
+PyTorch."""
 
 import os
 import subprocess
@@ -16,7 +17,7 @@ WAYS = ([], ["--no-plan"], ["--no-optimize"])
 
 
 class Held(nn.Module):
-    """All that holds a tensor sees its new shape, and what was asked of it before stays as it was."""
+    """All references to a tensor see its new shape, and earlier results are unchanged."""
 
     def __init__(self):
         super().__init__()

@@ -127,7 +127,7 @@ class RunCommand(unittest.TestCase):
         self.assertTrue(torch.equal(self.call("forward", x, 0.5), x * 0.5))
 
     def test_tensors_that_carry_attributes(self):
-        """As torch.export and mark_dynamic leave them on examples: they are pickled another way."""
+        """Examples with attributes, as torch.export and mark_dynamic leave them: they are pickled differently."""
         x, parameter = torch.arange(6.0).view(2, 3), nn.Parameter(torch.ones(2))
         x.tag, x._dynamo_dynamic_indices = "batch", {0, 1}
         parameter.why = {"a": [1, 2.5, None, torch.float16, torch.ones(1)]}
@@ -309,7 +309,7 @@ class Teller(nn.Module):
 
 
 class CommandsTest(unittest.TestCase):
-    """What the commands about a model's file and about the binary itself say."""
+    """The output of the commands about a model's file and about the binary itself."""
 
     @classmethod
     def setUpClass(cls):

@@ -7,7 +7,7 @@ HEADER = "def forward(self, x: Tensor, y: Tensor) -> List[Tensor]:"
 
 
 class Writer:
-    """Writes statements over tensors of two dimensions and over ints."""
+    """Writes statements over two-dimensional tensors and ints."""
 
     def __init__(self, seed: int):
         self.random = random.Random(seed)

@@ -54,7 +54,7 @@ output [{name: "y" data_type: TYPE_FP32 dims: [2]}]
 
 
 class Net(nn.Module):
-    """What the source says."""
+    """The module that the source describes."""
 
     def __init__(self):
         super().__init__()

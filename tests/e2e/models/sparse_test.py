@@ -1,4 +1,4 @@
-"""Sparse tensors in scripted and traced models, through `tensord run`, against PyTorch."""
+"""Sparse tensors in scripted and traced models, with `tensord run`, compared with PyTorch."""
 
 import os
 import re
@@ -18,7 +18,7 @@ warnings.filterwarnings("ignore")
 
 
 def run(model, calls, folder, *flags):
-    """Calls methods in order; gives their results."""
+    """Calls methods in order; returns their results."""
     command = [BINARY, "run", str(model), *flags]
     for number, (method, arguments) in enumerate(calls):
         torch.save(tuple(arguments), folder / f"{number}.in")
@@ -55,7 +55,7 @@ class SparseTest(unittest.TestCase):
             results = run(model, calls, self.folder, *flags)
         except RuntimeError:
             results = []
-            for call in calls:  # which one
+            for call in calls:  # selects the case
                 try:
                     results += run(model, [call], self.folder, *flags)
                 except RuntimeError as error:
@@ -78,7 +78,7 @@ class SparseTest(unittest.TestCase):
         self.check_all(some, path, expected)
         self.check_all(some, path, expected, "--no-optimize")
 
-    # First gradients, and those of them, against PyTorch's of the same with dense tensors.
+    # First and second gradients, compared with PyTorch's for dense tensors.
     def test_gradients(self):
         some, expected = {}, {}
         for name, case in cases.gradients():
@@ -104,7 +104,8 @@ class SparseTest(unittest.TestCase):
             expected[name] = ([g.detach() for g in first], [g * k for g, k in zip(second, kept)])
         self.check_all(some, self.save(module_of(self.folder, some, "gradients")), expected, "--grad")
 
-    # Complex numbers: the gradient of a real number by the dense tensors that sparse ones were made of.
+    # Complex numbers: the gradient of a real number with respect to the dense tensors from which the sparse ones are
+    # made.
     def test_complex_gradients(self):
         bodies = {
             "mm": ("torch.mm(a.to_sparse(), b)", lambda a, b: torch.mm(a, b)),
@@ -122,7 +123,7 @@ class SparseTest(unittest.TestCase):
             expected[name] = [first * (x != 0).unsqueeze(-1), second]
         self.check_all(some, self.save(module_of(self.folder, some, "complex_gradients")), expected, "--grad")
 
-    # Attributes of archives, by script and trace, run, saved and loaded again by PyTorch.
+    # Attributes of archives, scripted and traced, run, saved and loaded again by PyTorch.
     def test_attributes(self):
         x, a = cases.dense(4, 2), cases.matrix(3, 4)
         for layout in ("coo", "csr"):
@@ -139,7 +140,7 @@ class SparseTest(unittest.TestCase):
                     self.assertEqual(difference(loaded(x), expected), "")
                     self.assertEqual(difference(run(again, [("forward", (x,))], self.folder), [expected]), "")
 
-    # Parts that do not fit in a file: refused with the file's name, and no crash.
+    # Inconsistent parts in a file: refused with the file's name, without a crash.
     def test_damaged_attributes(self):
         i = torch.tensor([[0, 2], [1, 3]])
         bad = {
@@ -156,7 +157,7 @@ class SparseTest(unittest.TestCase):
                 with self.assertRaisesRegex(RuntimeError, "model.pt.*(ind|compressed)"):
                     run(path, [("forward", (torch.ones(4, 2),))], self.folder)
 
-    # All runs share them. That the writes are refused must not be lost where attributes are folded.
+    # All runs share them. Folding attributes must not lose the refusal of writes.
     def test_attributes_are_not_written(self):
         sparse = cases.matrix(3, 4).to_sparse().coalesce()
         quantized = torch.quantize_per_tensor(cases.matrix(3, 4), 0.1, 10, torch.quint8)

@@ -1,4 +1,4 @@
-"""Models that write: to themselves or to their inputs, in batches that fail and on several workers."""
+"""Models that write to themselves or to their inputs, in failing batches and on several workers."""
 
 import concurrent.futures
 import os
@@ -16,7 +16,7 @@ from tests.e2e.daemon import Daemon, pb, request
 
 
 class DoublesInPlace(nn.Module):
-    """Writes to what it is given, and then finds that it does not like it."""
+    """Writes to its input, and then raises."""
 
     def forward(self, x: Tensor) -> Tensor:
         x.mul_(2)
@@ -26,7 +26,7 @@ class DoublesInPlace(nn.Module):
 
 
 class CountsRuns(nn.Module):
-    """How often it ran, in every row; a run that fails counts too."""
+    """Counts its runs in every row, including failed ones."""
 
     def __init__(self):
         super().__init__()
@@ -40,7 +40,7 @@ class CountsRuns(nn.Module):
 
 
 class AddsSlowly(nn.Module):
-    """Reads a megabyte of state, works, and writes it: two at a time would lose a sum."""
+    """Reads a megabyte of state, computes, and writes it: two concurrent runs would lose a sum."""
 
     def __init__(self):
         super().__init__()
@@ -62,7 +62,7 @@ SEQUENCES = """max_batch_size: 3
 MODELS = {"doubles": (DoublesInPlace, BATCH), "counts": (CountsRuns, BATCH),
           "sequences": (CountsRuns, SEQUENCES),
           "adds": (AddsSlowly, "instance_group [ { count: 4 kind: KIND_CPU } ]")}
-TOO_LARGE = 60.0  # twice that is
+TOO_LARGE = 60.0  # twice the limit
 
 
 class StateTest(unittest.TestCase):
@@ -88,7 +88,7 @@ class StateTest(unittest.TestCase):
 
     @staticmethod
     def outcome(call):
-        """Its numbers, or its code."""
+        """Its numbers, or its status code."""
         try:
             return np.frombuffer(call.result().raw_output_contents[0], np.float32).tolist()
         except grpc.RpcError as error:

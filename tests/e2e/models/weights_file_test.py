@@ -21,7 +21,7 @@ PACKAGE_PYTHON = TESTS.parent / "build" / "onnx" / "bin" / "python"
 
 
 class Tied(nn.Module):
-    """Two layers with one weight, and a list that has it too."""
+    """Two layers that share a weight, which is also in a list."""
 
     def __init__(self):
         super().__init__()
@@ -35,7 +35,7 @@ class Tied(nn.Module):
 
 
 def header_and_data(tensors):
-    """A file as the package writes it, for where the package is not wanted."""
+    """A file in the package's format, written without the package."""
     header, data = {}, b""
     for name, tensor in tensors.items():
         raw = tensor.contiguous().numpy().tobytes()
@@ -86,7 +86,7 @@ class WeightsFileTest(unittest.TestCase):
         torch.testing.assert_close(self.run_model(self.folder / "model.pt", self.x), old(self.x))
         save_by_package(self.folder / "weights.safetensors", self.state(new))
         torch.testing.assert_close(self.run_model(self.folder / "model.pt", self.x), new(self.x))
-        # Some alone; the rest is the model's.
+        # Only some of the weights; the others are the model's.
         save_by_package(self.folder / "weights.safetensors", {"norm.bias": new.norm.bias.detach()})
         mixed = Tied().eval()
         mixed.load_state_dict(old.state_dict())
@@ -108,7 +108,7 @@ class WeightsFileTest(unittest.TestCase):
         self.assertFalse(torch.allclose(before, after))
 
     def test_onnx_and_saving(self):
-        """A file of other weights beside an ONNX model, and the model with them inside."""
+        """A file of other weights beside an ONNX model, and the model with the weights inside."""
         old, new = Tied().eval(), Tied().eval()
         torch.jit.script(old).save(self.folder / "model.pt")
         subprocess.run([BINARY, "convert", self.folder / "model.pt", "--to", "onnx", "-o", self.folder / "model.onnx", "--input",
@@ -199,7 +199,7 @@ class WeightsFileTest(unittest.TestCase):
         wait_for(4)
         (version / "weights.safetensors").unlink()
         wait_for(2)
-        # What cannot be loaded leaves what serves alone.
+        # A failed load leaves the served version unchanged.
         (version / "weights.safetensors").write_bytes(header_and_data({"other": torch.zeros(1)}))
         time.sleep(2.5)
         self.assertEqual(ask(), 2)

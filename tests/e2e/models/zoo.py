@@ -53,7 +53,7 @@ def tensors(value, out: list) -> list:
 
 
 def run(binary: str, model: str, folder: pathlib.Path, flags: list):
-    """The result, or what tensord said."""
+    """The result, or tensord's error."""
     result = folder / "result.pt"
     result.unlink(missing_ok=True)
     done = subprocess.run([binary, "run", model, "--call", f"forward,{folder / 'args.pt'},{result}", *flags],

@@ -1,10 +1,10 @@
-"""Loss curves of jobs against PyTorch's, for the same data in the same order: a transformer on a small text, and
-resnet18 on made images.
+"""Loss curves of jobs compared with PyTorch's, for the same data in the same order: a transformer on a small text, and
+resnet18 on generated images.
 
-A ReLU or the largest of a pool decides by less than float32 rounds now and then, and over 8 images with batch norms
-that moves the loss: at a rate of 0.002 PyTorch's own curves with and without oneDNN part by 0.003 in 5 steps. So
-resnet18 as it is is compared in float64, in float32 at a tenth of that rate (PyTorch's part by 0.0003 then), and in
-float32 with SiLU and mean pools, where both ways of PyTorch agree to 2e-6.
+A ReLU or a max pool occasionally decides by less than float32's rounding, and over 8 images with batch norms that
+changes the loss: at a learning rate of 0.002 PyTorch's own curves with and without oneDNN differ by 0.003 after 5
+steps. So the original resnet18 is compared in float64, in float32 at a tenth of that rate (where PyTorch's curves
+differ by 0.0003), and in float32 with SiLU and average pools, where PyTorch's two curves agree to 2e-6.
 """
 
 import copy
@@ -24,7 +24,8 @@ WINDOW = 24
 
 
 class TextModel(nn.Module):
-    """Gives scores of the next character at each place: (rows, characters, places), as cross entropy takes them."""
+    """Returns scores of the next character at each position: (rows, characters, positions), as cross entropy expects
+    them."""
 
     def __init__(self, characters: int, width: int = 32):
         super().__init__()

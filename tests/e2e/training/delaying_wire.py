@@ -1,7 +1,8 @@
 """A network link with delay: forwards packets between two network interfaces, each after a time (root; the kernel may have no netem).
 
-Usage: python3 -m tests.e2e.training.delaying_wire ONE OTHER SECONDS        until it is killed; prints a line once it passes packets on
-       python3 -m tests.e2e.training.delaying_wire --checksums INTERFACE    has the interface's packets carry their checksums, which the cable needs
+Usage: python3 -m tests.e2e.training.delaying_wire ONE OTHER SECONDS        until it is killed; prints a line once it
+forwards packets
+       python3 -m tests.e2e.training.delaying_wire --checksums INTERFACE    makes the interface's packets carry checksums, which the link needs
 """
 
 import array
@@ -18,7 +19,7 @@ SIOCETHTOOL, SET_CHECKSUMS = 0x8946, 0x17
 
 
 def write_checksums(interface):
-    """A virtual device leaves them out, since its other end does not look."""
+    """A virtual device omits checksums, since its other end does not verify them."""
     value = array.array("I", [SET_CHECKSUMS, 0])
     request = struct.pack("16sP", interface.encode(), value.buffer_info()[0])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
@@ -45,7 +46,7 @@ def pass_on(one, other, seconds):
             try:
                 to.send(packet)
             except OSError:
-                pass  # a cable loses what its other end does not take
+                pass  # like a cable, drops packets that the other end does not accept
 
 
 def main():

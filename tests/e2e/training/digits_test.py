@@ -1,4 +1,4 @@
-"""The 8x8 handwritten digits of scikit-learn: trained through the service from a random archive, then served."""
+"""scikit-learn's 8x8 handwritten digits: trained through the service from a random archive, then served."""
 
 import os
 import time

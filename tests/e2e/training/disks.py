@@ -1,4 +1,4 @@
-"""Disks of their own for daemons (root), that can be full."""
+"""Small disks for daemons (needs root), which tests can fill."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ FILLER = "filler"
 
 
 def missing(folder):
-    """Why there can be none; empty where they can."""
+    """Why disks cannot be created here; empty if they can."""
     if os.geteuid() != 0:
         return "needs root: mounts a tmpfs"
     found = mount(folder, 1 << 20)
@@ -17,7 +17,7 @@ def missing(folder):
 
 
 def mount(folder, size_bytes):
-    """Says what went wrong."""
+    """Returns the error."""
     found = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "tmpfs", folder], capture_output=True, text=True, check=False)
     return found.stderr.strip() or f"mount: exit code {found.returncode}" if found.returncode else ""
 
@@ -27,7 +27,7 @@ def unmount(folder):
 
 
 def fill(folder):
-    """Nothing can be written there until empty()."""
+    """Makes writes to the folder fail until empty()."""
     with open(os.path.join(folder, FILLER), "wb", buffering=0) as filler:
         for size in (1 << 20, 4096, 1):
             try:

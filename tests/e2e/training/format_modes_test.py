@@ -179,7 +179,7 @@ class FormatModesTest(unittest.TestCase):
         return found
 
     def scale(self, model, version=""):
-        """By what the model multiplies; the same over gRPC and HTTP."""
+        """The model's factor; the same over gRPC and HTTP."""
         daemon = self.server.daemon
         answer = daemon.stub.ModelInfer(request(model, [("x", "FP32", [2, 3], struct.pack("<6f", *[3.0] * 6))], version=version), timeout=300)
         values = struct.unpack("<6f", answer.raw_output_contents[0])
@@ -225,7 +225,7 @@ class FormatModesTest(unittest.TestCase):
         self.assertEqual(daemon.metric("tensord_pass_failed_total"), 0)
 
     def check_change(self, mode, kind):
-        """A new version, and in mode explicit files that a client brings."""
+        """A new version, and in explicit mode files sent by a client."""
         stub, model = self.server.daemon.stub, os.path.join(self.server.models, kind)
         temporary = os.path.join(self.server.folder.name, "new")
         shutil.copytree(self.version(kind, 2), temporary)

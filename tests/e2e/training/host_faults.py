@@ -28,7 +28,7 @@ from tests.e2e.training.training_daemon import AT_REST, COMPLETED, FAILED, spec
 
 
 def get(host, job_id):
-    """The job, also where the coordinator's connection is new."""
+    """The job, with retries while the coordinator restarts."""
     deadline = time.monotonic() + 120
     while True:
         try:
@@ -50,7 +50,7 @@ def wait(host, job_id, condition, timeout=600):
 
 
 def disturb_network(network, victim, fault, chance):
-    """For some seconds, which may be longer than ranks may say nothing."""
+    """For some seconds, which may exceed the ranks' silence timeout."""
     begin, end = {
         "pull cable": (lambda: network.plug(victim.name, False), lambda: network.plug(victim.name, True)),
         "lossy link": (lambda: network.lose(victim.name, 0.1), lambda: network.lose(victim.name, 0.1, "-D")),
@@ -73,7 +73,8 @@ def kill_daemon(hosts, victim):
 
 
 def fill_coordinators_disk(first, job_id):
-    """No checkpoint can be written, which costs a checkpoint; the last one ends the job, which then goes on."""
+    """Checkpoints cannot be written, which costs a checkpoint; if the last one fails, the job stops, and is then
+    resumed."""
     first.fill_disk()
     job = wait(first, job_id, lambda job: job.state in AT_REST or job.message.startswith("no checkpoint could be written"))
     first.empty_disk()
@@ -83,7 +84,8 @@ def fill_coordinators_disk(first, job_id):
 
 
 def fill_hosts_disk(victim, chance):
-    """Its rank is lost, and the next one has no room for the checkpoint; the job waits, and goes on with it."""
+    """Its rank is killed, and its successor has no room for the checkpoint; the job waits, and continues once there is
+    room."""
     victim.fill_disk()
     for pid in children_of(victim.process.pid)[:1]:
         os.kill(pid, signal.SIGKILL)
@@ -161,7 +163,7 @@ def over_slow_links(network, hosts, options, whole):
 
 
 def with_a_full_disk_elsewhere(hosts, options, whole):
-    """The job waits and says for what; once there is room it goes on."""
+    """The job waits and reports the reason; once there is room it continues."""
     first, full = hosts[:2]
     versions = sorted(os.listdir(os.path.join(first.models, "norms")))
     full.fill_disk()
@@ -178,7 +180,7 @@ def with_a_full_disk_elsewhere(hosts, options, whole):
 
 
 def under_faults(network, hosts, options, whole):
-    """Jobs one after the other, until there were enough faults."""
+    """Runs jobs one after the other, until enough faults have occurred."""
     chance, wrong, struck = random.Random(options.seed), [], collections.Counter()
     while struck.total() < options.faults:
         job_id = create(hosts[0], job_of(options, 1, options.hosts))

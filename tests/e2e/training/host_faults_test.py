@@ -1,4 +1,5 @@
-"""A few faults of each kind of tests.e2e.training.rank_faults and tests.e2e.training.host_faults, which runs a hundred."""
+"""A few faults of each kind of tests.e2e.training.rank_faults and tests.e2e.training.host_faults, which run a
+hundred."""
 
 import subprocess
 import sys
@@ -6,7 +7,7 @@ import unittest
 
 from tests.e2e import namespaces
 
-# Seconds after which silence counts: on a busy machine a rank that lives may say nothing for some.
+# The silence timeout in seconds: on a busy machine a live rank may be silent for some.
 PATIENCE = "10"
 
 

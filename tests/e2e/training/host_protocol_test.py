@@ -59,7 +59,7 @@ class Fake(hosts_pb2_grpc.HostServiceServicer):
     """A fake coordinator that answers every request with `served`."""
 
     def __init__(self):
-        self.served, self.orders, self.reports = b"", None, queue.Queue()  # orders: of the stream that is open
+        self.served, self.orders, self.reports = b"", None, queue.Queue()  # orders: the queue of the open stream
         self.server = grpc.server(futures.ThreadPoolExecutor(8))
         hosts_pb2_grpc.add_HostServiceServicer_to_server(self, self.server)
         self.port = self.server.add_insecure_port("127.0.0.1:0")
@@ -95,7 +95,7 @@ class Fake(hosts_pb2_grpc.HostServiceServicer):
         return self.next()
 
     def next(self):
-        """The next report but greetings; None: the host has ended the stream."""
+        """The next report that is not a greeting; None: the host has ended the stream."""
         while True:
             report = self.reports.get(timeout=300)
             if report is None or report.WhichOneof("report") != "hello":
@@ -112,7 +112,7 @@ class CoordinatorTest(unittest.TestCase):
         cls.server.save_data("norms.pt", x=x, y=y)
         cls.server.start()
         cls.address = cls.server.daemon.ready["grpc"]
-        # The version that it wants is what it says to another one.
+        # A daemon's refusal of another version names its own.
         refusal = Host(cls.address, version="0").refused()
         cls.other_version = refusal
         cls.version = refusal.details().split("this daemon ")[1].split(":")[0]
@@ -177,7 +177,7 @@ class CoordinatorTest(unittest.TestCase):
         self.assertEqual(hashlib.sha256(data).hexdigest(), file.sha256)
         host.say(prepared=pb.Prepared(start=START))
         host.say(failed=pb.Failed(start=START, code=0, message="of the past"))
-        # It lives, but the files of this start are not there: no rank is started.
+        # It lives, but the files of this start are missing: no rank is started.
         for _ in range(3):
             host.next(None)
         self.assertEqual(self.server.get(job.id).message, "giving 1 host the job's files")

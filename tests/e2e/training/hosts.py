@@ -10,7 +10,7 @@ from tests.e2e.training.training_daemon import TrainingDaemon, training
 
 
 class Relay:
-    """A port of its own whose connections go to `target`, which may change; it can be frozen and cut."""
+    """A port whose connections are forwarded to `target`, which may change; it can be frozen and cut."""
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -59,7 +59,7 @@ class Relay:
             end.close()
 
     def freeze(self, is_frozen=True):
-        """Nothing passes, and nobody is told: as when a cable is pulled."""
+        """Stops forwarding silently, like an unplugged cable."""
         with self.lock:
             self.is_frozen = is_frozen
 
@@ -111,7 +111,7 @@ class Worker(TrainingDaemon):
 
 
 def children_of(pid):
-    """Ranks that this process started."""
+    """The ranks started by this process."""
     found = []
     for entry in os.listdir("/proc"):
         if not entry.isdigit():

@@ -1,4 +1,5 @@
-"""`tensord launch`: the environment of workers, restarts, signals, the first failure, and no worker that outlives it."""
+"""`tensord launch`: the environment of workers, restarts, signals, the first failure, and that no worker outlives
+it."""
 
 import json
 import os
@@ -206,7 +207,7 @@ class LaunchTest(unittest.TestCase):
         self.assertEqual(sorted(places), ["0 6 0 2 0", "1 6 1 2 0", "2 6 0 1 1", "3 6 0 3 2", "4 6 1 3 2", "5 6 2 3 2"])
 
     def test_nodes_find_their_places(self):
-        """As Kubeflow's elastic jobs start them; node 0 is where all meet."""
+        """As Kubeflow's elastic jobs start them; all nodes meet at node 0."""
         worker = self.script("""
             others(3)
             print("place", rank, os.environ["GROUP_RANK"])
@@ -221,7 +222,7 @@ class LaunchTest(unittest.TestCase):
         self.assertEqual(sorted(places), ["0 0", "1 1", "2 2"])
 
     def test_strangers_are_not_let_in(self):
-        """The launchers' store listens where it is said to, and only for those who know the secret."""
+        """The launchers' store listens only where configured, and only admits clients that know the secret."""
         endpoint = free_endpoint()
         node = self.start("--nnodes", "2", "--node-rank", "0", "--rdzv", endpoint, "--join-timeout", "60", self.script(""))
         port = int(endpoint.split(":")[1])

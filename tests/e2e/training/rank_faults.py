@@ -16,7 +16,7 @@ import torch
 from tests.e2e.training import training_models as models
 from tests.e2e.training.training_daemon import AT_REST, COMPLETED, TrainingDaemon, training
 
-WAIT_S = 600  # for what a fault leads to, on a busy machine
+WAIT_S = 600  # for the effects of a fault, on a busy machine
 
 
 def job_of(options):

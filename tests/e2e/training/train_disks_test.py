@@ -1,4 +1,5 @@
-"""A training job of several daemons, one of which has a disk that is full (root: each worker's folder is a small tmpfs)."""
+"""A training job of several daemons, one of which has a full disk (needs root: each worker's folder is a small
+tmpfs)."""
 
 import os
 import signal
@@ -61,7 +62,7 @@ class TrainDisksTest(JobAssertions, unittest.TestCase):
         return folder
 
     def until_it_waits(self, job, folder):
-        """The job, while the host whose disk failed is given time; it is told why."""
+        """The job once it backs off from the host whose disk failed; checks the reported reason."""
         now = self.server.wait_until(job.id, lambda now: now.state in AT_REST or "waiting for hosts: 0 of 1 have joined; host b" in now.message)
         self.assertEqual(now.state, RUNNING, now.message)
         self.assertRegex(now.message, f"host b: {folder}/.*: No space left on device; '.*' has \\d+ bytes")
@@ -80,7 +81,7 @@ class TrainDisksTest(JobAssertions, unittest.TestCase):
         disks.empty(folder)
         done = self.finished(job, "norms")
         self.assert_same(whole, done)
-        # Waiting for room costs few restarts.
+        # Waiting for room takes few restarts.
         self.assertIn(done[0].progress.restarts, (1, 2, 3))
 
     def test_a_job_goes_on_from_its_checkpoint(self):
@@ -104,7 +105,7 @@ class TrainDisksTest(JobAssertions, unittest.TestCase):
         self.assertEqual((failed.state, failed.progress.restarts), (FAILED, 1))
         self.assertRegex(failed.message, f"host b: {folder}/.*: No space left on device; '.*' has \\d+ bytes; "
                                          "all ranks were started again 1 times")
-        # Once there is room it is resumed by hand.
+        # Once there is room it is resumed manually.
         disks.empty(folder)
         self.server.stub.ResumeJob(training.ResumeJobRequest(id=failed.id), timeout=60)
         self.finished(failed, "norms")

@@ -136,7 +136,7 @@ class TrainErrorsTest(RpcAssertions, unittest.TestCase):
         folder = os.path.join(self.server.jobs, "jobs", job.id, f"checkpoint-{job.progress.checkpoint_step}")
         state = torch.jit.load(os.path.join(folder, "model.pt")).state_dict()
         self.assertTrue(all(torch.isfinite(tensor).all() for tensor in state.values()))
-        # Numbers that are not finite in the data are told apart from weights that are not.
+        # Non-finite data is distinguished from non-finite weights.
         self.assert_fails("'x' of the data is not finite in this batch", data="nan.pt", epochs=1)
 
     def test_memory_has_a_limit(self):
@@ -157,7 +157,7 @@ class TrainErrorsTest(RpcAssertions, unittest.TestCase):
         self.server.wait_until(job.id, lambda now: now.progress.step > 0)
         os.rename(os.path.join(self.server.models, "gone"), os.path.join(self.server.folder.name, "away"))
         ended, _ = self.server.watch(job.id)
-        # The job has all it needs, and the version it learned is there.
+        # The job was complete, and the trained version exists.
         self.assertEqual((ended.state, ended.published_version), (COMPLETED, 2), ended.message)
         self.assertTrue(os.path.exists(self.server.model_file("gone", 2)))
 
@@ -200,7 +200,7 @@ class TrainErrorsTest(RpcAssertions, unittest.TestCase):
         return self.server.stub.CreateJob(training.CreateJobRequest(spec=message))
 
     def test_streamed_data_trains_as_a_file_does(self):
-        job = self.create_streamed(max_buffered_bytes=20000)  # a batch and a half
+        job = self.create_streamed(max_buffered_bytes=20000)  # one and a half batches
         response = self.stream(job.id, range(40), complete=True)
         self.assertEqual((response.batches, response.next_batch), (40, 40))
         streamed, _ = self.server.watch(job.id)
@@ -221,7 +221,7 @@ class TrainErrorsTest(RpcAssertions, unittest.TestCase):
         self.assert_code(CODE.INVALID_ARGUMENT, "batch 5: 'x' has shape [50, 60], in the batches before it [50, 64]",
                          self.stream, job.id, range(5, 6), width=60)
         self.assert_code(CODE.OUT_OF_RANGE, "needs batch 5 first", self.stream, job.id, range(7, 8))
-        # Nothing was lost: sent again, those it has are skipped.
+        # Nothing was lost: resent batches that it already has are skipped.
         response = self.stream(job.id, range(8), complete=True)
         self.assertEqual((response.batches, response.next_batch), (3, 8))
         ended, _ = self.server.watch(job.id)
@@ -246,7 +246,7 @@ class TrainErrorsTest(RpcAssertions, unittest.TestCase):
         self.assertEqual((paused.state, paused.progress.next_batch), (PAUSED, 6))
         self.assertIn("no client has streamed data for 1 seconds", paused.message)
         self.assert_code(CODE.FAILED_PRECONDITION, "takes no data", self.stream, job.id, range(6, 7))
-        # It goes on where it was, also after a crash.
+        # It continues where it was, also after a crash.
         self.server.restart()
         self.assertEqual(self.server.get(job.id).state, PAUSED)
         self.server.stub.ResumeJob(training.ResumeJobRequest(id=job.id))

@@ -36,7 +36,7 @@ class Net(Module):
 
 
 class FormatsTest(unittest.TestCase):
-    """A published version is of the format of its base: file, names, dtypes, shapes and what is refused."""
+    """A published version equals its base in format: file, names, dtypes, shapes and refusals."""
 
     @classmethod
     def setUpClass(cls):
@@ -78,7 +78,7 @@ class FormatsTest(unittest.TestCase):
         return [[(one.name, one.datatype, list(one.shape)) for one in tensors] for tensors in (metadata.inputs, metadata.outputs)]
 
     def answers(self, model, version):
-        """Names, types and shapes of what is given, and what is refused: 33 rows, other sizes and types."""
+        """Names, types and shapes of the results, and the errors: 33 rows, other sizes and types."""
         answers = []
         for shape, datatype, size in (([2, 3, 8, 8], "FP32", 4), ([33, 3, 8, 8], "FP32", 4), ([2, 3, 8, 9], "FP32", 4), ([2, 3, 8, 8], "FP64", 8)):
             data = bytes(size * shape[0] * shape[1] * shape[2] * shape[3])
@@ -92,7 +92,7 @@ class FormatsTest(unittest.TestCase):
 
     @staticmethod
     def content(file):
-        """What two versions of a model have in common."""
+        """The parts that two versions of a model must share."""
         if file.endswith(".onnx"):
             with open(file, "rb") as model:
                 return model.read(2)[:1], os.path.getsize(file)

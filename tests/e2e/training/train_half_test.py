@@ -11,7 +11,7 @@ from tests.e2e.training.training_daemon import COMPLETED, TrainingDaemon
 
 STEPS = 200
 LR = 5e-5
-STEPS_OF_TWO_RUNS = 6000  # so many that the first of them is not the last when the daemon stops
+STEPS_OF_TWO_RUNS = 6000  # enough that the daemon stops between the first and the last
 
 
 class TrainHalfTest(unittest.TestCase):
@@ -39,7 +39,8 @@ class TrainHalfTest(unittest.TestCase):
                                publish=training.PublishPolicy(when="at_end"), **fields)
 
     def test_small_steps_add_up(self):
-        """Each step of Adam is about the learning rate, which is far below what bfloat16 can add to a weight."""
+        """Each step of Adam is about the learning rate, far below the smallest change that a bfloat16 weight can
+        hold."""
         for clipping in (training.Clipping(), training.Clipping(norm=0.5)):
             with self.subTest(str(clipping)):
                 changes = {}
@@ -55,7 +56,7 @@ class TrainHalfTest(unittest.TestCase):
                     self.assertLess((changes["bf16"][key] - change).abs().max().item(), 3e-3, key)
 
     def test_goes_on_from_its_float32_copies(self):
-        """A job that was stopped and goes on ends with the bits of one that was not."""
+        """A stopped and resumed job ends with the bits of an uninterrupted one."""
         self.check_that_a_stopped_job_goes_on(STEPS_OF_TWO_RUNS)
 
     def check_that_a_stopped_job_goes_on(self, steps, **fields):
@@ -75,7 +76,8 @@ class TrainHalfTest(unittest.TestCase):
             self.assertTrue(torch.equal(weight, ends[1][key]), key)
 
     def test_several_processes(self):
-        """The same float32 copies in each: small steps add up, and a job that was stopped ends with the bits of one that was not."""
+        """All ranks have the same master weights: small steps add up, and a resumed job ends with the bits of an
+        uninterrupted one."""
         start, ends = self.server.weights("bf16", 1), {}
         for name in ("bf16", "f32"):
             job = self.train(name, distribution=training.Distribution(world_size=2))

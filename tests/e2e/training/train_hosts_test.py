@@ -50,7 +50,7 @@ class TrainHostsTest(JobAssertions, unittest.TestCase):
     def create(self, world_size, processes_per_host, **fields):
         distribution = over_hosts(world_size, processes_per_host, timeout_seconds=5, max_restarts=10,
                                   **fields.pop("distribution", {}))
-        # A thread each, on one host and on several.
+        # One thread each, on one host and on several.
         return self.server.create(distribution=distribution, publish=AT_END,
                                   resources=training.Resources(threads=processes_per_host), **{**JOB, **fields})
 
@@ -94,7 +94,7 @@ class TrainHostsTest(JobAssertions, unittest.TestCase):
             torch.save({"x": torch.zeros(1000, 16), "y": torch.zeros(1000, dtype=torch.int64)}, own)
             self.assert_same(one, self.train(2, 1, epochs=1))
             self.assertEqual(len(worker.cached()), 2)
-            # A copy whose bytes have changed is fetched again.
+            # A cached file whose bytes have changed is fetched again.
             for name in worker.cached():
                 with open(os.path.join(worker.jobs, "host-cache", name), "r+b") as file:
                     file.seek(-100, os.SEEK_END)
@@ -107,7 +107,7 @@ class TrainHostsTest(JobAssertions, unittest.TestCase):
         fields = dict(epochs=20, checkpoints=training.CheckpointPolicy(every_steps=50))
         whole = self.train(3, 3, **fields)
         job = self.create(3, 1, **fields)
-        # A rank of another host first, then the daemon.
+        # First a rank of another host, then the daemon.
         now = self.while_it_trains(job, ("b", "c"))
         os.kill(now.progress.ranks[2].pid, signal.SIGKILL)
         self.server.wait_until(job.id, lambda now: now.progress.restarts > 0)
@@ -135,7 +135,7 @@ class TrainHostsTest(JobAssertions, unittest.TestCase):
         try:
             lost = self.server.wait_until(job.id, lambda now: now.progress.restarts > 0 or now.state in AT_REST)
             self.assertEqual(lost.state, RUNNING, lost.message)
-            # On the other side of the cut nobody tells the ranks to end.
+            # On the other side of the cut no order to stop reaches the ranks.
             wait_until(lambda: not is_running(pids[0]))
         finally:
             self.server.relay.freeze(False)
@@ -187,7 +187,7 @@ class TrainHostsTest(JobAssertions, unittest.TestCase):
         self.assertIn("3 other hosts are needed, with 1 processes each; within 1 seconds 2 had joined", failed.message)
 
     def test_fewer_hosts_where_that_is_allowed(self):
-        """What comes out is that of so many ranks from the start."""
+        """The result is that of this number of ranks from the start."""
         for hosts, world_size, fewer, names in (([], 4, 3, ["a", "b", "c"]), (["c", "d"], 3, 2, ["a", "c"]), (["d", "e"], 3, 1, ["a"])):
             job = self.create(world_size, 1, epochs=1, distribution=dict(hosts=hosts, min_world_size=fewer, join_timeout_seconds=1))
             done = self.finished(job, "norms")
@@ -267,8 +267,8 @@ class TrainHostsTest(JobAssertions, unittest.TestCase):
         one = self.train(2, 2, epochs=1)
         job = self.create(2, 1, epochs=1)
         strangers = []
-        # Whatever the job's ranks listen on until they have met, a stranger is there as well. One that comes first each time costs a start,
-        # of which the job has ten.
+        # Strangers connect to whatever the job's ranks listen on until they have connected. One that comes first costs
+        # a start, of which the job has ten.
         def is_meeting(progress):
             return progress.step == 0 and progress.restarts < 5
 
@@ -301,7 +301,7 @@ class TrainHostsTest(JobAssertions, unittest.TestCase):
 
 
 def connect_to_all_of(pid, but):
-    """Connections to what a process listens on, that say nothing a rank would."""
+    """Connections to the ports of a process that send what no rank would."""
     import socket
     known = {int(address.rsplit(":", 1)[1]) for address in but if isinstance(address, str) and ":" in address}
     try:

@@ -1,4 +1,4 @@
-"""Daemons that join over TLS: certificates of both sides, wrong ones, and a job that runs over them."""
+"""Daemons that join over TLS: certificates of both sides, wrong ones, and a job over TLS."""
 
 import os
 import tempfile
@@ -26,7 +26,7 @@ class TrainHostsTlsTest(unittest.TestCase):
         cls.authority.sign("server")
         cls.authority.sign("worker")
         cls.stranger.sign("other")
-        # Both sides show certificates: whoever has none of the authority is nobody.
+        # Both sides present certificates: without one of the authority a peer is refused.
         cls.server = TrainingDaemon(
             "--host-name", "a", "--grpc-use-ssl", "true", "--grpc-use-ssl-mutual", "true", "--grpc-server-cert", cls.path("server.pem"),
             "--grpc-server-key", cls.path("server.key"), "--grpc-root-cert", cls.authority.cert)
@@ -75,7 +75,7 @@ class TrainHostsTlsTest(unittest.TestCase):
                 "without_certificate": ("--join-root-cert", self.authority.cert),
                 "of_a_stranger": ("--join-root-cert", self.authority.cert, "--join-cert", self.path("other.pem"), "--join-key",
                                   self.path("other.key")),
-                # The daemon that is joined is no friend of this one's: it must not get its files either.
+                # The joined daemon is not trusted by this one, so it must not get its files either.
                 "trusts_a_stranger": ("--join-root-cert", self.stranger.cert, *mine),
                 "other_name": ("--join-root-cert", self.authority.cert, "--join-server-name", "elsewhere", *mine)}.items():
             with self.subTest(name):

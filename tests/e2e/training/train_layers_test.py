@@ -21,7 +21,7 @@ R = torch.randn
 torch.manual_seed(0)
 warnings.filterwarnings("ignore")
 
-# name: (module, input); the result is what the module gives.
+# name: (module, input); the result is the module's.
 LAYERS = {
     "conv1d": (nn.Conv1d(4, 6, 3, stride=2, padding=1, groups=2), R(2, 4, 9)),
     "conv2d": (nn.Conv2d(3, 5, 3, padding=1, padding_mode="reflect"), R(2, 3, 7, 7)),
@@ -145,7 +145,7 @@ def path_of(name: str, parameter: str) -> str:
     path = f"self.{name}_layer"
     for part in parameter.split("."):
         path = f"getattr({path}, '{part}')" if part.isdigit() else f"{path}.{part}"
-    # Biases that may be left out are declared as Optionals.
+    # Optional biases are declared as Optional.
     return f", torch.jit._unwrap_optional({path})" if "bias" in parameter.split(".")[-1] else f", {path}"
 
 

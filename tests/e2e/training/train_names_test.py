@@ -8,7 +8,7 @@ from tests.e2e import interfaces_test
 from tests.e2e.daemon import pb, training
 from tests.e2e.training.training_daemon import COMPLETED, TrainingDaemon
 
-# Nothing moves, so that values can be told from names.
+# Weights stay constant, so that values identify outputs.
 SGD = training.Optimizer(name="sgd", lr=1e-30)
 
 

@@ -1,4 +1,5 @@
-"""Jobs whose steps are planned, beside the same jobs interpreted: a net with batch norm, dropout and a last batch that is smaller."""
+"""Jobs with planned steps, compared with the same jobs interpreted: a net with batch norm, dropout and a smaller last
+batch."""
 
 import re
 import unittest
@@ -14,7 +15,7 @@ ROWS, EPOCHS = 530, 12
 
 class TrainPlansTest(unittest.TestCase):
     def train(self, plans):
-        """The weights of the published version, and how many steps were planned."""
+        """The weights of the published version, and the number of planned steps."""
         server = TrainingDaemon("--training-plans", plans)
         self.addCleanup(server.close)
         torch.manual_seed(3)

@@ -1,4 +1,5 @@
-"""Streamed data for jobs of several processes: the same as with one, with ranks that are killed, pauses and other numbers of ranks."""
+"""Streamed data for jobs of several processes: the same result as with one, with killed ranks, pauses and other numbers
+of ranks."""
 
 import os
 import signal
@@ -15,7 +16,7 @@ from tests.e2e.training.training_daemon import AT_REST, CANCELLED, FAILED, PAUSE
 
 SGD = training.Optimizer(name="sgd", lr=0.05, momentum=0.9)
 AT_END = training.PublishPolicy(when="at_end")
-# Of several sizes: one rank has rows of each, the second not of the last.
+# Of several sizes: one rank has rows of each, the second has none of the last.
 SIZES = (20, 7, 33, 12, 1)
 DATATYPES = {torch.float32: "FP32", torch.int64: "INT64"}
 
@@ -57,7 +58,7 @@ class TrainRankStreamsTest(JobAssertions, unittest.TestCase):
         return self.server.stub.CreateJob(training.CreateJobRequest(spec=job), timeout=300)
 
     def feed(self, job, batches=None, first=0, complete=True):
-        """How many were taken: those that the job has had are not."""
+        """The number of accepted batches: those that the job already has are skipped."""
         def messages():
             for number, batch in enumerate(self.batches if batches is None else batches, first):
                 yield message_of(job, number, batch)
@@ -73,13 +74,13 @@ class TrainRankStreamsTest(JobAssertions, unittest.TestCase):
 
     @property
     def whole(self):
-        """By the daemon itself, without ranks."""
+        """Trained by the daemon itself, without ranks."""
         if not hasattr(type(self), "_whole"):
             type(self)._whole = self.train(0)
         return self._whole
 
     def assert_near(self, one, other):
-        """Roundings grow with the steps."""
+        """Rounding differences grow with the steps."""
         self.assertEqual(one[1].keys(), other[1].keys())
         for step, loss in one[1].items():
             self.assertAlmostEqual(loss, other[1][step], delta=1e-5 if step <= 10 else 2e-3, msg=f"step {step}")
@@ -111,7 +112,7 @@ class TrainRankStreamsTest(JobAssertions, unittest.TestCase):
         return now
 
     def test_a_killed_rank_needs_no_client(self):
-        """All batches have come, and the client has gone: what came after the checkpoint is kept."""
+        """All batches were sent, and the client has disconnected: batches after the checkpoint are kept."""
         whole = self.train(2)
         job = self.create(2, checkpoints=training.CheckpointPolicy(every_steps=25))
         # Ranks wait for the rest meanwhile.
@@ -127,7 +128,7 @@ class TrainRankStreamsTest(JobAssertions, unittest.TestCase):
         self.assert_same(whole, done)
 
     def test_batches_that_are_not_kept_are_asked_for_again(self):
-        """The client's call ends with what happened, and feeding the same once more goes on."""
+        """The client's call ends with the reason, and sending the same data again continues the job."""
         whole = self.train(2)
         job = self.create(2, data=dict(max_buffered_bytes=2 * 33 * 64 * 4),
                           checkpoints=training.CheckpointPolicy(every_steps=25))
@@ -203,7 +204,7 @@ class TrainRankStreamsTest(JobAssertions, unittest.TestCase):
             self.server.wait_until(waits[-1].id, lambda now: now.progress.step == 5 or now.state in AT_REST)
         self.server.stub.CancelJob(training.CancelJobRequest(id=waits[0].id), timeout=300)
         self.assertEqual(self.server.watch(waits[0].id)[0].state, CANCELLED)
-        # The daemon's end writes a checkpoint.
+        # The daemon writes a checkpoint when it stops.
         self.assertEqual(self.server.daemon.stop(), 0)
         self.server.restart()
         now = self.server.wait_until(waits[1].id, lambda now: now.message == "waiting for data" or now.state in AT_REST)

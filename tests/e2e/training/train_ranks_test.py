@@ -1,4 +1,5 @@
-"""Training jobs of several processes: the same result as with one, and as PyTorch's DDP; killed and frozen ranks."""
+"""Training jobs of several processes: the same result as with one process, and as PyTorch's DDP; killed and frozen
+ranks."""
 
 import os
 import signal
@@ -52,7 +53,7 @@ def by_ddp(rank, store, archive, x, y, seed, batch_size, epochs):
 
 
 class Norms(torch.nn.Module):
-    """A batch norm without dropout: with statistics of all ranks any number of them has the same result."""
+    """Batch norms without dropout: with statistics of all ranks the result does not depend on their number."""
 
     def __init__(self):
         super().__init__()
@@ -104,7 +105,7 @@ class TrainRanksTest(unittest.TestCase):
             self.assertTrue(torch.allclose(weight, other[2][name], atol=tolerance), name)
 
     def test_any_number_of_ranks_gives_the_same(self):
-        # The last batch of an epoch has one row, which one rank has; its momentum goes on in all.
+        # The last batch of an epoch has one row, on one rank; momentum continues on all.
         fields = dict(batch_size=37, epochs=2, evaluation=training.Evaluation(fraction=0.001, metrics=["loss"]))
         one = self.train(1, **fields)
         for world_size in (2, 3):
@@ -120,7 +121,8 @@ class TrainRanksTest(unittest.TestCase):
             self.assertTrue(torch.equal(weight, again[2][name]), name)
 
     def test_every_evaluation_is_in_the_curve(self):
-        """What is told of a step while it is evaluated lacks the metrics: it is told again. Evaluations take most of the time."""
+        """A report of a step during its evaluation lacks the metrics, so it is sent again. Evaluations take most of the
+        time here."""
         x, y = models.clusters(40000, 64, 10, seed=3)
         self.server.save_data("held_out.pt", x=x, y=y)
         job = self.server.create(
@@ -185,7 +187,7 @@ class TrainRanksTest(unittest.TestCase):
         self.assertEqual(failures, [])
 
     def test_batch_norm_over_all_ranks(self):
-        # The last batch of an epoch has six rows. No rank may have one alone: the script's own check would refuse that.
+        # The last batch of an epoch has six rows. No rank may have a single row, which the script itself refuses.
         model = training.ModelSource(name="plain_norms", version=1)
         self.server.save_data("few_norms.pt", **dict(zip("xy", models.clusters(338, 16, 4, seed=2))))
         fields = dict(model=model, data="few_norms.pt", batch_size=83, epochs=3)
@@ -248,7 +250,7 @@ class TrainRanksTest(unittest.TestCase):
             return [rank.memory_bytes for rank in now.progress.ranks]
 
         parameters = 4 * 32768 * (64 + 1 + 10)
-        # Adam keeps two numbers for each: without it 2, with it about 1 for each rank.
+        # Adam keeps two values for each parameter: without sharding 2, with it about 1 for each rank.
         whole, shared = memory(0), memory(1)
         for before, after in zip(whole, shared):
             self.assertLess(after, before)
@@ -266,7 +268,7 @@ class TrainRanksTest(unittest.TestCase):
             self.assertEqual(losses[step], plain[1][step])
         self.assertNotEqual(losses[max(losses)], plain[1][max(losses)])
         self.assertLess(losses[max(losses)], 0.5 * losses[1])
-        # A rank that is killed: the errors that all owed are in the checkpoint.
+        # A killed rank: the error feedback of all ranks is in the checkpoint.
         options = dict(compression="powersgd", compression_rank=2, compression_start_step=10)
         fields.update(epochs=60, checkpoints=training.CheckpointPolicy(every_steps=150))
         whole = self.train(2, options, **fields)

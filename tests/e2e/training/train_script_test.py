@@ -1,4 +1,5 @@
-"""Scripts that train themselves, through `tensord run --grad`: losses, weights and the saved archive against PyTorch."""
+"""Scripts that train themselves, with `tensord run --grad`: losses, weights and the saved archive compared with
+PyTorch."""
 
 import os
 import subprocess
@@ -14,7 +15,7 @@ STEPS = 6
 
 
 class Mlp(nn.Module):
-    """Autograd called from the script; dropout that drops nothing."""
+    """Autograd called from the script; dropout with probability 0."""
 
     def __init__(self):
         super().__init__()
@@ -49,7 +50,7 @@ class ConvNet(nn.Module):
 
 
 class Encoder(nn.Module):
-    """A transformer as nn has it."""
+    """torch.nn's transformer."""
 
     def __init__(self):
         super().__init__()
@@ -88,7 +89,7 @@ class Lstm(nn.Module):
 
 
 class Plain(nn.Module):
-    """Views, writes in place, lists and branches while gradients are recorded."""
+    """Views, in-place writes, lists and branches while gradients are recorded."""
 
     def __init__(self):
         super().__init__()
@@ -127,7 +128,7 @@ BATCHES = {
     Plain: lambda: (torch.randn(4, 6), torch.randn(4, 6)),
 }
 
-# A step of SGD with momentum by the script itself: autograd.grad, then writes to the parameters under no_grad.
+# A step of SGD with momentum written in the script: autograd.grad, then writes to the parameters under no_grad.
 STEP = """
 def step(self, x: Tensor, y: Tensor, lr: float) -> Tensor:
     loss = self.training_step(x, y)
@@ -155,7 +156,7 @@ def step_backward(self, x: Tensor, y: Tensor, lr: float) -> Tensor:
 def script(cls, seed: int = 0):
     """A scripted model with `step` and `step_backward` for its own parameters."""
     torch.manual_seed(seed)
-    # A class of its own: methods can be added to a scripted class only once.
+    # A separate class, because methods can be added to a scripted class only once.
     model = type(cls.__name__, (cls,), {})().train()
     scripted = torch.jit.script(model)
     parameters = []
@@ -163,7 +164,7 @@ def script(cls, seed: int = 0):
         if parameter.requires_grad:
             path, parts = "self", name.split(".")
             for part in parts:
-                # Items of a Sequential or a list have numbers for names.
+                # Items of a Sequential or a list have numbers as names.
                 path = f"getattr({path}, '{part}')" if part.isdigit() else f"{path}.{part}"
             # The bias of a convolution is declared as an Optional.
             parameters.append(f"torch.jit._unwrap_optional({path})" if parts[-1] == "bias" else path)
@@ -219,7 +220,7 @@ class TrainScript(unittest.TestCase):
         self.assertTrue(all(module.training for module in trained.modules()))
 
     def check_serving(self, trained, x):
-        """What was saved gives the same answers in PyTorch and, frozen and planned, here."""
+        """The saved archive gives the same results in PyTorch and, frozen and planned, here."""
         torch.save((x,), self.path("x.pt"))
         self.run_binary("run", self.path("trained.pt"), "--call", f"forward,{self.path('x.pt')},{self.path('y.pt')}")
         with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Jobs on models with sparse gradients: the steps of the same model with dense ones, or a refusal by name."""
+"""Jobs on models with sparse gradients: the same steps as with dense ones, or a clear refusal."""
 
 import unittest
 
@@ -13,7 +13,7 @@ CLASSES = 3
 
 
 class Words(nn.Module):
-    """A table of words, and a table of scores; with `layer` something dense after them."""
+    """A table of words, and a table of scores; with `layer` also a dense layer after them."""
 
     def __init__(self, sparse: bool, layer: bool = True):
         super().__init__()
@@ -79,7 +79,7 @@ class TrainSparseTest(unittest.TestCase):
             self.assertIn(message, job.message)
 
     def test_several_ranks_take_the_steps_of_one(self):
-        """The last batch of an epoch has one row, which one rank has."""
+        """The last batch of an epoch has one row, on one rank."""
         self.server.save_data("odd.pt", **{name: self.words[name][:151] for name in "xy"})
         for model, options, fields in (
                 ("sparse", {}, dict(optimizer=training.Optimizer(name="sgd", lr=0.1, momentum=0.9))),

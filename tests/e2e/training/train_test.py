@@ -1,4 +1,4 @@
-"""Training jobs over gRPC: from data to a new version that is served, through pauses and crashes."""
+"""Training jobs over gRPC: from data to a served new version, with pauses and crashes."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ CODE = grpc.StatusCode
 ADAM = training.Optimizer(name="adam", lr=1e-2)
 EVALUATION = training.Evaluation(fraction=0.2, metrics=["accuracy", "loss"])
 AT_END = training.PublishPolicy(when="at_end")
-# Enough steps that a test sees it run, few enough that it ends soon.
+# Enough steps to observe it running, few enough that it ends soon.
 LONG = dict(model=training.ModelSource(name="mlp", version=1), epochs=200, optimizer=ADAM)
 FIRST_NORMS = training.ModelSource(name="norms", version=1)
 ENDLESS = dict(steps=10**7, optimizer=ADAM)
@@ -196,7 +196,7 @@ class TrainingTest(RpcAssertions, unittest.TestCase):
         now = self.server.wait_until(job.id, lambda now: now.state == RUNNING and now.progress.step > 0)
         self.assertGreater(now.progress.checkpoint_step, 10)  # written when it was stopped
         self.server.stub.DeleteJob(training.DeleteJobRequest(id=job.id), timeout=300)
-        self.assertEqual(self.server.daemon.stop(), 0)  # with nothing to do as well, and not because time was up
+        self.assertEqual(self.server.daemon.stop(), 0)  # also with nothing to do, and not because of the timeout
         self.assertIn(" info stopped\n", self.server.daemon.log_text())
         self.server.start()
 
@@ -209,7 +209,7 @@ class TrainingTest(RpcAssertions, unittest.TestCase):
         self.assertEqual(self.infer()[0], before)
 
     def test_the_best_is_not_the_last(self):
-        """The rate grows until the model gets worse again."""
+        """The learning rate grows until the model gets worse again."""
         job, points = self.server.watch(self.server.create(
             steps=16, optimizer=training.Optimizer(name="sgd", lr=0.5),
             schedule=training.Schedule(name="step", step_size=4, gamma=8.0),
@@ -217,12 +217,12 @@ class TrainingTest(RpcAssertions, unittest.TestCase):
             publish=training.PublishPolicy(when="best", metric="loss")).id)
         self.assertEqual(job.state, COMPLETED, job.message)
         losses = {point.step: point.metrics["loss"] for point in points if "loss" in point.metrics}
-        best = min(losses, key=lambda step: (losses[step], -step))  # the later one of two that are equally good
+        best = min(losses, key=lambda step: (losses[step], -step))  # the later of two equally good ones
         self.assertLess(best, max(losses), losses)
         self.assertEqual((job.progress.best_step, job.progress.best_metric), (best, losses[best]))
 
     def test_evaluation_is_what_pytorch_finds_in_eval_mode(self):
-        """With dropout and batch norms; and it changes nothing, however often it is done."""
+        """With dropout and batch norms; evaluating changes nothing, however often it is done."""
         x, y = models.clusters(300, 16, 4, seed=3, spread=4.0)
         self.server.save_data("held_out.pt", x=x, y=y)
 
@@ -282,7 +282,7 @@ class TrainingTest(RpcAssertions, unittest.TestCase):
                 self.assertLess(sum(losses[-third:]), sum(losses[:third]))
 
     def test_options_by_name(self):
-        # Options without a field of their own stand in the map; others may.
+        # Options without a field of their own are in the map; others may be.
         def adagrad(**options):
             optimizer = training.Optimizer(name="adagrad", lr=0.1)
             optimizer.options.update(options)
@@ -387,7 +387,7 @@ class TrainingTest(RpcAssertions, unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         lines = self.command("jobs", "list").splitlines()
         self.assertRegex(lines[0], "^ID +NAME +MODEL +STATE +STEP +LOSS")
-        columns = [line.find(" mlp ") for line in lines[1:] if " mlp " in line]  # other tests upload theirs
+        columns = [line.find(" mlp ") for line in lines[1:] if " mlp " in line]  # other tests upload models too
         self.assertGreater(len(columns), 1)
         self.assertEqual(set(columns), {lines[0].find(" MODEL")})
 
@@ -402,7 +402,7 @@ class TrainingTest(RpcAssertions, unittest.TestCase):
         stopped = self.command(*train, "--steps", "10000000", "--name", "stopped", "--detach").strip()
         self.assertNotEqual(stopped, first)
         self.command("jobs", "cancel", stopped)
-        # Nobody begins it again by accident.
+        # It is not restarted by accident.
         self.command(*train, "--steps", "10000000", "--name", "stopped", code=1)
 
     def test_command_attaches_to_no_other_job(self):
@@ -440,7 +440,7 @@ class TrainingTest(RpcAssertions, unittest.TestCase):
         self.assertIn("published   version 2, the weights of step 1", printed)
         with open(os.path.join(self.server.models, "worse", "2", "job.json")) as file:
             record = json.load(file)
-        # An auditor: the published weights are these, they meet their bar, and come from this.
+        # An audit: the published weights are these, they meet their bar, and come from this data.
         layer = torch.jit.load(self.server.model_file("worse", 2))
         data = torch.load(os.path.join(self.server.data, "line.pt"))
         loss = float((layer(data["x"]) - data["y"]).square().mean())

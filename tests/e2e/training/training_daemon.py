@@ -32,7 +32,7 @@ class JobAssertions:
 
 
 class TrainingDaemon:
-    # Tests run beside each other, and a job that waits for all others would take for ever: its threads are not nice.
+    # Tests run concurrently, and a job that yields to all others would take forever: its threads have normal priority.
     def __init__(self, *flags, nice="0"):
         self.folder = tempfile.TemporaryDirectory(prefix="tensord_training_")
         folders = (os.path.join(self.folder.name, name) for name in ("models", "data", "jobs"))
@@ -67,7 +67,7 @@ class TrainingDaemon:
         torch.save(arrays, os.path.join(self.data, name))
 
     def client(self, command, *arguments):
-        """What a command of the client prints."""
+        """The output of a client command."""
         return subprocess.run([BINARY, command, "--address", self.daemon.ready["grpc"], *arguments], capture_output=True, text=True,
                               check=True, timeout=120).stdout
 

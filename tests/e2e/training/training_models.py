@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 class Mlp(nn.Module):
-    """`forward` gives scores; `training_step` is a loss of its own."""
+    """`forward` returns scores; `training_step` is a loss of its own."""
 
     def __init__(self, features: int = 64, hidden: int = 64, classes: int = 10, dropout: float = 0.0):
         super().__init__()
@@ -32,7 +32,7 @@ class Mlp(nn.Module):
 
 
 class BatchNormNet(nn.Module):
-    """Buffers, dropout and a counter: all that a checkpoint has to keep."""
+    """Buffers, dropout and a counter: all state that a checkpoint must keep."""
 
     def __init__(self):
         super().__init__()
@@ -43,7 +43,7 @@ class BatchNormNet(nn.Module):
 
 
 class Chances(nn.Module):
-    """Rows that sum to 1, which cross_entropy does not take."""
+    """Rows that sum to 1, which cross_entropy refuses."""
 
     def __init__(self):
         super().__init__()
@@ -69,7 +69,7 @@ def save(module, folder, name, version=1):
 
 
 def clusters(rows, features, classes, seed, spread=1.0):
-    """Points around one center a class: easy to learn."""
+    """Points around one center for each class: easy to learn."""
     generator = torch.Generator().manual_seed(seed)
     centers = torch.randn(classes, features, generator=generator) * 2
     labels = torch.randint(classes, (rows,), generator=generator)

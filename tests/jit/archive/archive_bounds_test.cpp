@@ -1,4 +1,4 @@
-// Pickles and zip files that break one rule each, and which rule is said; bounds at their last value and one beyond.
+// Pickles and zip files that break one rule each, with the expected error; limits at their last value and one beyond.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -56,7 +56,7 @@ std::string pickle_error(const std::string& body) {
 
 const std::string kZero("\0", 1);
 
-// The shortest opcode that holds a number, as Python's own writer of protocol 2 chooses it.
+// The shortest opcode for a number, as Python's own writer of protocol 2 chooses it.
 TEST(PickleBounds, NumbersAtTheEndsOfEachOpcode) {
   const std::pair<int64_t, std::string> cases[] = {
       {0, "K"},
@@ -166,7 +166,7 @@ TEST(PickleBounds, EachRuleIsSaid) {
   EXPECT_EQ(load(complex + "(K\1K\2tR").to_complex(), std::complex<double>(1, 2));
 }
 
-// Whoever copies or packs tensors makes their memory, however few bytes of the file they stand for.
+// Copying or packing a tensor allocates its full size, however few bytes of the file it refers to.
 TEST(PickleBounds, ViewsOfMoreThanThereIsRoomFor) {
   const std::string storage = "ctorch\nFloatStorage\n", rebuild = "ctorch._utils\n_rebuild_tensor_v2\n";
   const auto tensor = [&](uint32_t size, const std::string& stride) {
@@ -256,11 +256,11 @@ TEST(PickleBounds, QuantisedTensors) {
 }
 
 TEST(PickleBounds, LastValues) {
-  // A memo index may leave out 1024, no more.
+  // A memo index may skip up to 1024.
   EXPECT_EQ(pickle_error("Nr" + int4(1024)), "none");
   EXPECT_THAT(pickle_error("Nr" + int4(1025)), HasSubstr("a memo index is out of order"));
   EXPECT_EQ(load("K\1q" + kZero + "h" + kZero + "\x86").to_tuple()->items.size(), 2U);
-  // Integers of 64 bits, in eight bytes, and in more that only repeat the sign.
+  // 64-bit integers in eight bytes, and in more that only extend the sign.
   const auto number = [](const std::string& bytes) {
     return "\x8a" + std::string(1, static_cast<char>(bytes.size())) + bytes;
   };
@@ -274,18 +274,18 @@ TEST(PickleBounds, LastValues) {
   EXPECT_EQ(load(number(std::string("\xff\0", 2))).to_int(), 255);
   EXPECT_THAT(pickle_error(number(max + "\1")), HasSubstr("an int of more than 64 bits"));
   EXPECT_THAT(pickle_error(number(min + kZero)), HasSubstr("an int of more than 64 bits"));
-  // A name's line has at most 1023 letters.
+  // A name has at most 1023 letters.
   EXPECT_THAT(pickle_error("c" + std::string(1023, 'a') + "\nb\n"), HasSubstr("is not allowed"));
   EXPECT_THAT(pickle_error("c" + std::string(1024, 'a') + "\nb\n"), HasSubstr("a name does not end"));
   // Values nest 1000 deep.
   const auto deep = [](size_t depth) { return ")" + std::string(depth - 1, '\x85'); };
   EXPECT_EQ(pickle_error(deep(1000)), "none");
   EXPECT_THAT(pickle_error(deep(1001)), HasSubstr("RESOURCE_EXHAUSTED test: values are nested more than 1000 deep"));
-  // Classes and what has them among its arguments eight deep.
+  // Class instances, and those among their arguments, nest eight deep.
   const auto raw = [](size_t depth) { return "ctorch\nFloatStorage\n" + std::string(depth, '\x85') + "R"; };
   EXPECT_THAT(pickle_error(raw(8)), HasSubstr("the stack is empty"));
   EXPECT_THAT(pickle_error(raw(9)), HasSubstr("classes are nested too deep"));
-  // The text itself.
+  // The pickle itself.
   UnpickleContext small = context();
   small.max_bytes = 4;
   EXPECT_TRUE(unpickle("\x80\x02N.", small).value.is_none());
@@ -321,7 +321,7 @@ class ZipBounds : public ::testing::Test {
   const std::filesystem::path path_;
 };
 
-// Bytes of an entry in the directory: 8 is its flags, 10 its method.
+// Changes bytes of an entry in the directory: offset 8 is its flags, 10 its method.
 std::string changed(std::string bytes, size_t entry, size_t offset, const std::string& value) {
   size_t at = bytes.find("PK\1\2");
   for (size_t i = 0; i < entry; ++i) at = bytes.find("PK\1\2", at + 1);

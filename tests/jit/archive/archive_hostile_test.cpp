@@ -28,7 +28,7 @@ std::string read_file(const std::string& path) {
 }
 
 void write_file(const std::string& path, const std::string& bytes) {
-  std::filesystem::remove(path);  // some file systems wait for the disk when a file is overwritten
+  std::filesystem::remove(path);  // some file systems sync to disk when a file is overwritten
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
 
@@ -37,7 +37,7 @@ struct Failure {
   std::string text;
 };
 
-// What went wrong, which must be an Error; anything else is passed on and fails the test.
+// The failure, which must be an Error; other exceptions propagate and fail the test.
 std::optional<Failure> failure_of(const std::function<void()>& run) {
   try {
     run();
@@ -56,7 +56,7 @@ class HostileFileTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
 
-  // Gives any class the attributes of a Linear, which is what the small model has.
+  // Gives every class the attributes of a Linear, because the small model has one.
   static void load_model(const std::string& path) {
     const ops::TypeResolver find_type = [](const std::string& name) -> ops::TypePtr {
       auto type = std::make_shared<ops::ClassType>(name, true);
@@ -89,7 +89,7 @@ TEST_F(HostileFileTest, TruncatedArchivesAreRefused) {
   }
 }
 
-// A changed byte in what the loader uses must be noticed; one in padding, dates or debug entries need not be.
+// A changed byte in data that the loader uses must be detected; in padding, dates or debug entries it need not be.
 TEST_F(HostileFileTest, EveryFlippedByteIsRefusedOrHarmless) {
   const std::string data = std::string(tests_folder()) + "/jit/data/";
   for (const char* name : {"mlp.pt", "values.pt", "mlp_torch2.pt"}) {
@@ -129,7 +129,7 @@ TEST_F(HostileFileTest, ZipBombsAreRefused) {
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->code, ErrorCode::kResourceExhausted) << failure->text;
 
-  RawEntry liar = bomb;  // claims to be small, and goes on
+  RawEntry liar = bomb;  // claims to be small, but continues
   liar.size = 1000;
   write_file(path("liar.pt"), raw_zip({liar}));
   failure = failure_of([&] { load_torch_file(path("liar.pt")); });
@@ -292,7 +292,7 @@ TEST_F(HostilePickleTest, NestingIsBoundedWithoutRecursion) {
     EXPECT_EQ(failure(deep).code, ErrorCode::kResourceExhausted) << failure(deep).text;
     EXPECT_EQ(failure(deep + "\xff").code, ErrorCode::kDataLoss) << "taken apart half-way";
   }
-  // Lists that are put into each other through the memo, outermost first.
+  // Lists nested through the memo, outermost first.
   std::string chain;
   const int count = 200000;
   for (int i = 0; i < count; ++i) chain += "]r" + int4(static_cast<uint32_t>(i));
@@ -326,7 +326,7 @@ TEST_F(HostilePickleTest, MemoAndLengthsAreBounded) {
   EXPECT_EQ(failure("X" + int4(0xffffffff) + "abc").code, ErrorCode::kDataLoss);
   EXPECT_EQ(failure("\x8a\xff").code, ErrorCode::kDataLoss);
   EXPECT_EQ(failure("\x8a\x0a" + std::string(9, '\0') + "\1").code, ErrorCode::kUnimplemented);
-  // 2 ** 63 and -2 ** 63 - 1 need a ninth byte, which is no more than the sign of a smaller one.
+  // 2 ** 63 and -2 ** 63 - 1 need a ninth byte, which in smaller numbers only repeats the sign.
   EXPECT_EQ(failure("\x8a\x09" + std::string(7, '\0') + "\x80" + std::string(1, '\0')).code, ErrorCode::kUnimplemented);
   EXPECT_EQ(failure("\x8a\x09" + std::string(7, '\xff') + "\x7f\xff").code, ErrorCode::kUnimplemented);
   EXPECT_EQ(failure("c" + std::string(5000, 'a')).code, ErrorCode::kDataLoss);
@@ -389,7 +389,7 @@ TEST_F(HostilePickleTest, MalformedStacksAreRefused) {
   EXPECT_TRUE(failure_of([&] { load(tagged + text(nested) + "\x86R"); }));
 }
 
-// Random changes to a real pickle: whatever comes out, it is a value or an Error.
+// Random changes to a real pickle give a value or an Error.
 TEST_F(HostilePickleTest, RandomChanges) {
   const auto zip = ZipArchive::open(std::string(tests_folder()) + "/jit/data/values.pt");
   const std::string good = zip->read(zip->at("data.pkl"));

@@ -29,7 +29,7 @@ std::vector<double> numbers(const Value& value) {
   return {tensor.data<double>(), tensor.data<double>() + tensor.numel()};
 }
 
-// Classes as the front end would make them, from (name, annotation) pairs.
+// Classes as the front end would create them, from (name, annotation) pairs.
 class Classes {
  public:
   using Fields = std::vector<std::pair<std::string, std::string>>;
@@ -312,11 +312,11 @@ TEST_F(TorchFileTest, RoundTrip) {
   for (const ZipArchive::Entry& entry : zip->entries()) EXPECT_EQ(entry.offset % 64, 0u) << entry.name;
 }
 
-// The file that we wrote, as PyTorch sees it, with and without weights_only.
+// The file that we wrote, read by PyTorch, with and without weights_only.
 TEST_F(TorchFileTest, PyTorchReadsWhatWeWrite) {
   const Value values = load_torch_file(data_file("values.pt"));
   std::vector<Value> items = values.to_tuple()->items;
-  // With weights_only, PyTorch 1.13 knows neither torch.device nor any float.
+  // With weights_only, PyTorch 1.13 supports neither torch.device nor floats.
   items.erase(items.begin() + 12);
   const Tensor strided = items[0].to_tensor().as_view({2, 2}, {8, 2}, 1);
   items.push_back(Value(strided));

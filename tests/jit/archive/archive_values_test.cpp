@@ -1,4 +1,4 @@
-// Values that are typed after a pickle was read, and values that cannot be written: each rule, and its limit.
+// Typing values after a pickle was read, and values that cannot be written: each rule, and its limit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -66,14 +66,14 @@ TEST(TypesOfValues, WhatCannotBeOfTheType) {
   EXPECT_EQ(conforming(dict_of(text, text), dict), wrong + "int but got str");
 }
 
-// One list that is there often is typed as often as it is there.
+// A list that occurs several times is typed each time.
 TEST(TypesOfValues, WorkIsBounded) {
   const auto conforming = [](size_t last) {
     std::vector<Value> lists(190, list_of(std::vector<Value>(1 << 20, Value(int64_t{1}))));
     lists.push_back(list_of(std::vector<Value>(last, Value(int64_t{1}))));
     return error_of([&] { Conformer("m.pt").conform(list_of(lists), ops::list_type(ops::list_type(kInt))); });
   };
-  // A step for each value and for each item of a list: 200 million.
+  // Each value and each item of a list is one step; the limit is 200 million.
   constexpr size_t kLast = 200'000'000 - 190 * ((1 << 20) + 1) - 1 - 1 - 191;
   EXPECT_EQ(conforming(kLast), "none");
   EXPECT_EQ(conforming(kLast + 1), "RESOURCE_EXHAUSTED m.pt: typing the values takes too long");
@@ -83,7 +83,7 @@ class WrittenValues : public ::testing::Test {
  protected:
   ~WrittenValues() override { fs::remove(path_); }
 
-  // Of a module "name" whose attribute "a" has the value.
+  // Of a module "name" whose attribute "a" has this value.
   std::string writing(const Value& value, const std::string& name = "__torch__.M") const {
     const auto type = std::make_shared<ops::ClassType>(name, true);
     type->add_attribute("a", ops::any_type());
@@ -123,7 +123,7 @@ TEST_F(WrittenValues, ThatArchivesHold) {
   EXPECT_THAT(writing(sparse("aten::to_sparse_csc")), HasSubstr("hold sparse_coo and sparse_csr tensors only"));
 }
 
-// The attribute of the module, not those on the way.
+// The error names the module's attribute, not those of nested values.
 TEST_F(WrittenValues, AnErrorNamesTheAttribute) {
   const auto inner_type = std::make_shared<ops::ClassType>("__torch__.Inner", true);
   inner_type->add_attribute("b", ops::any_type());
@@ -138,7 +138,7 @@ TEST_F(WrittenValues, ByTorchSave) {
               HasSubstr("must be moved to the CPU first"));
 }
 
-// Each value that is pushed counts, though a dict drops it at once.
+// Each pushed value counts, even if a dict drops it at once.
 TEST(ReadValues, AreSoMany) {
   UnpickleContext context;
   context.source = "test";
@@ -150,7 +150,7 @@ TEST(ReadValues, AreSoMany) {
     for (size_t i = 0; i < kItems; ++i) text += "\x88\x88s";
     return error_of([&] { unpickle(text + ".", context); });
   };
-  EXPECT_THAT(reading("NNN"), HasSubstr("values are left at the end"));  // it was read as far as that
+  EXPECT_THAT(reading("NNN"), HasSubstr("values are left at the end"));  // it was read up to the end
   EXPECT_THAT(reading("NNNN"), HasSubstr("the pickle makes more than 33554432 values"));
 }
 

@@ -39,7 +39,7 @@ class Point(NamedTuple):
 
 
 class Counter(torch.nn.Module):
-    """Saves a state of its own."""
+    """Saves state of its own."""
 
     count: int
 
@@ -61,7 +61,7 @@ class Counter(torch.nn.Module):
 
 
 class Objects(torch.nn.Module):
-    """Every kind of attribute that an archive can hold."""
+    """Every kind of attribute that an archive can contain."""
 
     strings: List[str]
     table: Dict[str, List[int]]

@@ -1,4 +1,4 @@
-// Tensors by their names: the modules that names make, and weights that take the place of a model's.
+// Tensors by name: the modules that names imply, and weights that replace a model's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -87,7 +87,7 @@ class NewWeightsTest : public ::testing::Test {
       : file_((fs::path(::testing::TempDir()) / concat("new_weights.", getpid(), ".safetensors")).string()) {}
   ~NewWeightsTest() override { fs::remove(file_); }
 
-  // What takes the place of a model's tensors, in their order: its first element, or 0 where nothing does.
+  // The replacements of the model's tensors, in order: the first element of each, or 0 if it is not replaced.
   std::vector<float> replaced(const Tensors& model, const Tensors& given) const {
     write_safetensors(file_, given);
     const auto found = NewWeights(file_, /*copies=*/true).match(model);
@@ -118,7 +118,7 @@ TEST_F(NewWeightsTest, OfTensorsThatShareMemory) {
   const Tensor whole = numbers({4});
   const Tensor same = whole.as_view(Dims{4}, Dims{1}, 0), half = whole.as_view(Dims{2}, Dims{1}, 0),
                rest = whole.as_view(Dims{2}, Dims{1}, 2);
-  // Two names of one tensor, or of the same elements, go together.
+  // Two names of one tensor, or of the same elements, are replaced together.
   for (const Tensor& twin : {whole, same}) {
     const Tensors tied{{"a", whole}, {"b", twin}};
     EXPECT_THAT(replaced(tied, {{"a", numbers({4}, 5)}}), ElementsAre(5, 5));
@@ -126,7 +126,7 @@ TEST_F(NewWeightsTest, OfTensorsThatShareMemory) {
     EXPECT_EQ(error(tied, {{"a", numbers({4}, 5)}, {"b", numbers({4}, 6)}}),
               "'b': is the same tensor of the model as 'a', but has other values");
   }
-  // Parts of one memory that have nothing in common are apart.
+  // Disjoint parts of one memory are separate.
   EXPECT_THAT(replaced({{"half", half}, {"rest", rest}}, {{"rest", numbers({2}, 7)}}), ElementsAre(0, 7));
   EXPECT_EQ(error({{"whole", whole}, {"half", half}}, {{"half", numbers({2}, 7)}}),
             "'half': shares memory with 'whole' in the model, and cannot be replaced alone");
@@ -164,7 +164,7 @@ TEST_F(NewWeightsTest, LieBesideTheModel) {
   EXPECT_EQ(beside("model.py"), "");
   put("weights.pt");
   EXPECT_EQ(beside("model.py"), "weights.pt");
-  EXPECT_EQ(beside("model.pt"), "");  // which has its own
+  EXPECT_EQ(beside("model.pt"), "");  // it has its own
   put("model.safetensors");
   EXPECT_EQ(beside("model.py"), "model.safetensors");
   EXPECT_EQ(beside("other.py"), "weights.pt");

@@ -14,7 +14,7 @@ struct RawEntry {
   std::string name;
   std::string payload;
   uint32_t crc = 0;
-  uint32_t size = 0;  // claimed
+  uint32_t size = 0;  // the claimed size
   uint16_t method = 0;
 };
 

@@ -1,4 +1,4 @@
-// Files of named tensors, and files in memory: what is read where it lies, what is refused, what a change does.
+// Files of named tensors, and files in memory: what is read in place, what is refused, and the effect of changes.
 #include "core/jit/archive/safetensors.h"
 #include "core/base/cancellation.h"
 #include "core/base/clock.h"
@@ -29,7 +29,7 @@ class FileInMemory : public ::testing::Test {
     fs::remove(path_);
     std::ofstream(path_, std::ios::binary) << bytes;
   }
-  // The code and what follows the file's name.
+  // The code, and the message after the file name.
   template <class Fn>
   std::string error_of(Fn&& fn) const {
     try {
@@ -55,7 +55,7 @@ class Safetensors : public FileInMemory {
     write(file(header, data, header.size()));
     return error_of([&] { read_safetensors(path_); });
   }
-  // One tensor, of the type and shape.
+  // One tensor of this type and shape.
   std::string error_of_one(const char* dtype, const char* shape, const char* offsets) const {
     return error(concat(R"({"x":{"dtype":")", dtype, R"(","shape":)", shape, R"(,"data_offsets":)", offsets, "}}"));
   }
@@ -126,7 +126,7 @@ TEST_F(Safetensors, Headers) {
             "DATA_LOSS 'x': a bool is neither 0 nor 1");
 }
 
-// A header of very many tensors: in a time that grows as it does, and given up like all else.
+// A header with very many tensors is read in linear time, and can be cancelled.
 TEST_F(Safetensors, ManyTensors) {
   std::string header = "{";
   for (int i = 0; i < 300'000; ++i)
@@ -157,7 +157,7 @@ TEST_F(Safetensors, Lengths) {
   EXPECT_EQ(error_of_bytes(std::string("\2\0\0\0\0\0\0", 7)), truncated);
   EXPECT_EQ(error_of_bytes(std::string(8, '\xff')), truncated);
   EXPECT_EQ(error_of_bytes(""), "DATA_LOSS is empty");
-  // A header of 64 MiB is taken, of one byte more is not.
+  // A header of 64 MiB is accepted, one more byte is not.
   const uint64_t max = 64 << 20;
   for (const uint64_t length : {max, max + 1}) {
     write(file("", "", length));
@@ -168,7 +168,7 @@ TEST_F(Safetensors, Lengths) {
   }
 }
 
-// Where they lie, and in copies.
+// Mapped and copied.
 TEST_F(Safetensors, BytesThatAreNoBools) {
   const std::string header = R"({"x":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})";
   for (const bool copies : {false, true}) {
@@ -199,7 +199,7 @@ TEST_F(Safetensors, AreReadWhereTheyLie) {
     return address >= read.file->data() && address < read.file->data() + read.file->size();
   };
   EXPECT_TRUE(lies_in_file(at(read, "flags")));
-  EXPECT_FALSE(lies_in_file(at(read, "x")));  // behind three bytes it is not aligned
+  EXPECT_FALSE(lies_in_file(at(read, "x")));  // after three bytes it is not aligned
   EXPECT_FALSE(lies_in_file(at(copied, "flags")));
   for (const SafetensorsFile* file : {&read, &copied}) {
     EXPECT_EQ(at(*file, "x").data<float>()[5], 5);
@@ -249,7 +249,7 @@ TEST_F(FileInMemory, StoragesAndPages) {
   EXPECT_THROW(file->storage(0, size + 1), Error);
   EXPECT_THROW(file->storage(size, 1), Error);
   EXPECT_THROW(file->storage(size + 1, 0), Error);
-  // A page that was written stays; all others go, also the last one.
+  // A page that was written is kept; all others are released, including the last one.
   size_t sum = 0;
   for (size_t page = 0; page < kPages; ++page) sum += static_cast<unsigned char>(file->data()[page * kPage]);
   EXPECT_EQ(sum, kPages * 'a');
@@ -257,7 +257,7 @@ TEST_F(FileInMemory, StoragesAndPages) {
   EXPECT_EQ(file->release_pages(), (kPages - 1) * kPage);
   EXPECT_EQ(file->data()[3 * kPage], 'b');
   EXPECT_EQ(file->data()[8 * kPage], 'a');
-  // The storage keeps the memory when nobody has the file any more.
+  // The storage keeps the mapping alive after the file object is gone.
   const Storage kept = file->storage(0, 1);
   file = nullptr;
   EXPECT_EQ(*static_cast<const char*>(kept->data()), 'a');

@@ -55,7 +55,7 @@ class SaveTest : public ::testing::Test {
   ~SaveTest() override { fs::remove_all(folder_); }
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
 
-  // Runs Python with `torch` and the arguments in sys.argv; that of TENSORD_TORCH_PYTHON, for a newer PyTorch.
+  // Runs Python with `torch` and the arguments in sys.argv; TENSORD_TORCH_PYTHON selects a newer PyTorch.
   void check_in_python(const std::string& text, const std::string& arguments) {
     std::ofstream(path("check.py")) << "import sys, torch\n" << text;
     const char* const other = std::getenv("TENSORD_TORCH_PYTHON");
@@ -72,7 +72,7 @@ class SaveTest : public ::testing::Test {
   std::string output_;  // of the last check
 };
 
-// Everything but the weights is as it was, for PyTorch too; loaded in either way.
+// Everything but the weights is unchanged, also as PyTorch reads it, for both ways of loading.
 TEST_F(SaveTest, PyTorchFindsNoDifference) {
   std::string pairs;
   for (const char* name : {"mlp.pt", "training.pt", "runtime.pt", "objects.pt"}) {
@@ -176,7 +176,7 @@ TEST_F(SaveTest, ReplacesItsOwnArchive) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
 }
 
-// PyTorch 2 writes entries of its own, which are kept.
+// PyTorch 2 writes additional entries, which are kept.
 TEST_F(SaveTest, ArchivesOfPyTorch2) {
   const std::string source = data_file("mlp_torch2.pt"), copy = path("copy.pt");
   const std::shared_ptr<Module> module = load(source, true);

@@ -1,4 +1,4 @@
-// Pickles of NumPy's arrays, of the byte strings beside them, and of sparse tensors whose parts they are.
+// Pickles of NumPy arrays, of byte strings, and of sparse tensors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,7 +68,7 @@ TEST(NumpyPickle, Arrays) {
   const Tensor plain = load(array(number(3), dtype("u1", "|"), kNo, bytes("\1\2\3"))).to_tensor();
   EXPECT_EQ(plain.dtype(), DType::kUInt8);
   EXPECT_THAT(std::vector<uint8_t>(plain.data<uint8_t>(), plain.data<uint8_t>() + 3), ElementsAre(1, 2, 3));
-  // Columns first, as Fortran has them.
+  // Column-major (Fortran) order.
   const std::string columns = bytes(raw<int16_t>({1, 4, 2, 5, 3, 6}));
   const Tensor turned = load(array(number(2) + number(3), dtype("i2", "<"), kYes, columns)).to_tensor();
   EXPECT_EQ(turned.sizes(), Dims({2, 3}));
@@ -78,7 +78,7 @@ TEST(NumpyPickle, Arrays) {
   EXPECT_THAT(std::vector<int16_t>(deep.data<int16_t>(), deep.data<int16_t>() + 6), ElementsAre(1, 2, 3, 4, 5, 6));
   EXPECT_EQ(load(array(number(0) + number(3), dtype("f4", "<"), kYes, bytes(""))).to_tensor().sizes(), Dims({0, 3}));
   EXPECT_EQ(load(array("", dtype("f8", "<"), kNo, bytes(raw<double>({2.5})))).to_tensor().item_double(), 2.5);
-  // NumPy 2 calls its inner module by another name.
+  // NumPy 2 renamed its inner module.
   std::string newer = array(number(1), dtype("u1", "|"), kNo, bytes("\7"));
   newer.replace(newer.find("numpy.core"), 10, "numpy._core");
   EXPECT_EQ(load(newer).to_tensor().item_double(), 7);
@@ -220,7 +220,7 @@ TEST(SparsePickle, WhatIsNone) {
       {csr + kTwo + kNo + kStarts + kColumns, "a sparse tensor has too few parts"},
       {coo + tuple("N" + kItems + kThree), "a part of a sparse tensor is no tensor"},
       {coo + tuple(longs(number(1) + number(2), {0, 9}) + kItems + kThree), ""},
-      // Four elements that stand for forty.
+      // Four stored elements of a tensor of forty.
       {coo + tuple(kPlaces + "ctorch._utils\n_rebuild_tensor_v2\n(" +
                    tuple(text("storage") + "ctorch\nFloatStorage\n" + text("0") + text("cpu") + number(4)) + "Q" +
                    number(0) + tuple(number(2) + number(20)) + tuple(number(0) + number(0)) + kNo + "}tR" + kThree),

@@ -1,4 +1,4 @@
-// Archives at the limits of what is taken, and files that are opened where the system has little left.
+// Archives at the limits, and files opened when the system is short of resources.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ TEST_F(ZipLimits, HowMuchEntriesInflateTo) {
 }
 
 TEST_F(ZipLimits, HowFarAnEntryInflates) {
-  constexpr size_t kSmall = 4 << 20, kPacked = kSmall / 200;  // up to kSmall anything goes
+  constexpr size_t kSmall = 4 << 20, kPacked = kSmall / 200;  // up to kSmall any ratio is allowed
   EXPECT_EQ(opening(raw_zip({claiming("m/a", 10, kSmall)})), "none");
   EXPECT_THAT(opening(raw_zip({claiming("m/a", 10, kSmall + 1)})), HasSubstr("more than 200 to 1 is refused"));
   EXPECT_EQ(opening(raw_zip({claiming("m/a", kPacked + 1, (kPacked + 1) * 200 + 199)})), "none");
@@ -80,7 +80,7 @@ TEST_F(ZipLimits, NamesOfEntries) {
   const std::string longest(4095, 'n');
   EXPECT_EQ(opening(raw_zip({stored(longest, "text")})), "none");
   EXPECT_THAT(opening(raw_zip({stored(longest + "n", "text")})), HasSubstr("the zip directory is damaged at entry 0"));
-  // The folder itself has no other name.
+  // The folder entry itself must match exactly.
   const auto archive = ZipArchive::open(write(raw_zip({stored("m/", ""), stored("m/a", "text"), stored("n/b", "")})));
   EXPECT_NE(archive->find("m/"), nullptr);
   EXPECT_EQ(archive->find(""), nullptr);
@@ -127,7 +127,7 @@ TEST_F(ZipLimits, AnArchiveInAnArchiveIsStored) {
               HasSubstr(": packed: is an archive that is compressed itself"));
 }
 
-// Whose check was given up is asked again, and nothing is known of it.
+// A cancelled check is repeated, and has no result.
 TEST_F(ZipLimits, ACheckThatIsGivenUpFindsNoDamage) {
   const std::string text(8 << 20, 't');
   const std::string path = write(raw_zip({stored("m/a", text)}));
@@ -140,7 +140,7 @@ TEST_F(ZipLimits, ACheckThatIsGivenUpFindsNoDamage) {
   EXPECT_EQ(error_of([&] { archive->check_unchanged(); }), "none");
 }
 
-// A process whose standard input is closed is given descriptor 0 for its next file.
+// A process with closed standard input gets descriptor 0 for its next file.
 TEST_F(ZipLimits, DescriptorsFromZeroOn) {
   const std::string path = write(raw_zip({stored("m/a", std::string(1 << 20, 't'))}));
   const int input = dup(STDIN_FILENO);
@@ -172,7 +172,7 @@ size_t open_descriptors() {
   return static_cast<size_t>(std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator()));
 }
 
-// Nobody can write to what has no name: such a file is not watched, and takes no descriptor.
+// A file without a name cannot be written by others: it is not watched, and takes no descriptor.
 TEST_F(ZipLimits, FilesWithoutANameAreNotWatched) {
   const std::string path = write(raw_zip({stored("m/a", "text")}));
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -204,7 +204,7 @@ TEST_F(ZipLimits, FilesThatCannotBeMapped) {
   EXPECT_THAT(error_of([&] { MappedFile::open(path); }), HasSubstr("cannot be mapped: Cannot allocate memory"));
 }
 
-// Storages up to the last byte, and none behind it.
+// Storages may extend to the last byte, and not beyond.
 TEST_F(ZipLimits, StoragesOfAMappedFile) {
   const auto file = MappedFile::open(write("text"));
   EXPECT_EQ(file->storage(0, 4)->size_bytes(), 4U);

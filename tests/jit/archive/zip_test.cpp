@@ -49,7 +49,7 @@ TEST(ZipArchive, ReleasesWhatWasOnlyRead) {
   }
   const auto archive = ZipArchive::open(path);
   std::filesystem::remove(path);                                  // the mapping keeps the file
-  const Storage storage = archive->storage(archive->at("data"));  // compares the CRC, so all is read
+  const Storage storage = archive->storage(archive->at("data"));  // reads everything, to compare the CRC
   char* bytes = static_cast<char*>(storage->data());
   bytes[500000] = static_cast<char>(text[500000] + 1);
 
@@ -63,7 +63,7 @@ TEST(ZipArchive, ReleasesWhatWasOnlyRead) {
   EXPECT_EQ(std::string(bytes, text.size()), expected);
 }
 
-// More pages than are looked at together, and none behind the end.
+// More pages than one batch, and none after the end.
 TEST(MappedPages, AreReleasedUpToTheEnd) {
   const std::string path = std::filesystem::temp_directory_path() / ("pages_" + std::to_string(getpid()));
   const size_t page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE)), pages = 6000;
@@ -74,13 +74,13 @@ TEST(MappedPages, AreReleasedUpToTheEnd) {
   ASSERT_NE(data, MAP_FAILED);
   char* const bytes = static_cast<char*>(data);
   EXPECT_EQ(release_mapped_pages(bytes, 3 * page_bytes), 3 * page_bytes);
-  // A kernel that maps large pages has given back the whole of the first one.
+  // A kernel that maps huge pages has released all of the first one.
   EXPECT_GE(release_mapped_pages(bytes, pages * page_bytes), (pages - 512) * page_bytes);
   munmap(data, pages * page_bytes);
   close(file);
 }
 
-// PyTorch's archives have the end record twice, and the reader would be content with the form of zip64.
+// PyTorch's archives have the end record twice, and the reader would accept the zip64 variant alone.
 TEST(ZipArchive, RefusesAnArchiveWithoutItsLastBytes) {
   const std::string path = std::filesystem::temp_directory_path() / ("cut_zip_" + std::to_string(getpid()));
   const std::string whole = std::string(tests_folder()) + "/jit/data/values.pt";
@@ -105,7 +105,7 @@ class ChangedZip : public ::testing::Test {
     write(path_, text_);
     archive_ = ZipArchive::open(path_);
     storage_ = archive_->storage(archive_->at("data"));
-    archive_->release_pages();  // what is read from now on comes from the file
+    archive_->release_pages();  // from now on reads come from the file
   }
   ~ChangedZip() override { std::filesystem::remove(path_); }
   static void write(const std::string& path, const std::string& text) {
@@ -116,7 +116,7 @@ class ChangedZip : public ::testing::Test {
   ErrorCode code_of_check() const {
     try {
       archive_->check_unchanged();
-      return ErrorCode::kInternal;  // none
+      return ErrorCode::kInternal;  // no error
     } catch (const Error& error) {
       return error.code();
     }
@@ -131,9 +131,9 @@ TEST_F(ChangedZip, AFileThatIsCutOffGivesZerosAndSaysSo) {
   EXPECT_EQ(code_of_check(), ErrorCode::kInternal);
   std::filesystem::resize_file(path_, 1 << 16);
   EXPECT_EQ(code_of_check(), ErrorCode::kDataLoss);
-  EXPECT_EQ(static_cast<const char*>(storage_->data())[1 << 19], 0);  // and no SIGBUS
+  EXPECT_EQ(static_cast<const char*>(storage_->data())[1 << 19], 0);  // no SIGBUS
   std::filesystem::resize_file(path_, 2 << 20);
-  EXPECT_EQ(code_of_check(), ErrorCode::kDataLoss);  // zeros stay
+  EXPECT_EQ(code_of_check(), ErrorCode::kDataLoss);  // the zeros remain
 }
 
 TEST_F(ChangedZip, AFileThatIsWrittenToSaysSo) {

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 @torch.jit.script
 class Noted:
-    """Notes when it is entered and left."""
+    """Records when it is entered and exited."""
 
     def __init__(self, notes: List[int]):
         self.notes = notes

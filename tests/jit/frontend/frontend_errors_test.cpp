@@ -1,4 +1,4 @@
-// What scripts may not say: each by the shortest function that says it.
+// Invalid scripts: each error with the shortest function that causes it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A function of a tensor, a number, a flag, a list and a pair, whose body is given line by line.
+// A function of a tensor, a number, a flag, a list and a pair, with this body.
 std::string with(const std::string& body) {
   return "def f(x: Tensor, n: int, c: bool, l: List[int], t: Tuple[int, Tensor]) -> Tensor:\n" + body + "  return x\n";
 }
@@ -95,7 +95,7 @@ TEST(FrontendErrors, CallsAndAttributes) {
     EXPECT_EQ(error_of(with(concat("  if c:\n    raise ", error, "\n"))), "") << error;
 }
 
-// Members of a tuple are counted from either end.
+// Tuple indices may be negative.
 TEST(FrontendErrors, ItemsOfTuples) {
   for (const char* body : {"  y = (t)[0]\n", "  y = (t)[1]\n", "  y = (t)[-1]\n", "  y = (t)[-2]\n"})
     EXPECT_EQ(error_of(with(body)), "") << body;
@@ -122,7 +122,7 @@ TEST(FrontendErrors, WhatIsNotSupportedSaysSo) {
   }
 }
 
-// What is no statement, function or class at all, by the place where it stops to be one.
+// Syntax errors, by the position where the input becomes invalid.
 TEST(FrontendErrors, Grammar) {
   const std::pair<const char*, const char*> wrong[] = {
       {"x = 1\n", "expected a class or a function"},
@@ -211,7 +211,7 @@ TEST(FrontendErrors, BoundsOfTheGrammar) {
   }
 }
 
-// Numbers of other bases, with and without separators, are the number that they say.
+// Numbers in other bases, with and without separators.
 TEST(FrontendErrors, IntegersAreWhatTheySay) {
   for (const auto& [written, value] :
        {std::pair{"0x1F", "31"}, {"0X1f", "31"}, {"1_000", "1000"}, {"0", "0"}, {"10", "10"}}) {
@@ -220,7 +220,7 @@ TEST(FrontendErrors, IntegersAreWhatTheySay) {
   }
 }
 
-// Functions without a return annotation are compiled where they are called, fifty deep.
+// Functions without a return annotation are compiled where they are called, up to fifty deep.
 TEST(FrontendErrors, ReturnTypesThatHangOnOthers) {
   const auto chain = [](int count) {
     std::string text = "def f(x: Tensor):\n  return __torch__.m.f1(x)\n";
@@ -239,7 +239,7 @@ TEST(FrontendErrors, ReturnTypesThatHangOnOthers) {
               HasSubstr("the default of a parameter must be a literal"));
 }
 
-// A constant without dimensions counts as a number in sums and products, wherever it stands; others stay tensors.
+// A 0-dimensional constant counts as a scalar in sums and products, on either side; other constants stay tensors.
 TEST(FrontendErrors, ConstantsThatAreNumbers) {
   const Tensor flag = Tensor::empty(Dims{}, DType::kBool);
   *flag.data<bool>() = true;
@@ -261,7 +261,7 @@ TEST(FrontendErrors, ConstantsThatAreNumbers) {
   }
 }
 
-// Names that stand for something that is no value.
+// Names that do not refer to a value.
 TEST(FrontendErrors, WhatIsNoValue) {
   const std::string before =
       "def g(x: Tensor) -> Tensor:\n  return x\n"

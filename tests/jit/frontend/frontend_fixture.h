@@ -13,7 +13,7 @@ namespace tensord::jit {
 // Line `number` of these scripts is line `number` of the text.
 inline CompilationUnit unit_of(std::string text) { return CompilationUnit({{"code/__torch__/m.py", std::move(text)}}); }
 
-// The graph of __torch__.m.NAME, checked and printed without places.
+// The graph of __torch__.m.NAME, verified and printed without source locations.
 inline std::string graph_of(const CompilationUnit& unit, const std::string& name) {
   const Function* function = unit.find_function("__torch__.m." + name);
   if (!function) return "there is no " + name;
@@ -33,7 +33,7 @@ inline std::string graph_of(std::string text, const std::string& name) {
   return graph_of(unit_of(std::move(text)), name);
 }
 
-// The message and code of the error that compiling f gives; "" when there is none.
+// The message and code of the error of compiling f; "" if there is none.
 inline std::string error_of(std::string text, ErrorCode* code = nullptr) {
   try {
     const CompilationUnit unit = unit_of(std::move(text));

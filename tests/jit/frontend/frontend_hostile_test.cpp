@@ -22,7 +22,7 @@ std::string function_of(const std::string& expression) {
   return "def f(x: Tensor) -> Tensor:\n  return " + expression + "\n";
 }
 
-// Far deeper than the stack could take.
+// Far deeper than the stack allows.
 constexpr int kDeep = 100000;
 
 TEST(FrontendHostile, DeepNestingIsAnErrorWithAPlace) {
@@ -50,7 +50,7 @@ TEST(FrontendHostile, DeepNestingIsAnErrorWithAPlace) {
   }
 }
 
-// Every line doubles the type, as a tree, of the line before.
+// Every line doubles the size of the previous type, as a tree.
 TEST(FrontendHostile, TypesOfTuplesStaySmall) {
   std::string text = "def f(x: Tensor) -> Tensor:\n  s0 = (1, 1)\n";
   for (int i = 0; i < 60; ++i) {
@@ -131,7 +131,7 @@ TEST(FrontendHostile, ManyParametersAndKeywordsAreRefusedQuickly) {
   EXPECT_THAT(error_of(call + ")\n"), HasSubstr("too many keyword arguments"));
 }
 
-// What is at a limit is taken, or fails for another reason; one more is said to be too many.
+// At a limit the source is accepted, or fails for another reason; one more is reported as too many.
 TEST(FrontendHostile, LimitsOfTheParser) {
   const auto call_with = [](int count) {
     std::string text = "def f() -> int:\n  return g(a0=1";
@@ -144,7 +144,7 @@ TEST(FrontendHostile, LimitsOfTheParser) {
     return text + ") -> int:\n  return 1\n";
   };
   const auto with_brackets = [](int count) { return function_of(repeat("[", count) + repeat("]", count)); };
-  const auto with_blocks = [](int count) {  // the function's own is one of them
+  const auto with_blocks = [](int count) {  // including the function's own
     std::string text = "def f(x: int) -> int:\n";
     for (int i = 1; i < count; ++i) text += std::string(static_cast<size_t>(i), ' ') + "if x > 0:\n";
     return text + std::string(static_cast<size_t>(count), ' ') + "x = 2\n return x\n";
@@ -159,7 +159,7 @@ TEST(FrontendHostile, LimitsOfTheParser) {
   EXPECT_THAT(error_of(with_blocks(100)), HasSubstr("blocks are nested too deeply"));
 }
 
-// Wherever the deepest part of a call stands.
+// Wherever the deepest part of a call is.
 TEST(FrontendHostile, DepthOfExpressions) {
   const auto sum = [](int count) { return "1" + repeat(" + 1", count); };
   const auto call = [&](const std::string& arguments) {
@@ -235,12 +235,12 @@ TEST(FrontendHostile, TheSourceItselfCompiles) {
   EXPECT_NE(unit.find_method("__torch__.m.M", "forward"), nullptr);
 }
 
-// Any change of the text either compiles or is an Error; nothing crashes, hangs or shows a bug.
+// Any change of the source either compiles or is an Error; nothing crashes, hangs or reports an internal error.
 TEST(FrontendHostile, RandomChanges) {
   std::mt19937 random(7);
   const std::string source = kSource;
   const std::string alphabet = "()[]{}:,.=\"'\\ \n\tab019_-+*#@<>\xff";
-  const std::clock_t begin = std::clock();  // of the processor, whatever else runs
+  const std::clock_t begin = std::clock();  // CPU time, independent of other load
   for (int round = 0; round < 4000; ++round) {
     std::string text = source;
     for (int changes = static_cast<int>(random() % 3) + 1; changes > 0; --changes) {

@@ -53,7 +53,7 @@ TEST(Lexer, IndentationBecomesTokens) {
                           "END"));
 }
 
-// A tab goes to the next multiple of 8.
+// A tab advances to the next multiple of 8.
 TEST(Lexer, TabsAreColumns) {
   EXPECT_THAT(words("a:\n\tb\n        c\n  \td\n\t\te"),
               ElementsAre("a", ":", "NEWLINE", "INDENT", "b", "NEWLINE", "c", "NEWLINE", "d", "NEWLINE", "INDENT", "e",

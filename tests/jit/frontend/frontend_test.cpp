@@ -278,7 +278,7 @@ TEST(Frontend, ModuleListsByAConstantIndex) {
   EXPECT_THAT(graph("l[0]"), HasSubstr("prim::GetAttr[name=\"0\"](%l)"));
   EXPECT_THAT(graph("l[1]"), HasSubstr("prim::GetAttr[name=\"1\"](%l)"));
   EXPECT_THAT(graph("l[\"a\"]"), HasSubstr("prim::GetAttr[name=\"a\"](%l)"));
-  EXPECT_THAT(graph("l[-2]"), HasSubstr("prim::GetAttr[name=\"1\"](%l)"));  // of three
+  EXPECT_THAT(graph("l[-2]"), HasSubstr("prim::GetAttr[name=\"1\"](%l)"));  // of three items
   for (const char* none : {"l[3]", "l[-4]", "l[\"b\"]"}) {
     EXPECT_THAT(graph(none), HasSubstr("class __torch__.m.L has no such module")) << none;
   }

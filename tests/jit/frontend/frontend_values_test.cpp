@@ -1,4 +1,4 @@
-// What scripts mean: literals, defaults, named numbers, blocks and conditions, by the values that they give.
+// The meaning of scripts: literals, defaults, named numbers, blocks and conditions, checked by their results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 using ops::Value;
 
-// The text of what `forward` of a module gives, or the error.
+// The string that `forward` of a module returns, or the error.
 std::string result_of(const std::string& body, const std::string& signature = "self) -> str",
                       bool for_training = false) {
   try {
@@ -26,7 +26,7 @@ std::string result_of(const std::string& body, const std::string& signature = "s
     return concat("error: ", error.what());
   }
 }
-// Of one expression, of any type.
+// The value of one expression of any type.
 std::string value_of(const std::string& expression) { return result_of("    return str(" + expression + ")\n"); }
 std::string default_of(const std::string& type, const std::string& literal) {
   return result_of("    return str(x)\n", "self, x: " + type + "=" + literal + ") -> str");
@@ -51,7 +51,7 @@ TEST(FrontendValues, NamedNumbers) {
   EXPECT_EQ(value_of("torch.zeros([2, 3]).requires_grad"), "False");
 }
 
-// What a block assigns is seen after it, in whatever brackets its targets are.
+// Assignments in a block are visible after it, whatever the brackets around the targets.
 TEST(FrontendValues, TargetsInBracketsAreAssigned) {
   for (const char* targets : {"a, b", "(a, b)", "[a, b]"}) {
     const std::string values = targets[0] == '[' ? "[a + 1, b + i]" : "(a + 1, b + i)";
@@ -183,7 +183,7 @@ TEST(FrontendValues, AugmentedAssignments) {
   EXPECT_EQ(number("x %= 4"), "3");
 }
 
-// An operator that is not there is an error where it is reached, wherever it stands in a statement.
+// A missing operator is an error when it is reached, wherever it is in a statement.
 TEST(FrontendValues, OperatorsThatAreNotThere) {
   for (const char* statement : {
            "y = torch.nothing(x)",

@@ -1,4 +1,4 @@
-// Models of TorchScript source: files with weights beside them, and texts with tensors.
+// Models of TorchScript source: files with weights beside them, and sources with tensors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -148,7 +148,7 @@ TEST_F(SourceFormat, IsSavedAsItCameOrAsAnArchive) {
   EXPECT_EQ(run(*loaded, vector_of({2, 3})), (std::vector<float>{25, 18}));
   EXPECT_EQ(run(*loaded, vector_of({2, 3}), "twice"), (std::vector<float>{50, 36}));
   EXPECT_EQ(loaded->named_parameters().at(0).first, "inner.weight");
-  // An archive by the name of a source is what it is.
+  // An archive with the file name of a source is loaded as an archive.
   fs::copy_file(archive, source, fs::copy_options::overwrite_existing);
   EXPECT_EQ(run(*Module::load(source), vector_of({2, 3})), (std::vector<float>{25, 18}));
 }
@@ -167,7 +167,7 @@ TEST_F(SourceFormat, SourceThatWouldBeAnyNumberOfModulesOrFramesIsBounded) {
     chain += "def f" + std::to_string(i) + "(x: Tensor) -> Tensor:\n  return f" + std::to_string(i - 1) + "(x)\n";
   }
   chain += "def forward(x: Tensor) -> Tensor:\n  return f" + std::to_string(kCalls - 1) + "(x)\n";
-  // Which calls stay calls is the inliner's affair; what is asked of all functions must not take a frame each.
+  // The inliner decides which calls stay calls; a search over all functions must not recurse for each.
   const std::shared_ptr<Module> module = Module::compile(chain);
   OperatorSearch search(module->functions(), changes_shape);
   EXPECT_EQ(search.find(module->functions().find_function("__torch__.forward")->graph->block()), nullptr);

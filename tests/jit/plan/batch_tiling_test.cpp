@@ -1,4 +1,4 @@
-// Calls that keep the samples of a batch apart run a few samples at a time, with the same results.
+// Batch-independent calls run a few samples at a time, with the same results.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace {
 
 using ops::Value;
 
-// Eighths: sums of their products are exact in whatever order a kernel adds them up.
+// Multiples of 1/8: sums of their products are exact in any order of addition.
 Tensor random(const Dims& sizes) {
   static std::mt19937 generator(5);
   std::uniform_int_distribution<int> eighths(-8, 8);
@@ -25,7 +25,7 @@ Tensor random(const Dims& sizes) {
   return t;
 }
 
-// `body` makes %out of %x and %y.
+// `body` computes %out from %x and %y.
 std::string graph_of(const std::string& body) {
   return "graph(%x : Tensor, %y : Tensor):\n"
          "  %none : NoneType = prim::Constant[value=None]()\n"
@@ -77,7 +77,7 @@ class BatchTiling : public ::testing::Test {
   BatchTiling() : threads_(thread_budget()) { settings_.packs = &packs_; }
   ~BatchTiling() override { set_thread_budget(threads_); }
 
-  // Runs the graph interpreted and planned, twice and on memory filled with NaN. Gives back the plan's text.
+  // Runs the graph interpreted and planned, twice and on memory filled with NaN. Returns the plan as text.
   std::string check_same(const std::string& body, const std::vector<Tensor>& inputs, int threads, size_t cache_bytes) {
     set_thread_budget(threads);
     settings_.threads = threads;
@@ -141,7 +141,7 @@ TEST_F(BatchTiling, StopsWhereSamplesMeet) {
 }
 
 TEST_F(BatchTiling, ATensorOfFewerDimensionsBelongsToAllSamples) {
-  // As many rows as samples, but they are no samples.
+  // As many rows as samples, but they are not samples.
   const std::string text = check_same(
       "  %a : Tensor = aten::relu(%x)\n"
       "  %b : Tensor = aten::add.Tensor(%a, %y, %one)\n"
@@ -158,11 +158,11 @@ TEST_F(BatchTiling, AViewThatMovesSamplesEndsTheLoop) {
       "  %d : Tensor = aten::add.Tensor(%c, %y, %one)\n"
       "  %out : Tensor = aten::neg(%d)\n",
       {random({4, 4, 3}), random({4, 4, 3})}, 2, 1);
-  // The square's rows and columns have one size; only what is before and after can be taken apart.
+  // The rows and columns of the square have one size; only the calls before and after can be tiled.
   EXPECT_EQ(text.find("add(", text.find("for each")), text.rfind("add(")) << text;
 }
 
-// One operator before a pointwise one; whether its samples are kept apart, and the same results either way.
+// One operator before a pointwise one: whether it is batch-independent, with the same results either way.
 TEST_F(BatchTiling, OperatorsSayWhetherTheyKeepSamplesApart) {
   struct Row {
     const char* call;
@@ -247,7 +247,7 @@ TEST_F(BatchTiling, IsCancelledBetweenCalls) {
     FAIL() << "was not cancelled";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kCancelled);
-    EXPECT_STREQ(error.what(), "cancelled");  // no call is to blame
+    EXPECT_STREQ(error.what(), "cancelled");  // the error names no call
   }
   EXPECT_EQ(asked, 11);
 }

@@ -22,7 +22,7 @@ std::vector<Lifetime> random_pieces(unsigned seed, size_t count) {
   return pieces;
 }
 
-// The least any plan can do with: what is alive at the fullest step.
+// The minimum of any plan: the live bytes at the fullest step.
 size_t lower_bound(const std::vector<Lifetime>& pieces) {
   size_t max = 0;
   for (int step = 0; step < 60; ++step) {

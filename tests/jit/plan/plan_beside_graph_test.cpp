@@ -1,4 +1,4 @@
-// A proven plan beside a graph that was changed meanwhile: what the walk asks of the graph, and of both.
+// A proven plan with a graph that was changed afterwards: the walk's checks of the graph, and of both.
 #include "tests/jit/plan/plan_verifier_fixture.h"
 
 namespace tensord::jit::plan_beside_graph_test {
@@ -8,7 +8,7 @@ class PlanBesideGraph : public LoopVerifier {
  protected:
   using Change = std::function<void(Node&, Plan&)>;
 
-  // What the plan of `text` is refused for once it, or its node of the graph, is changed.
+  // The reason why the plan of `text` is refused after a change to it, or to its node of the graph.
   std::string refusal(const std::string& text, const std::vector<Tensor>& inputs, const Change& change,
                       const std::vector<ops::Value>& constants = {}) {
     const auto graph = parse_graph(text, constants);
@@ -60,7 +60,7 @@ TEST_F(PlanBesideGraph, ResultsThatAreNoCalls) {
                    node.blocks()[0]->replace_output(0, constant->output());
                  }),
                  "result 0 is a constant");
-  // An input that leaves is the caller's, and cannot be moved.
+  // A returned input is the caller's, and cannot be moved.
   EXPECT_REFUSED(net_refusal([](Node& node, Plan& plan) {
                    for (size_t i = 0; i < 2; ++i) {
                      if (plan.inputs[0].argument == i) {
@@ -103,7 +103,7 @@ TEST_F(PlanBesideGraph, ConstantsOfTheGraph) {
   EXPECT_REFUSED(found(other), "a constant is another one");
 }
 
-// Beside a loop, which may read back what it wrote, no index can be moved.
+// With a loop, which may read back what it wrote, no index can be moved.
 TEST_F(PlanBesideGraph, IndicesBesideALoop) {
   std::string text = kLoop;
   text.insert(text.find("  %c : "), "  %i : Tensor = aten::argmax(%b, %last, %no)\n");

@@ -1,4 +1,4 @@
-// Against bytes that each know their value.
+// Compared with bytes that each store their value.
 #include "core/jit/runtime/plan/plan_contents.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kBytes = 24;
 
 struct Byte {
-  int32_t value = -1;  // -1: nothing that can be told
+  int32_t value = -1;  // -1: unknown
   int64_t base = 0;
 };
 
@@ -32,7 +32,7 @@ TEST(PlanContents, KnowsEveryByte) {
     PlanContents contents;
     std::array<Byte, kBytes> bytes;
     for (int32_t step = 0; step < 12; ++step) {
-      const int64_t begin = pick(0, kBytes), end = pick(0, kBytes);  // also empty, and the wrong way around
+      const int64_t begin = pick(0, kBytes), end = pick(0, kBytes);  // also empty and reversed ranges
       const bool is_write = pick(0, 2) > 0;
       if (is_write) {
         contents.write(begin, end, step);

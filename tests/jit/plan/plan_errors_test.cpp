@@ -1,4 +1,4 @@
-// Runs of a plan that end early: what they say, and that the next run knows nothing of them.
+// Runs of a plan that end early: their errors, and that the next run is unaffected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -71,7 +71,7 @@ TEST_F(PlanErrors, NameTheCallOnceWithItsPlace) {
   EXPECT_EQ(run(rows, 3), 2.f);
 }
 
-// Wherever a run is cancelled, between instructions or between the calls of its plan, no call is to blame.
+// Wherever a run is cancelled, between instructions or between the calls of its plan, the error names no call.
 TEST_F(PlanErrors, ACancelledRunBlamesNoCall) {
   const Tensor rows = table();
   run(rows, 0);
@@ -90,7 +90,7 @@ TEST_F(PlanErrors, ACancelledRunBlamesNoCall) {
   EXPECT_GE(in_plan, 2);
 }
 
-// What fails before any call is of none either.
+// An error before any call names no call either.
 TEST_F(PlanErrors, WithoutMemoryForTheResult) {
   const OwnerId owner = memory_owner("plan errors");
   const Tensor rows = table(1000);

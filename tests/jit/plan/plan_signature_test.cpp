@@ -1,4 +1,4 @@
-// What makes two calls one plan's, and what of arguments a plan may know.
+// Which calls share a plan, and what a plan may know about arguments.
 #include "core/jit/runtime/signature.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ Value nested(int depth, const Value& innermost) {
   return depth == 0 ? innermost : Value(ops::make_tuple({nested(depth - 1, innermost)}));
 }
 
-// Of their own memory each time, also where their values are equal.
+// Each in new memory, even if their values are equal.
 std::vector<std::function<Values()>> all_different() {
   const auto tensor = [](const Dims& sizes, const Dims& strides, DType dtype = DType::kFloat32) {
     return [=] { return Values{Tensor::meta_strided(sizes, strides, dtype)}; };
@@ -93,7 +93,7 @@ TEST(Signature, TellsArgumentsApart) {
   }
 }
 
-// Behind a string's end lies whatever was there before.
+// The bytes after a string's end are uninitialized.
 TEST(Signature, OfEqualStringsInOtherMemory) {
   const auto text = [](char behind) {
     std::string s(40, behind);
@@ -104,14 +104,14 @@ TEST(Signature, OfEqualStringsInOtherMemory) {
   EXPECT_TRUE(Signature({&a, 1}, 1) == Signature({&b, 1}, 1));
 }
 
-// What lies deeper than eight lists is known by where it lies.
+// Values nested deeper than eight lists are identified by their address.
 TEST(Signature, OfDeeplyNestedLists) {
   const Value a = nested(9, Value(1)), b = nested(9, Value(1));
   EXPECT_TRUE(Signature({&a, 1}, 1) == Signature({&a, 1}, 1));
   EXPECT_FALSE(Signature({&a, 1}, 1) == Signature({&b, 1}, 1));
 }
 
-// Of 4096 words at most: one for the threads, two before the items of a list, two for each.
+// At most 4096 words: one for the threads, two before the items of a list, two for each item.
 TEST(Signature, IsOfBoundedLength) {
   const auto is_usable = [](const Values& arguments) { return Signature(arguments, 1).is_usable(); };
   EXPECT_TRUE(is_usable({ints(2046), Value()}));
@@ -146,7 +146,7 @@ TEST(AbstractValues, KnowShapesAndPlainValues) {
   EXPECT_TRUE(abstract_value(Value(Device{})).is_device());
 }
 
-// Of a list with one item of which nothing is known, nothing is.
+// If one item of a list is unknown, the whole list is.
 TEST(AbstractValues, NothingOfOtherThings) {
   const Value dict = Value(make_intrusive<ops::DictObject>(ops::string_type(), ops::int_type()));
   EXPECT_TRUE(abstract_value(dict).is_none());

@@ -23,7 +23,7 @@ inline const std::string kConstants =
     "  %last : int = prim::Constant[value=-1]()\n"
     "  %turned : List[int] = prim::Constant[value=[24, 2]]()\n";
 
-// Six calls: exp, neg, mul, mm, add and a sum of rows, of which two leave.
+// Six calls: exp, neg, mul, mm, add and a sum of rows; two results are returned.
 inline const std::string kNet = "graph(%x : Tensor, %y : Tensor):\n" + kConstants +
                                 "  %a : Tensor = aten::exp(%x)\n"
                                 "  %b : Tensor = aten::neg(%a)\n"
@@ -51,7 +51,7 @@ class PlanVerifier : public ::testing::Test {
     ASSERT_EQ(plan_totals(*Program::compile(*graph, "test", settings_)).plans, 1u);
   }
 
-  // What the plan of `text` is refused for once it is altered; it is proven before.
+  // The reason why the plan of `text` is refused after the alteration; it is proven before.
   std::string refusal(const std::string& text, const std::vector<Tensor>& inputs, const Alter& alter) {
     size_t altered = 0;
     compile(text, inputs, {});
@@ -101,13 +101,13 @@ class LoopVerifier : public PlanVerifier {
     settings_.cache_bytes = 1;
     set_thread_budget(2);
   }
-  // A batch of five by two threads: two parts.
+  // A batch of five on two threads: two parts.
   std::string refusal(const std::function<void(Plan&, SampleLoop&)>& alter) {
     const std::vector<Tensor> inputs{Tensor::meta(Dims{5, 48}, DType::kFloat32),
                                      Tensor::meta(Dims{48}, DType::kFloat32)};
     size_t loops = 0;
     std::string found = PlanVerifier::refusal(kLoop, inputs, [&](Plan& plan) {
-      if (plan.calls.size() != 1 || !plan.calls[0].loop) return;  // made to see whose fault it is
+      if (plan.calls.size() != 1 || !plan.calls[0].loop) return;  // a plan that was made to find the failing call
       ++loops;
       alter(plan, const_cast<SampleLoop&>(*plan.calls[0].loop));
     });

@@ -1,4 +1,4 @@
-// Plans that are broken by hand, one rule each: every one is refused, and says why.
+// Plans broken by hand, one rule each: every one is refused, with its reason.
 #include "tests/jit/plan/plan_verifier_fixture.h"
 
 namespace tensord::jit::plan_verifier_test {
@@ -14,7 +14,7 @@ TEST_F(PlanVerifier, ProvesWhatThePlannerMakes) {
   }
 }
 
-// A view's operator that gives a copy, asked with a second tensor.
+// The copying variant of a view operator, called with a second tensor.
 TEST_F(PlanVerifier, CopiesWithTwoOperands) {
   const std::string text =
       "graph(%x : Tensor, %y : Tensor):\n"
@@ -26,7 +26,7 @@ TEST_F(PlanVerifier, CopiesWithTwoOperands) {
   EXPECT_EQ(refusal(text, inputs, [](Plan&) {}), "proven");
 }
 
-// A part of nothing begins behind the end of its memory.
+// An empty part starts after the end of its memory.
 TEST_F(PlanVerifier, PartsOfTensorsWithoutElements) {
   const std::string text =
       "graph(%x : Tensor):\n"
@@ -50,13 +50,13 @@ TEST_F(PlanVerifier, TensorsThatLiveAtOnceOverlap) {
   // Not an operand of the call that writes it, but of a later one.
   EXPECT_REFUSED(refusal([](Plan& plan) { result_root(plan, kMm).offset = result_root(plan, kExp).offset; }),
                  "call 4 (add, aten::add.Tensor): operand 1 is not there, or not whole");
-  // Where the call may write it, but not at its elements' places.
+  // Where the call may write it, but at other elements' places.
   EXPECT_REFUSED(refusal([](Plan& plan) {
                    result_root(plan, kNeg).offset = result_root(plan, kExp).offset + 64;
                    plan.arena_bytes += 512;
                  }),
                  "call 1 (neg, aten::neg): result 0 lies on operand 0, which is not declared");
-  // By half.
+  // Half overlapping.
   settings_.shares_memory = false;
   EXPECT_REFUSED(refusal([](Plan& plan) {
                    result_root(plan, kMm).offset = result_root(plan, kExp).offset + 128;
@@ -175,7 +175,7 @@ TEST_F(PlanVerifier, OnlyWhatFillsItsMemoryCanBeMoved) {
                    plan.output_bytes[0] += 256;
                  }),
                  "does not fill its memory");
-  // Indices that are read back could be anybody's.
+  // Indices that are read back may select any element.
   const std::string text = "graph(%x : Tensor, %y : Tensor):\n" + kConstants +
                            "  %i : Tensor = aten::argmax(%x, %last, %no)\n"
                            "  %r : Tensor = aten::index_select(%y, %zero, %i)\n"
@@ -187,7 +187,7 @@ TEST_F(PlanVerifier, OnlyWhatFillsItsMemoryCanBeMoved) {
 }
 
 TEST_F(PlanVerifier, OperandsThatAreViewsOfWhatIsWrittenOver) {
-  // y + y.t(): the sum must not be written where y lies, though y itself could be.
+  // y + y.t(): the sum must not be written over y, though y itself could be reused.
   const std::string text = "graph(%x : Tensor):\n" + kConstants +
                            "  %y : Tensor = aten::sigmoid(%x)\n"
                            "  %t : Tensor = aten::t(%y)\n"
@@ -199,7 +199,7 @@ TEST_F(PlanVerifier, OperandsThatAreViewsOfWhatIsWrittenOver) {
   settings_.reuses_in_place = false;
   EXPECT_REFUSED(refusal(text, inputs, [](Plan& plan) { result_root(plan, 1).offset = result_root(plan, 0).offset; }),
                  "call 1 (add, aten::add.Tensor): result 0 lies on operand 1, which is not declared");
-  // The same kernel, but a view whose rows are others.
+  // The same kernel, but a view with other rows.
   EXPECT_REFUSED(
       refusal(text, inputs, [](Plan& plan) { plan.tensors[plan.calls[1].inputs[1]].meta = plan.tensors[0].meta; }),
       "operand 1 has another layout");
@@ -225,7 +225,7 @@ TEST_F(LoopVerifier, SamplesAreLeftOutOrMixed) {
                    inner.tensors[inner.calls.back().outputs[0]].offset_bytes = 64;
                  }),
                  "outside of its sample");
-  // Within the result, which is larger, but over two samples of it.
+  // Inside the result, which is larger, but spanning two of its samples.
   EXPECT_REFUSED(refusal([](Plan& plan, SampleLoop& loop) {
                    plan.tensors[plan.calls[0].outputs[0]].meta = Tensor::meta(Dims{6, 48}, DType::kFloat32);
                    plan.output_bytes[0] += 192;

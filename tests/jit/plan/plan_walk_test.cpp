@@ -1,4 +1,4 @@
-// What a plan must have in common with its graph, by one change of a proven plan for each thing.
+// What a plan must share with its graph: one change of a proven plan for each rule.
 #include "core/ops/prepared.h"
 #include "tests/jit/plan/plan_verifier_fixture.h"
 
@@ -85,7 +85,7 @@ TEST_F(PlanVerifier, CallsAreThoseOfTheGraph) {
     SCOPED_TRACE(i);
     EXPECT_REFUSED(refusal(rows[i].alter), rows[i].reason);
   }
-  // What lies in an input lies whole in it.
+  // A tensor inside an input must lie completely inside it.
   EXPECT_REFUSED(refusal([](Plan& plan) {
                    PlanTensor behind = plan.tensors[plan.inputs[0].tensor];
                    behind.offset_bytes = 4;
@@ -138,7 +138,7 @@ TEST_F(PlanVerifier, TwoResultsOfOneCallOverlap) {
                  "it is no copy");
 }
 
-// What is declared holds for results that are laid out as the operand is.
+// The declared aliasing holds for results with the operand's layout.
 TEST_F(PlanVerifier, ResultsOfAnotherKindLieOnNoOperand) {
   const std::string text = "graph(%x : Tensor):\n" + kConstants +
                            "  %a : Tensor = aten::exp(%x)\n"
@@ -158,7 +158,7 @@ TEST_F(PlanVerifier, ResultsOfAnotherKindLieOnNoOperand) {
                  "result 0 lies on operand 0, which is not declared");
 }
 
-// Where one value leaves twice nobody else's memory may hold it.
+// If one value is returned twice, it must not be in memory of another.
 TEST_F(PlanVerifier, AResultThatLeavesTwiceIsNotMoved) {
   const std::string text = "graph(%x : Tensor):\n" + kConstants +
                            "  %a : Tensor = aten::exp(%x)\n"
@@ -172,7 +172,7 @@ TEST_F(PlanVerifier, AResultThatLeavesTwiceIsNotMoved) {
                  "does not fill its memory");  // its elements are in another order
 }
 
-// Tensors without elements are nowhere in memory.
+// Empty tensors have no memory.
 TEST_F(PlanVerifier, NothingIsReadOfEmptyTensors) {
   const std::vector<Tensor> inputs{Tensor::meta(Dims{0, 8}, DType::kFloat32)};
   const std::string text = "graph(%x : Tensor):\n" + kConstants +
@@ -182,7 +182,7 @@ TEST_F(PlanVerifier, NothingIsReadOfEmptyTensors) {
   EXPECT_EQ(refusal(text, inputs, [](Plan&) {}), "proven");
 }
 
-// Every item of a list is the value that it is made of, and leaves where the graph says.
+// Every item of a list is the value that it is made of, and is returned where the graph says.
 TEST_F(PlanVerifier, ItemsOfLists) {
   const std::string text = "graph(%x : Tensor):\n" + kConstants +
                            "  %y : Tensor = aten::exp(%x)\n"
@@ -273,7 +273,7 @@ TEST_F(LoopVerifier, LoopsAreAsTheyAreWalked) {
     SCOPED_TRACE(i);
     EXPECT_REFUSED(refusal(rows[i].alter), rows[i].reason);
   }
-  // A sample more than there is.
+  // One sample more than there is.
   EXPECT_REFUSED(refusal([](Plan&, SampleLoop& loop) {
                    loop.samples = 6;
                    loop.parts.back().end += loop.parts.back().tile;

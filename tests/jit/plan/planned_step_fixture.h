@@ -28,7 +28,7 @@ using Tensors = std::vector<Tensor>;
 
 constexpr int kSteps = 9;
 
-// Numbers that hang on the seed alone.
+// Numbers that depend only on the seed.
 inline Tensor random(const Dims& sizes, unsigned seed, float scale = 1) {
   std::mt19937 engine(seed);
   const Tensor out = Tensor::empty(sizes, DType::kFloat32);

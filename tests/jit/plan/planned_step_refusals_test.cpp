@@ -1,4 +1,4 @@
-// Training steps that are not planned, with the reason, and wrong plans that are found.
+// Training steps that are not planned, with the reason, and wrong plans that are detected.
 #include "core/autograd/hooks/post_accumulate.h"
 #include "tests/jit/plan/planned_step_fixture.h"
 
@@ -27,7 +27,7 @@ TEST(PlannedStep, NumbersReadFromTensorsAreRefused) {
                          },
                          mlp_parameters),
                      "hangs on data");
-  // By a pointer, which nobody sees: the two runs have other numbers.
+  // Through a pointer, which recording cannot see: the two runs differ in their numbers.
   expect_interpreted(
       with([](const Tensors& p, const Tensors&,
               std::span<const Tensor> batch) { return scaled(p, batch, 2.0F + batch[0].data<float>()[0]); },
@@ -105,7 +105,7 @@ TEST(PlannedStep, FunctionsOfTheUserAndTensorsThatStayAreRefused) {
                          },
                          mlp_parameters),
                      "outlives the step");
-  // What it read is made anew for each step, by no operator.
+  // Its input is created anew for each step, not by an operator.
   expect_interpreted(with(
                          [](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
                            return mlp(p, Tensors{call("aten::add.Tensor", batch[0], random({8, 6}, 3)), batch[1]});
@@ -128,7 +128,8 @@ TEST(PlannedStep, SparseGradientsAreRefused) {
   EXPECT_THAT(step.report().reason, HasSubstr("sparse"));
 }
 
-// Each by one call that no graph can hold, in a step that would be planned without it. `more` is added to the loss.
+// Each with one call that a graph cannot contain, in a step that would be planned without it. `more` is added to the
+// loss.
 TEST(PlannedStep, CallsThatNoGraphHolds) {
   using Batch = std::span<const Tensor>;
   struct Row {
@@ -199,7 +200,7 @@ TEST(PlannedStep, CallsThatNoGraphHolds) {
   }
 }
 
-// Two buffers over one memory: which of them a write means cannot be told.
+// Two buffers over one memory: the target of a write is ambiguous.
 TEST(PlannedStep, BuffersThatShareMemory) {
   const auto buffers = [] {
     const Tensor whole = random({8}, 1);
@@ -214,7 +215,7 @@ TEST(PlannedStep, BuffersThatShareMemory) {
   expect_interpreted(with(loss, mlp_parameters, buffers), "writes into memory that several tensors share");
 }
 
-// Whoever saved a buffer sees that a planned step wrote to it.
+// A tensor saved from a buffer detects that a planned step wrote to it.
 TEST(PlannedStep, WritesToBuffersCount) {
   const Case of = with(
       [](const Tensors& p, const Tensors& b, std::span<const Tensor> batch) {
@@ -252,7 +253,7 @@ TEST(PlannedStep, ALossOfNoParameterIsRefused) {
 // --- what is wrong is found
 
 TEST(PlannedStep, MasksSelectAsManyAsTheyLike) {
-  // As many in the steps that are recorded and checked, others after that; their mean divides by how many there are.
+  // The same count in the recorded and checked steps, another one later; the mean divides by the count.
   Case of = with(
       [](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
         const Tensor mask = call("aten::gt.Scalar", call("aten::select.int", batch[0], 1, 0), 0.0);
@@ -269,7 +270,7 @@ TEST(PlannedStep, MasksSelectAsManyAsTheyLike) {
 }
 
 TEST(PlannedStep, ANumberThatChangesLaterIsFoundByTheChecks) {
-  // The same in both recordings, another from the step on that is checked first.
+  // The same in both recordings, another value from the first checked step on.
   for (const int changes_at : {2, 3, 6}) {
     const auto count = std::make_shared<int>(0);
     const Case of =
@@ -297,7 +298,7 @@ TEST(PlannedStep, ANumberThatChangesLaterIsFoundByTheChecks) {
 TEST(PlannedStep, EveryGradientIsCompared) {
   for (size_t changed = 0; changed < mlp_parameters().size(); ++changed) {
     const auto count = std::make_shared<int>(0);
-    // Adds 0 to the loss, and a number that changes to the gradient of one parameter.
+    // Adds 0 to the loss, and a changing number to the gradient of one parameter.
     const auto loss = [=](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
       const Tensor zero = call("aten::sum", call("aten::sub.Tensor", p[changed], call("aten::detach", p[changed])));
       const double by = (*count)++ < 2 ? 1.0 : 2.0;

@@ -71,7 +71,7 @@ TEST(PlannedStep, FrozenUnusedAndSharedGradients) {
     Tensors p = mlp_parameters();
     p.push_back(random({16}, 9));         // frozen
     p.push_back(parameter({7}, 10));      // unused
-    p.push_back(parameter({8, 16}, 11));  // its gradient is also that of the next
+    p.push_back(parameter({8, 16}, 11));  // shares its gradient with the next
     p.push_back(parameter({8, 16}, 12));
     return p;
   };
@@ -101,7 +101,7 @@ TEST(PlannedStep, WritesInPlaceIntoWholesAndParts) {
   expect_planned(with(loss, mlp_parameters, [] { return Tensors{random({4}, 1), random({16}, 2)}; }));
 }
 
-// What is written is of another type, size or layout than what it is written to.
+// The written value has another dtype, size or layout than its target.
 TEST(PlannedStep, WritesOfOtherTypesSizesAndLayouts) {
   const auto loss = [](const Tensors& p, const Tensors& b, std::span<const Tensor> batch) {
     const Tensor h = linear(batch[0], p[0], p[1]);
@@ -194,7 +194,7 @@ Tensor step_of(std::mt19937& engine, const Tensors& p, Tensors& values) {
 
 TEST(PlannedStep, ProgramsAtRandom) {
   uint64_t planned = 0;
-  const char* const wanted = std::getenv("TENSORD_RANDOM_STEPS");  // how many, for longer runs
+  const char* const wanted = std::getenv("TENSORD_RANDOM_STEPS");  // the number of programs, for longer runs
   const unsigned count = wanted ? static_cast<unsigned>(std::atoi(wanted)) : 60;
   for (unsigned seed = 0; seed < count; ++seed) {
     const Case of = with(

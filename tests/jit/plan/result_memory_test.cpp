@@ -1,4 +1,4 @@
-// Results of a run that the caller has memory for are written there, where nothing else can go wrong by that.
+// Results are written to memory supplied by the caller if that is safe.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The programs of a method by signature: who builds them, who waits, what is kept.
+// The programs of a method by signature: which thread builds them, which wait, and what is kept.
 #include "core/jit/runtime/specializations.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ std::shared_ptr<Program> program_of(const std::string& name) {
   return Program::compile(*parse_graph("graph(%n : int):\n  return (%n)\n"), name);
 }
 
-// Waits for what must come; a thread that nobody wakes ends the test.
+// Waits for the condition; a lost wake-up ends the test.
 template <class Condition>
 bool comes(Condition&& condition) {
   const auto end = std::chrono::steady_clock::now() + 20s;
@@ -103,7 +103,7 @@ TEST_F(SpecializationsTest, WhatCannotBePlannedKeepsTheGeneralProgram) {
   EXPECT_EQ(stats.hits, 2u);
 }
 
-// What is too long to be a key is interpreted, and not counted.
+// Signatures that are too long for a key are interpreted, and not counted.
 TEST_F(SpecializationsTest, LongSignaturesHaveTheGeneralProgram) {
   const auto programs = make(8);
   const std::vector<Value> arguments{Value(ops::make_list(ops::int_type(), std::vector<Value>(5000, Value(1))))};
@@ -113,7 +113,7 @@ TEST_F(SpecializationsTest, LongSignaturesHaveTheGeneralProgram) {
 
 TEST_F(SpecializationsTest, TheOldestGoes) {
   const auto programs = make(2);
-  Frame frames[6];  // each asks the method's cache
+  Frame frames[6];  // each queries the method's cache
   find(*programs, frames[0], 1);
   find(*programs, frames[0], 2);
   find(*programs, frames[1], 1);  // now 2 is the oldest
@@ -125,14 +125,14 @@ TEST_F(SpecializationsTest, TheOldestGoes) {
   find(*programs, frames[3], 2);
   EXPECT_EQ(built(2), 2);
   EXPECT_EQ(programs->stats().evictions, 2u);
-  // A cache of nothing keeps one.
+  // A cache of size zero keeps one.
   const auto single = make(0);
   find(*single, frames[4], 7);
   find(*single, frames[5], 7);
   EXPECT_EQ(built(7), 1);
 }
 
-// A worker finds in its frame, without a lock, as many as the cache holds; two methods share the frame.
+// A worker finds as many programs in its frame, without a lock, as the cache holds; two methods share the frame.
 TEST_F(SpecializationsTest, AFrameKeepsWhatItRanLately) {
   const auto programs = make(2), others = make(2);
   for (int64_t n : {1, 2, 1, 2, 1}) EXPECT_EQ(find(*programs, frame_, n), std::to_string(n));
@@ -140,7 +140,7 @@ TEST_F(SpecializationsTest, AFrameKeepsWhatItRanLately) {
   EXPECT_EQ(built(1), 2);  // one of each method
   for (int64_t n : {3, 4, 5}) find(*programs, frame_, n);
   EXPECT_EQ(find(*programs, frame_, 1), "1");
-  EXPECT_EQ(built(1), 3);  // 1 had gone from both
+  EXPECT_EQ(built(1), 3);  // 1 was evicted from both
   const auto many = make(1000);
   Frame fresh;
   for (int64_t n = 1; n <= 65; ++n) find(*many, fresh, n);
@@ -150,7 +150,7 @@ TEST_F(SpecializationsTest, AFrameKeepsWhatItRanLately) {
   EXPECT_EQ(many->stats().misses, 65u);
 }
 
-// What has gone from the cache is not kept alive by a frame.
+// A frame does not keep a program alive that the cache has evicted.
 TEST_F(SpecializationsTest, AFrameKeepsNoMoreThanTheCache) {
   for (const int64_t capacity : {1, 2, 3}) {
     const auto programs = make(static_cast<size_t>(capacity));
@@ -175,9 +175,9 @@ TEST_F(SpecializationsTest, WhoMissesTheSameWaits) {
     });
   }
   EXPECT_TRUE(comes([&] { return building == 1 && programs->stats().misses == 1; }));
-  std::this_thread::sleep_for(50ms);  // for the others to wait
+  std::this_thread::sleep_for(50ms);  // until the others wait
   EXPECT_EQ(building, 1);
-  // Who plans in the background does not.
+  // A thread that plans in the background does not wait.
   Frame frame;
   EXPECT_EQ(find(*programs, frame, 4, /*in_background=*/true), "general");
   is_held = false;
@@ -191,11 +191,11 @@ TEST_F(SpecializationsTest, OthersAreBuiltInTheBackground) {
   set_thread_budget(3);
   const auto programs = make(8);
   EXPECT_EQ(find(*programs, frame_, 1, true), "1");  // the very first is waited for
-  // One after the other: the thread that builds sleeps in between.
+  // In sequence: the building thread sleeps in between.
   for (int64_t n = 2; n <= 4; ++n) {
     is_held = true;
     EXPECT_EQ(find(*programs, frame_, n, true), "general");
-    EXPECT_EQ(find(*programs, frame_, n, true), "general");  // it is asked for once
+    EXPECT_EQ(find(*programs, frame_, n, true), "general");  // it is requested once
     is_held = false;
     EXPECT_TRUE(comes([&] { return find(*programs, frame_, n, true) == std::to_string(n); })) << n;
     EXPECT_EQ(built(n), 1);
@@ -206,13 +206,13 @@ TEST_F(SpecializationsTest, OthersAreBuiltInTheBackground) {
   set_thread_budget(1);
 }
 
-// More than sixteen do not wait; they are asked for again by later runs.
+// At most sixteen jobs wait; later runs request the others again.
 TEST_F(SpecializationsTest, FewJobsWait) {
   const auto programs = make(100);
   find(*programs, frame_, 1, true);
   is_held = true;
   find(*programs, frame_, 2, true);
-  EXPECT_TRUE(comes([&] { return building == 2; }));  // out of the queue
+  EXPECT_TRUE(comes([&] { return building == 2; }));  // no longer in the queue
   for (int64_t n = 3; n <= 22; ++n) EXPECT_EQ(find(*programs, frame_, n, true), "general");
   EXPECT_EQ(programs->stats().programs, 2u + 16u);
   is_held = false;
@@ -221,7 +221,7 @@ TEST_F(SpecializationsTest, FewJobsWait) {
   EXPECT_TRUE(comes([&] { return find(*programs, frame_, 22, true) == "22"; }));
 }
 
-// What is being built is not evicted: somebody waits for it.
+// A program that is being built is not evicted, because some thread waits for it.
 TEST_F(SpecializationsTest, WhatIsBuiltStays) {
   const auto programs = make(1);
   find(*programs, frame_, 1, true);
@@ -240,7 +240,7 @@ TEST_F(SpecializationsTest, WhatIsBuiltStays) {
   EXPECT_EQ(programs->stats().evictions, 2u);
 }
 
-// Whoever comes to lie where another was has none of its programs, though a frame outlives both.
+// An object at the address of a destroyed one has none of its programs, though a frame outlives both.
 TEST_F(SpecializationsTest, AFrameOutlivesItsMethods) {
   alignas(Specializations) unsigned char memory[sizeof(Specializations)];
   for (int round = 1; round <= 3; ++round) {
@@ -259,14 +259,14 @@ TEST_F(SpecializationsTest, EndWithJobsThatWait) {
     is_held = !is_idle;
     for (int64_t n = 2; n <= 9; ++n) find(*programs, frame_, n, true);
     EXPECT_TRUE(comes([&] { return building == (is_idle ? 9 : 2); }));
-    if (is_idle) std::this_thread::sleep_for(50ms);  // for its thread to sleep
+    if (is_idle) std::this_thread::sleep_for(50ms);  // until its thread sleeps
     std::thread release([&] {
       std::this_thread::sleep_for(20ms);
       is_held = false;
     });
     programs.reset();
     release.join();
-    EXPECT_EQ(building, is_idle ? 9 : 2);  // the job in hand is finished, others are not begun
+    EXPECT_EQ(building, is_idle ? 9 : 2);  // the current job is finished, others are not started
   }
 }
 

@@ -1,4 +1,5 @@
-"""torchaudio's transforms, functionals and models in small, scripted. Not among the default sections: Debian has no torchaudio."""
+"""torchaudio's transforms, functionals and models, small and scripted. Not among the default sections: Debian has no
+torchaudio."""
 
 import torch
 import torchaudio.functional as AF
@@ -76,7 +77,7 @@ script("rnnt", lambda: filled(M.emformer_rnnt_model(input_dim=8, encoding_dim=12
                                                     transformer_num_layers=1, transformer_dropout=0.1, transformer_activation="gelu", transformer_left_context_length=4, transformer_max_memory_size=0, transformer_weight_init_scale_strategy="depthwise",
                                                     transformer_tanh_on_mem=True, symbol_embedding_dim=6, num_lstm_layers=1, lstm_layer_norm=True, lstm_layer_norm_epsilon=1e-3, lstm_dropout=0.1)),
        ("transcribe", (values(2, 20, 8), torch.tensor([20, 16]))), ("predict", (torch.tensor([[1, 2]]), torch.tensor([2]), None)))
-SINCE = (2, 0)  # what 1.13 has not
+SINCE = (2, 0)  # missing in 1.13
 SIZES = dict(extractor_mode="group_norm", extractor_conv_layer_config=[(8, 10, 5), (8, 3, 2)], extractor_conv_bias=False, encoder_embed_dim=12, encoder_projection_dropout=0.1, encoder_pos_conv_kernel=8, encoder_pos_conv_groups=2,
              encoder_num_layers=2, encoder_num_heads=2, encoder_attention_dropout=0.1, encoder_ff_interm_features=16, encoder_ff_interm_dropout=0.1, encoder_dropout=0.1, encoder_layer_norm_first=False, encoder_layer_drop=0.0, aux_num_out=5)
 script("wav2vec2", lambda: filled(M.wav2vec2_model(**SIZES)), (SHORT, torch.tensor([3600, 2600])), (SHORT, None), ("extract_features", (SHORT, None, 1)), since=SINCE)

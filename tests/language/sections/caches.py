@@ -1,5 +1,5 @@
-"""Decoders whose cache of fixed size is written in place, in the ways there are, with rotary embeddings, norms, a GELU and
-grouped heads in front of it; step after step, with the cache that the last one gave back."""
+"""Decoders whose fixed-size cache is written in place, in every common way, with rotary embeddings, norms, a GELU and
+grouped heads; each step gets the cache that the previous one returned."""
 
 import itertools
 

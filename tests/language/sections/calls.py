@@ -1,4 +1,4 @@
-"""Functions: defaults, recursion into others, closures, lambdas, ignored ones, overloads, fork and wait, tracing, warnings."""
+"""Functions: defaults, recursion, closures, lambdas, ignored ones, overloads, fork and wait, tracing, warnings."""
 
 from typing import Callable, Dict, List, Optional, Tuple
 

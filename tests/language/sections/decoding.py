@@ -1,4 +1,4 @@
-"""Whole programs as models carry them: searches, decoders, tokenizers, caches, sequences of many lengths."""
+"""Whole programs from real models: searches, decoders, tokenizers, caches, sequences of different lengths."""
 
 import math
 from typing import Dict, List, NamedTuple, Optional, Tuple

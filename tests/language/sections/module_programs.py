@@ -1,4 +1,4 @@
-"""Whole modules as people write them: layers of PyTorch with masks and lengths, state that calls change, classes, traces."""
+"""Whole modules as in real code: layers of PyTorch with masks and lengths, state that calls change, classes, traces."""
 
 from enum import Enum
 from typing import Dict, List, NamedTuple, Optional, Tuple
@@ -16,7 +16,7 @@ T = torch.tensor
 
 
 def filled(module: nn.Module, scale: float = 0.4) -> nn.Module:
-    """With the same numbers at every start."""
+    """Fills it with the same numbers at every start."""
     with torch.no_grad():
         for i, p in enumerate(list(module.parameters())):
             p.copy_(values(*p.shape, seed=i) * scale)
@@ -102,7 +102,7 @@ made("Attend", lambda: filled(Attend()), (values(3, 2, 6), values(4, 2, 6, seed=
 
 
 class AttendPlainly(nn.Module):
-    """The fast way of nn.MultiheadAttention, whose operator leaves out weights that nobody needs: None, and no tensor."""
+    """The fast path of nn.MultiheadAttention, whose operator omits unrequested weights: None, not a tensor."""
 
     def __init__(self):
         super().__init__()
@@ -393,7 +393,7 @@ made("Unpool", lambda: filled(Unpool()), (values(1, 2, 6, 6),), (values(2, 2, 5,
 
 @case((T([[1.0, -2.0, 3.0]]),), grad=False, rtol=1e-6)
 class AsksForGradients(nn.Module):
-    """Of parameters, frozen ones, buffers, and what is taken off."""
+    """Gradients of parameters, frozen parameters, buffers and detached tensors."""
 
     def __init__(self):
         super().__init__()

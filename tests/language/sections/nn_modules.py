@@ -1,5 +1,5 @@
 """Every module of torch.nn that PyTorch scripts or traces, in training and in evaluation mode, called with each
-combination of its optional arguments None and given."""
+combination of None and given optional arguments."""
 
 import inspect
 import itertools
@@ -37,7 +37,7 @@ def signs(*sizes):
 
 
 def hidden(*sizes):
-    """A padding mask: the last key of the first row is hidden."""
+    """A padding mask: the last key of the first row is masked."""
     mask = torch.zeros(*sizes, dtype=torch.bool)
     mask[0, -1] = True
     return mask
@@ -101,7 +101,8 @@ def recurrent(kind, **options):
 
 
 class OfStates(nn.Module):
-    """A recurrent layer of a model; scripted alone it has no forward, but one for packed sequences and one for others."""
+    """A recurrent layer in a model; scripted alone it has no forward, but one for packed sequences and one for
+    others."""
 
     def __init__(self, layer):
         super().__init__()
@@ -268,7 +269,7 @@ def check_complete():
 
 
 class OfGiven(nn.Module):
-    """A call with some arguments fixed, which takes the tensors among them, for tracing."""
+    """A call with some fixed arguments that takes the tensors among them, for tracing."""
 
     def __init__(self, module, arguments):
         super().__init__()
@@ -293,7 +294,7 @@ def traced(make, is_training, call):
 
 
 def scripted_calls(name, is_training, calls):
-    """PyTorch's profiler fails on the undefined weights that its fast attention gives where none are asked for."""
+    """PyTorch's profiler fails on the undefined weights that its fast attention returns if none are requested."""
     if name == "MultiheadAttention" and not is_training:
         return [call for call in calls if call[4]]
     return calls
@@ -313,7 +314,7 @@ def add_rows():
                              tensors, rtol=1e-3)
 
 
-# By row; what PyTorch's compiler says no to, or fails at. All are traced.
+# By row; the reason why PyTorch's compiler refuses or fails. All are traced.
 NOT_SCRIPTED = {
     "AdaptiveAvgPool2d_none": "its output_size holds None",
     "MaxUnpool1d": "its kernel_size is an int where the compiler expects a list",

@@ -1,4 +1,5 @@
-"""Whole programs of scripting's odd corners: writes through chains of subscripts, parsers, mixed numbers, constants that are written to."""
+"""Whole programs with unusual scripting features: writes through chains of subscripts, parsers, mixed numbers, mutated
+constants."""
 
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 

@@ -1,4 +1,5 @@
-"""Whole programs on tensors: einsum, masks, writes through views under control flow, signals, geometry, losses, structured results."""
+"""Whole programs on tensors: einsum, masks, writes through views in branches, signals, geometry, losses, structured
+results."""
 
 import math
 from typing import Dict, List, NamedTuple, Optional, Tuple, Union
@@ -93,7 +94,7 @@ def aliases_through_loops(x: Tensor, swap: bool):
     return x, a, b, c.sum(0)
 
 
-# Newer ones have another FFT, and small elements of the signal are sums of large ones.
+# Newer versions have another FFT, and small elements of the signal are sums of large ones.
 @case((values(2, 400),), (values(1, 256, seed=3),), rtol=1e-4, before=(2,))
 def spectrogram_and_back(x: Tensor):
     window = torch.hann_window(64)
@@ -344,7 +345,7 @@ def formatted(f: float, i: int, s: str, t: Tensor):
     return a, b, c, d, str(i) + str(f) + str([f]), "-".join([str(k) for k in t.shape])
 
 
-@case((T([3.90625, 0.3, -3.90625, 7.5, -0.3, 1.1, 8.25, -2.125]).to(torch.bfloat16), 0.3), (T([3.90625, 0.3, -3.90625, 7.5]).to(torch.float16), -1.1), before=(2,))  # which does not round the number
+@case((T([3.90625, 0.3, -3.90625, 7.5, -0.3, 1.1, 8.25, -2.125]).to(torch.bfloat16), 0.3), (T([3.90625, 0.3, -3.90625, 7.5]).to(torch.float16), -1.1), before=(2,))  # does not round the number
 def numbers_beside_halves(x: Tensor, k: float):
     fused = (x % 0.3 + 0.1) * 2.0 - 0.7
     again = torch.where(x >= 0.3, (x + k) % 0.7, (1.3 - x) % k)

@@ -1,4 +1,5 @@
-"""Traces of whole functions: sizes as values, writes by index, numbers from sizes, odd operators, dicts and tuples in and out."""
+"""Traces of whole functions: sizes as values, indexed writes, numbers from sizes, unusual operators, dicts and tuples
+as arguments and results."""
 
 import math
 from typing import Dict, List, Tuple

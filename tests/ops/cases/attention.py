@@ -19,7 +19,7 @@ def _dot_product_only(query, key, value, mask=None, dropout=0.0, causal=False, s
 
 
 def _no_key_left(query, key, value, mask):
-    """PyTorch since 2.5: zeros where all keys are hidden."""
+    """PyTorch since 2.5: zeros if all keys are masked."""
     added = torch.zeros(mask.shape, dtype=query.dtype).masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else mask
     is_empty = (added == -torch.inf).all(-1, keepdim=True)
     scores = (query / max(query.size(-1), 1) ** 0.5) @ key.transpose(-2, -1) + added.masked_fill(is_empty, 0)

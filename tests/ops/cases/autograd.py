@@ -1,5 +1,5 @@
-"""Properties of tensors that autograd keeps, and passes that must fail. What passes give is in tests/kernels/autograd_test.cpp
-and in the scripts of tests/jit."""
+"""Autograd's properties of tensors, and passes that must fail. The results of passes are tested in
+tests/kernels/autograd_test.cpp and in the scripts of tests/jit."""
 
 import torch
 

@@ -14,7 +14,8 @@ CASES = []
 
 
 def add(op, arguments, size, error, wraps=False, **named):
-    """Rows for an index of every edge: `arguments` makes them of the index; with `wraps` negative ones count from the end."""
+    """Rows for an index at every edge: `arguments` makes the arguments from the index; with `wraps` negative indices
+    count from the end."""
     first = -size if wraps else 0
     for index in [size, first - 1, first - 77]:
         CASES.append(case(op, *arguments(index), error=error, **named))
@@ -51,7 +52,7 @@ for i in [-1, -9]:
 add("aten::select.int", lambda i: (X, 0, i), 3, "out of range", wraps=True)
 add("aten::unbind.int", lambda i: (t(3, 2, 1), i), 3, "Dimension out of range", wraps=True)
 
-# An index without elements may be of any dtype.
+# An empty index may have any dtype.
 for dtype in [torch.float32, torch.int32, torch.bool]:
     EMPTY = t(0, 3, dtype=dtype)
     CASES.append(case("aten::gather", t(2, 3), 1, EMPTY, gradient=False))
@@ -63,7 +64,7 @@ for dims in [(3,), (2, 2, 2)]:
     CASES.append(case("aten::matrix_H", t(*dims), error="only supported on matrices"))
 CASES.append(case("aten::matrix_H", t(), dtypes=FULL))
 
-# Gradients where elements are equal, zero or NaN. Finite differences are not defined there.
+# Gradients for elements that are equal, zero or NaN. Finite differences are not defined there.
 ONCE = dict(dtypes=FULL, gradient="first")
 TIES = t(values=[[3.0, -3.0, 1.0, 3.0], [0.0, 0.0, 0.0, 0.0], [2.0, 2.0, 2.0, 2.0], [-1.0, 0.0, -1.0, 1.0]])
 HOLES = t(values=[[3.0, math.nan, 1.0, 3.0], [math.nan, math.nan, 0.0, 1.0], [math.inf, 2.0, -math.inf, 2.0]])
@@ -97,9 +98,9 @@ for edge in [TIES, HOLES, t(values=[[0.0]]), t(values=[[2.0, 2.0, 2.0]])]:
         CASES.append(case(f"aten::{op}", t(values=[2.0]), edge, **EDGE))
     for op in ["abs", "sign", "relu", "sqrt", "rsqrt", "reciprocal", "log", "leaky_relu", "hardsigmoid", "nan_to_num"]:
         CASES.append(case(f"aten::{op}", edge, **EDGE))
-    # PyTorch passes the gradient of a NaN on or not, as the vector unit of the dtype has it.
+    # Whether PyTorch passes the gradient of a NaN depends on its vector code for the dtype.
     for op in ["elu", "hardtanh", "relu6", "softshrink", "hardshrink"]:
-        # PyTorch 1.13 makes 0 of NaN, 2.15 keeps it.
+        # PyTorch 1.13 turns NaN into 0, 2.15 keeps it.
         keeps = (lambda x: torch.where(torch.isnan(x), x, torch.nn.functional.softshrink(x))) if op == "softshrink" else None
         CASES.append(case(f"aten::{op}", edge, dtypes=FULL, reference=keeps, gradient=False if edge is HOLES else "first"))
     for low, high in [(0.0, 2.0), (-3.0, 3.0), (2.0, 0.0)]:
@@ -107,7 +108,7 @@ for edge in [TIES, HOLES, t(values=[[0.0]]), t(values=[[2.0, 2.0, 2.0]])]:
     CASES.append(case("aten::dist", edge, edge, **ONCE))
     CASES.append(case("aten::pairwise_distance", edge, edge, 2.0, 0.0, **ONCE))
 
-# Sums over many elements are cut in parts; the last part is not of the others' size.
+# Sums over many elements are split into parts; the last part is smaller.
 LARGE = dict(dtypes=FULL, strided=False, rtol=1e-3, atol=1e-3)
 MANY = t(1103, 67)
 CASES.append(case("aten::layer_norm", MANY, [67], t(67), t(67), **LARGE))
@@ -134,7 +135,7 @@ for reduction in [1, 2]:
     CASES.append(case("aten::mse_loss", MANY, MANY, reduction, **LARGE))
     CASES.append(case("aten::cross_entropy_loss", MANY, t(1103, dtype=torch.int64, low=0, high=66), None, reduction, **LARGE))
 
-# A weight may not make a loss larger.
+# A weight must not make a loss larger.
 for op in ["binary_cross_entropy", "binary_cross_entropy_with_logits"]:
     UNIT = t(1, 5, low=0.1, high=0.9)
     CASES.append(case(f"aten::{op}", UNIT, UNIT, t(3, 5), error="doesn't match the broadcast shape"))

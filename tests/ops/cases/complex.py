@@ -1,4 +1,4 @@
-"""Complex tensors: the operators that take them."""
+"""Operators on complex tensors."""
 
 import cmath
 import math
@@ -16,7 +16,7 @@ def rows(op, *args, dtypes=COMPLEX, **options):
     CASES.append(case(op, *args, dtypes=dtypes, **options))
 
 
-# Functions of one number.
+# Unary functions.
 for name in ["neg", "square", "reciprocal", "exp", "log", "log2", "log10", "sqrt", "rsqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh",
              "asin", "acos", "atan", "asinh", "acosh", "atanh", "sigmoid", "sgn", "abs", "angle", "sinc", "silu", "positive", "conj",
              "conj_physical", "real", "imag", "isnan", "isinf", "isfinite", "isreal", "logical_not", "view_as_real", "resolve_conj"]:
@@ -28,7 +28,7 @@ rows("aten::sgn", t(values=[0j, 3 + 4j, -1j]), gradient="first")
 rows("aten::floor", t(3), dtypes=C64, error=("", "has no kernel for Complex"))
 rows("aten::relu", t(3), dtypes=C64, error=("", "has no kernel for Complex"))
 
-# Of two, with broadcasting and other types beside.
+# Binary functions, with broadcasting and mixed dtypes.
 for name in ["add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "eq.Tensor", "ne.Tensor", "logical_and", "logical_or", "logical_xor",
              "pow.Tensor_Tensor"]:
     rows(f"aten::{name}", t(3, 4), t(4))
@@ -129,7 +129,7 @@ rows("aten::mm", t(3, 4), t(4, 5))
 rows("aten::mm", t(3, 4), t(5, 2), error="cannot be multiplied")
 rows("aten::bmm", t(2, 3, 4), t(2, 4, 5))
 rows("aten::mv", t(3, 4), t(4))
-# Debian's PyTorch gives 0.
+# Debian's PyTorch returns 0.
 rows("aten::dot", t(4), t(4), reference=lambda a, b: (a * b).sum())
 rows("aten::vdot", t(4), t(4), reference=lambda a, b: (a.conj() * b).sum())
 rows("aten::outer", t(3), t(4))

@@ -127,7 +127,7 @@ def exponents():
         yield case(f"aten::{name}", t(5, 4), dtypes=FULL)
         yield case(f"aten::{name}", t(5, 4), [1], dtypes=FULL)
         yield case(f"aten::{name}", t(3, 5), [0, -1], dtypes=FULL)
-    # PyTorch's gradient reads memory that nothing wrote.
+    # PyTorch's gradient reads uninitialized memory.
     yield case("aten::as_strided_scatter", t(3, 4), t(2, 2), [2, 2], [1, 3], strided=False, dtypes=FULL, gradient=False)
     yield case("aten::as_strided_scatter", t(3, 4), t(3), [3], [4], 1, strided=False, dtypes=FULL, gradient=False)
 
@@ -193,7 +193,7 @@ def products():
 
 
 def grouped_mm(a, b, offs=None, bias=None, out_dtype=None):
-    """PyTorch 2.8's, a product for each group."""
+    """PyTorch 2.8's operator, a product for each group."""
     if offs is None:
         return torch.bmm(a, b)
     ends = offs.tolist()
@@ -250,7 +250,7 @@ def rms_norm(x, shape, weight=None, eps=None):
 
 
 def over(function, x, dims, keepdim):
-    """A reduction over several dimensions, as PyTorch 2.2 and newer have it."""
+    """A reduction over several dimensions, as in PyTorch 2.2 and newer."""
     for dim in sorted((d % x.dim() for d in (dims if dims is not None else range(x.dim()))), reverse=True):
         x = function(x, dim, keepdim)
     return x
@@ -296,7 +296,7 @@ def rest():
 
 
 def aliases():
-    """Operators that are found by two names (kernels/common/aliases.cpp) and had no row under the second one."""
+    """Operators with aliases (kernels/common/aliases.cpp) that had no row under the alias."""
     for name in ("arcsin", "arccos", "arctanh"):
         yield case(f"aten::{name}", t(3, 4, low=-0.9, high=0.9), dtypes=FULL)
     for name in ("arctan", "arcsinh"):

@@ -13,7 +13,7 @@ DICTS = {"str": {"a": 1, "b": 2}, "int": {1: 10, 2: 20}, "bool": {True: 1, False
 
 
 def _then(action, result=None):
-    """A reference that changes its first argument and gives it back or gives `result` of it."""
+    """A reference that changes its first argument and returns it, or `result` of it."""
 
     def run(first, *rest):
         action(first, *rest)
@@ -108,7 +108,8 @@ def _list_rows():
 
 
 def _tensor_key_rows():
-    """Tensors are keys by identity, which a copy of a row's key does not have: none is found. tests/script finds some."""
+    """Tensors are keys by identity, which a copied key does not have: no key is found. tests/script has keys that are
+    found."""
     key, other = torch.tensor(1.0), torch.tensor(1.0)
     items = {key: 1}
     return [

@@ -1,4 +1,4 @@
-"""Convolutions. Half types run in float32 in PyTorch for reference, whose CPU kernels lack some."""
+"""Convolutions. For 16-bit dtypes the reference runs in float32, because PyTorch lacks some CPU kernels."""
 
 import torch
 

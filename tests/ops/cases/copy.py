@@ -1,4 +1,4 @@
-"""Conversions, factories, and questions about tensors."""
+"""Conversions, factories, and properties of tensors."""
 
 import torch
 

@@ -6,10 +6,10 @@ import torchvision  # noqa: F401: registers the operators
 from tests.ops.case import FULL, case, t
 
 LOOSE = {"rtol": 1e-4, "atol": 1e-4}
-# Of two images: inside, at the edges, beyond them, of no width, ending before it begins, far away.
+# For two images: inside, at the edges, outside, of zero width, ending before the start, far away.
 BOXES = t(values=[[0, 0.5, 1.2, 3.6, 4.1], [1, 0, 0, 7, 6], [1, -3, -2.5, 2.5, 9.5], [0, 2, 2, 2, 2], [0, 5, 4, 3, 1], [1, 40, 40, 50, 50]])
 INSIDE = t(values=[[0, 0.5, 1.2, 3.6, 4.1], [1, 0, 0, 7, 6], [1, -3, -2.5, 2.5, 9.5]])
-# Away from the last row and column, which torchvision's ps_roi_pool leaves out forward and not backward.
+# Away from the last row and column, which torchvision's ps_roi_pool omits in the forward but not in the backward.
 INNER = t(values=[[0, 0.5, 1.2, 3.6, 4.1], [1, 1, 0, 4, 3], [1, -3, -2.5, 2.5, 2.5]])
 REGIONS = {"gradient": "first", "dtypes": FULL, **LOOSE}
 
@@ -57,7 +57,7 @@ def suppression():
 
 
 def columns_by_convolution(x, offset, mask, use_mask, kernel, stride, padding, dilation, offset_groups):
-    """The columns are what a convolution gives whose weights are a unit matrix."""
+    """The columns are the result of a convolution with identity weights."""
     rows = x.shape[1] * kernel[0] * kernel[1]
     weight = torch.eye(rows, dtype=x.dtype).reshape(rows, x.shape[1], *kernel)
     out = torch.ops.torchvision.deform_conv2d(x, weight, offset, mask, torch.zeros(rows, dtype=x.dtype), *stride, *padding, *dilation,
@@ -82,7 +82,7 @@ def deformable():
 
 
 def hostile():
-    """What torchvision reads outside of its memory for, or never ends with."""
+    """Arguments for which torchvision reads out of bounds, or never ends."""
     for box, message in (([2, 0, 0, 1, 1], "there is no image 2"), ([-1, 0, 0, 1, 1], "there is no image -1"),
                          ([float("nan"), 0, 0, 1, 1], "there is no image"), ([0, float("inf"), 0, 1, 1], "must be finite")):
         for name, more in (("roi_align", (2, False)), ("roi_pool", ()), ("ps_roi_pool", ()), ("ps_roi_align", (2,))):

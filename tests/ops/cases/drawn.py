@@ -1,5 +1,5 @@
-"""Random numbers: one seed gives PyTorch's, element by element, at sizes around every block that is drawn at once.
-What has another order in memory is filled in that order."""
+"""Random numbers: a seed gives PyTorch's, element by element, at sizes around every block of draws. A tensor with
+another memory layout is filled in that order."""
 
 import torch
 
@@ -24,11 +24,11 @@ for sizes in SIZES:
     add("bernoulli", t(*sizes, low=0, high=1), dtypes=FULL)
     add("random_.from", t(*sizes), -3, 11, dtypes=FULL + INTEGERS[1:])
     add("dropout", t(*sizes), 0.3, True, dtypes=FULL)
-    if sizes != (0,):  # of which PyTorch's mask is no bool
+    if sizes != (0,):  # PyTorch's mask for it is not a bool
         add("native_dropout", t(*sizes), 0.4, True, dtypes=FULL)
     add("rand", list(sizes))
     add("randint.low", -5, 12, list(sizes))
-    # Below 16 elements numbers come in pairs, from there on in blocks.
+    # Below 16 elements numbers are drawn in pairs, otherwise in blocks.
     add("normal_", t(*sizes), 1.0, 2.0, dtypes=FULL + COMPLEX, atol=1e-5)
     add("randn", list(sizes), atol=1e-5)
     for dtype in COMPLEX:

@@ -14,7 +14,8 @@ NAN, INFINITY = math.nan, math.inf
 
 
 def deformed(y, x):
-    """One pixel is infinite, so that it must not even be read with a weight of zero; the first place is moved by (y, x)."""
+    """One pixel is infinite, so that it must not be read even with weight zero; the first position is moved by (y,
+    x)."""
     image, offset = [[[[INFINITY, 1.0], [2.0, 3.0]]]], [[[[y, 0.0], [0.0, 0.0]], [[x, 0.0], [0.0, 0.0]]]]
     return case("torchvision::deform_conv2d", t(values=image), t(values=[[[[1.0]]]]), t(values=offset), t(1, 1), t(values=[0.0]),
                 1, 1, 0, 0, 1, 1, 1, 1, False, dtypes=FULL, gradient=False, strided=False)
@@ -23,7 +24,7 @@ def deformed(y, x):
 CASES = [
     # images and their regions
     deformed(-1.0, 0.0), deformed(0.0, -1.0), deformed(2.0, 0.5), deformed(0.5, 2.0),
-    deformed(NAN, 5.0), deformed(5.0, NAN),  # NaN alone torchvision reads outside of its memory for
+    deformed(NAN, 5.0), deformed(5.0, NAN),  # for NaN in one coordinate torchvision reads out of bounds
     case("torchvision::roi_pool", t(values=[[[[7.0] * 4] * 4]]), t(values=[[0.0, 0.0, 0.0, 3.0, 3.0]]), 1.0, 2, 2, dtypes=FULL, gradient="no differences"),
     # rows of tables
     case("aten::embedding_renorm_", t(values=[[1.0, 0.0], [3.0, 4.0]]), ints(0, 1), 1.0, 2.0, dtypes=[F64]),

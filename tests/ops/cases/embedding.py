@@ -1,4 +1,5 @@
-"""Rows of tables: sums, means and maxima of them, and their norms; places in sorted sequences. `embedding` itself is in index.py."""
+"""Rows of tables: their sums, means, maxima and norms; positions in sorted sequences. `embedding` itself is in
+index.py."""
 
 import torch
 
@@ -47,7 +48,7 @@ CASES += [
     case("aten::embedding_renorm_", t(6, 3), ints(1, 4), 100.0, 2.0),
 ]
 
-# Index by index the bag, and bag by bag the rows; then of maxima where they came from.
+# The bag of each index, and the rows by bag; for maxima also their origin.
 BAGS = (INDICES, OFFSETS, ints(0, 0, 2, 2, 2, 3), ints(2, 0, 3, 1))
 MAXIMA = t(values=[[1, 2, 1], [0, 0, 0], [5, 4, 4], [3, 3, 3]], dtype=I64)
 NONE = ints(0, 0, 0, 0)

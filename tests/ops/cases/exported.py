@@ -43,7 +43,7 @@ def number(end):
 
 
 def ends(function):
-    """Ends that are tensors, as numbers."""
+    """Tensor bounds as numbers."""
     return lambda start, end, *rest, **named: function(number(start), number(end), *rest, **named)
 
 

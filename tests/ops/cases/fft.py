@@ -61,7 +61,7 @@ for normalization in [0, 1, 2]:
     rows("aten::_fft_c2r", t(4, 5, 4), [0, 2], normalization, 6, dtypes=COMPLEX, atol=2e-4, gradient="no differences")
     rows("aten::_fft_c2r", t(4, 5), [1], normalization, 9, dtypes=COMPLEX, atol=2e-4, gradient="no differences")
 
-# Large enough for several threads, and lengths that are prime.
+# Large enough for several threads, and prime lengths.
 rows("aten::fft_fft", t(70, 509), dtypes=[torch.complex64], rtol=1e-3, atol=1e-3, gradient=False)
 rows("aten::fft_rfft", t(300, 400), dtypes=[torch.float32], rtol=1e-3, atol=1e-3, gradient=False)
 rows("aten::fft_fft2", t(4, 90, 77), dtypes=[torch.complex128], gradient=False)
@@ -88,7 +88,7 @@ rows("aten::stft", t(2, 30), 8, 0, dtypes=FULL, error="hop_length")
 rows("aten::stft", t(2, 30), 31, dtypes=FULL, error="n_fft")
 rows("aten::istft", t(2, 5, 9), 8, 8, 8, t(8, dtype=torch.float32, low=0.0, high=0.0), False, dtypes=[torch.complex64], error="window overlap add min")
 rows("aten::istft", t(4, 9), 8, dtypes=COMPLEX, error="to match")
-# A tensor without dimensions has none to transform.
+# A 0-dimensional tensor has no dimension to transform.
 for name in ["fft", "rfft", "irfft"]:
     rows(f"aten::fft_{name}", t(), None, -1, None, dtypes=COMPLEX if name == "irfft" else FULL,
          error=("Invalid number of data points", "tensor has no dimensions"))
@@ -97,7 +97,7 @@ rows("aten::_fft_r2c", t(), [0], 0, True, dtypes=FULL, error=("ndim must be", "t
 
 
 def _of_nothing(*_):
-    """PyTorch 1.13 gives what lay in memory."""
+    """PyTorch 1.13 returns uninitialized memory."""
     raise RuntimeError("Invalid number of data points (0)")
 
 

@@ -15,7 +15,7 @@ LOOSE = {"rtol": 1e-5, "atol": 1e-6}
 
 
 def _each(function):
-    """The operator by items: lists go by item, the rest to all."""
+    """The operator by items: list arguments go by item, other arguments to all."""
     return lambda lists, *rest, **named: [function(item, *(one[i] if isinstance(one, list) else one for one in rest), **named)
                                           for i, item in enumerate(lists)]
 
@@ -28,7 +28,7 @@ def _written(function):
 
 
 def _rows(name, overload, *args, function=None, **kwargs):
-    """Of the form that gives new tensors and of that in place, which PyTorch 1.13 does not record."""
+    """The functional and the in-place variant, which PyTorch 1.13 does not record."""
     options = {**LOOSE, "dtypes": FULL}
     out = []
     for form in (name, name + "_"):
@@ -62,7 +62,7 @@ for name, function in (("maximum", "clamp_min"), ("minimum", "clamp_max")):
 
 
 def _by_numbers(function):
-    """The last argument is a tensor of one number for each item."""
+    """The last argument is a tensor with one number for each item."""
     return lambda lists, a, b, numbers: [function(x, a[i], b[i], value=float(numbers[i])) for i, x in enumerate(lists)]
 
 

@@ -31,7 +31,7 @@ CASES += [
     case("aten::glu_backward", t(2, 3, 3), t(2, 6, 3), 1, dtypes=FULL),
     case("aten::glu_backward", t(3, 2), t(3, 5), 1, error="Halving dimension must be even, but dimension 1 is size 5"),
     case("aten::trace_backward", t(), [3, 4], dtypes=FULL),
-    # PyTorch 1.13 goes on below the diagonal of a tall matrix.
+    # PyTorch 1.13 continues below the diagonal of a tall matrix.
     case("aten::trace_backward", t(), [4, 2], dtypes=FULL, reference=lambda grad, sizes: grad * torch.eye(*sizes, dtype=grad.dtype)),
     case("aten::trace_backward", t(), [4], error="expected matrix input"),
     case("aten::index_select_backward", t(3, 4), [5, 4], 0, t(values=[4, 0, 4], dtype=torch.int64), dtypes=FULL),
@@ -39,7 +39,7 @@ CASES += [
     case("aten::value_selecting_reduction_backward", t(3), 1, t(values=[3, 0, 1], dtype=torch.int64), [3, 4], False, dtypes=FULL),
     case("aten::value_selecting_reduction_backward", t(1, 4), 0, t(values=[[2, 0, 1, 1]], dtype=torch.int64), [3, 4], True, dtypes=FULL),
     case("aten::masked_select_backward", t(3), t(2, 3), t(values=[[1, 0, 1], [0, 0, 1]], dtype=torch.bool), dtypes=FULL),
-    # PyTorch 1.13 takes the gradients of a tensor of another order in the order of its memory.
+    # For a tensor with another layout, PyTorch 1.13 takes the gradients in memory order.
     case("aten::masked_select_backward", t(4), t(2, 3), t(values=[1, 0, 1], dtype=torch.bool), dtypes=FULL, strided=False),
 ]
 
@@ -50,7 +50,7 @@ for eps in (None, 0.05, -1.0):
 for training, lower, upper in ((True, 0.1, 0.3), (True, 0.2, 0.2), (False, 0.1, 0.3)):
     for is_result in (False, True):
         CASES.append(case("aten::rrelu_with_noise_backward", t(3, 4), t(3, 4), t(3, 4), lower, upper, training, is_result, dtypes=FULL))
-# PyTorch 1.13 forgets the gradient of a tensor of another order.
+# PyTorch 1.13 loses the gradient of a tensor with another layout.
 for weight in (t(1), t(3)):
     CASES.append(case("aten::prelu_backward", t(2, 3, 4), t(2, 3, 4), weight, dtypes=FULL, strided=False))
 CASES.append(case("aten::prelu_backward", t(5), t(5), t(1), dtypes=FULL))

@@ -28,7 +28,7 @@ def _subscript(indices):
 
 
 def _read(x, indices):
-    """As a program says it: a mask without dimensions makes one."""
+    """As in a program: a 0-dimensional mask adds a dimension."""
     return x[_subscript(indices)]
 
 
@@ -79,7 +79,7 @@ CASES = [
     case("aten::argwhere", t(3, 4, low=-1, high=1, dtype=I64)),
     case("aten::where", MASK2),
     case("aten::masked_select", t(3, 4), t(4, dtype=torch.bool), dtypes=ALL, strided=False),
-    # PyTorch 1.13 gives wrong gradients for strided tensors here: it fills zeros in their memory order.
+    # PyTorch 1.13 gives wrong gradients for strided tensors here: it fills zeros in memory order.
     case("aten::masked_select", t(3, 4), t(4, dtype=torch.bool), gradient=False),
     case("aten::masked_scatter", t(3), MASK, t(4)),
     case("aten::index_select", t(5, 3), 0, ints(4, 0, 4), dtypes=ALL),
@@ -175,9 +175,9 @@ CASES = [
     case("aten::multinomial", t(5, low=0.1, high=1), 9, True, check="shape"),
 ]
 
-# Behind the others, whose numbers are drawn by their places.
+# At the end, because random numbers depend on the row's position.
 CASES += OF_FLAGS + [
-    # Of what lies by columns 1.13 fills columns.
+    # For column-major tensors 1.13 fills columns.
     case("aten::masked_scatter_", t(2, 3), MASK, t(5), dtypes=ALL, strided=False),
     case("aten::masked_scatter_", t(3, 2), MASK2, t(2, 3), strided=False),
     case("aten::masked_scatter_", t(3, 2), MASK2, t(3), error=("source", "expected more elements in source")),

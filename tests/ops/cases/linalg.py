@@ -37,7 +37,7 @@ def _positive(*sizes):
 
 
 def _by_columns(op):
-    """PyTorch factors the transpose of matrices that lie by rows, and returns those factors."""
+    """PyTorch factors the transpose of row-major matrices, and returns those factors."""
     def call(a, *args, **kwargs):
         return getattr(torch.ops.aten, op)(a.mT.contiguous().mT, *args, **kwargs)
     return call

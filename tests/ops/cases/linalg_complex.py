@@ -1,4 +1,4 @@
-"""Linear algebra of complex matrices, and eigenvalues of any."""
+"""Linear algebra of complex matrices, and eigenvalues of any matrix."""
 
 import torch
 
@@ -32,7 +32,7 @@ for upper in [False, True]:
     rows("aten::triangular_solve", t(3, 2), t(3, 3), upper)
     rows("aten::cholesky_solve", t(3, 2), t(3, 3), upper)
     values = [[4, 1 + 1j, 0.5j], [1 - 1j, 5, 1], [-0.5j, 1, 6]]
-    # LAPACK takes the diagonal of a factor for real.
+    # LAPACK assumes that the diagonal of a factor is real.
     factor = [[2, 0, 0], [1 + 1j, 3, 0], [2 - 1j, 0.5j, 1]]
     factor = torch.tensor(factor).mH.tolist() if upper else factor
     rows("aten::cholesky_inverse", t(values=factor), upper, gradient=False)
@@ -71,7 +71,7 @@ rows("aten::linalg_matrix_power", t(3, 3), -2)
 rows("aten::linalg_vander", t(4))
 rows("aten::linalg_tensorsolve", t(2, 3, 6), t(2, 3))
 
-# Eigenvalues of matrices that are not symmetric, in the order of their sizes.
+# Eigenvalues of non-symmetric matrices, sorted by absolute value.
 for sizes in [(4, 4), (2, 3, 3), (1, 1)]:
     rows("aten::linalg_eig", t(*sizes), check="eig", gradient=False)
     CASES.append(case("aten::linalg_eig", t(*sizes), dtypes=FULL, check="eig", gradient=False, rtol=1e-3, atol=1e-3))

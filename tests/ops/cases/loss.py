@@ -121,7 +121,7 @@ CASES.append(case("aten::nll_loss2d_backward", t(), t(1, 3, 1, 2), t(values=[[[0
                   t(values=1.7), dtypes=FULL, gradient=False, strided=False))
 
 # Connectionist temporal classification: log_probs of steps, samples, classes. PyTorch's gradient is that of the scores
-# which log_softmax made log_probs of. It takes no steps between flat targets.
+# before log_softmax. It does not allow steps between flat targets.
 CTC = dict(dtypes=FULL, gradient="no differences")
 TARGETS = t(values=[[1, 2, 2, 0], [3, 1, 0, 0]], dtype=torch.int64)
 FLAT_TARGETS = ints(1, 2, 2, 3, 1)

@@ -21,7 +21,7 @@ def _wide(op):
 
 
 def _rows(op, *args, **kwargs):
-    """float32 and float64, the half types, and integers."""
+    """float32 and float64, 16-bit dtypes, and integers."""
     return [
         case(op, *args, dtypes=FULL, **LOOSE, **kwargs),
         case(op, *args, dtypes=HALF, reference=_wide(op), rtol=2e-2, atol=2e-2, **kwargs),

@@ -67,7 +67,7 @@ for sizes in [(4, 3), (4, 3, 5), (2, 3, 5, 6)]:
 
 
 def _batch_norm_training(x, weight, bias, mean, variance, momentum, eps):
-    """Of copies, whose statistics it leaves are results."""
+    """Works on copies, whose updated statistics are among the results."""
     mean, variance = (None if one is None else one.clone() for one in (mean, variance))
     out = torch.nn.functional.batch_norm(x, mean, variance, weight, bias, True, momentum, eps)
     return out, torch.empty(0) if mean is None else mean, torch.empty(0) if variance is None else variance

@@ -12,7 +12,7 @@ def state(values, dtype=torch.float32):
     return t(values=values, dtype=dtype)
 
 
-# PyTorch takes the state as if it lay without gaps.
+# PyTorch treats the state as contiguous.
 def rows(x, observes, rounds, least, greatest, scale, zero_point, *numbers, **options):
     for name in ("fused_moving_avg_obs_fake_quant", "_fused_moving_avg_obs_fq_helper"):
         CASES.append(case(f"aten::{name}", x, state([observes], torch.int64), state([rounds], torch.int64), state(least), state(greatest),

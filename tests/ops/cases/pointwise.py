@@ -27,7 +27,7 @@ def unary(name, dtypes, *, low=-3.0, high=3.0, edges=True, **options):
 
 
 FLOAT_AND_INT = FLOATING + [torch.int64, torch.uint8]
-# Where erf ends: 1 + erf(x) is 0 from there on, and gelu multiplies it by x. At 1e20 a small step changes nothing.
+# Beyond erf's range: 1 + erf(x) is 0 from there on, and gelu multiplies it by x. At 1e20 a small step changes nothing.
 FAR = [-9.0, -1e4, -1e20, 9.0, 1e20, 0.0]
 CASES.append(case("aten::erf", t(values=[*FAR, -3.9, -4.0, -5.9, 3.8, 0.8749, 0.8751]), rtol=2e-7, atol=0.0))
 CASES.append(case("aten::gelu", t(values=[*FAR, -5.9, 5.9]), rtol=1e-6, atol=0.0, gradient="no differences"))
@@ -65,11 +65,11 @@ for name in ["sigmoid_backward", "tanh_backward", "silu_backward", "gelu_backwar
 CASES.append(case("aten::gelu_backward", t(2, 3, 5), t(2, 3, 5), approximate="tanh", dtypes=FULL))
 CASES.append(case("aten::threshold_backward", t(2, 3, 5), t(2, 3, 5), 0.5, dtypes=FULL + [torch.bfloat16]))
 CASES.append(case("aten::threshold_backward", t(len(EDGES.values)), EDGES, 0, dtypes=FULL))
-# At NaN and at 3 and -3 PyTorch 1.13 gives one or the other, and 2.15 what we give.
+# At NaN and at 3 and -3, PyTorch 1.13's result varies; 2.15's equals ours.
 BENDS = t(values=[v for v in EDGES.values if v == v] + [3.5, -3.5, 1.5, -1.0, 0.5, -0.5])
 for name, numbers in [("hardswish", []), ("hardsigmoid", []), ("hardtanh", [-1.0, 1.5]), ("hardshrink", [0.5]), ("softshrink", [0.5]),
                       ("softplus", [1.5, 3.0]), ("leaky_relu", [0.1, False]), ("leaky_relu", [0.1, True])]:
-    # hardsigmoid: PyTorch multiplies doubles by a sixth of single precision.
+    # hardsigmoid: PyTorch multiplies doubles by one sixth in single precision.
     rtol = 1e-7 if name == "hardsigmoid" else None
     CASES.append(case(f"aten::{name}_backward", t(2, 3, 5), t(2, 3, 5, low=-2, high=2), *numbers, dtypes=FULL, rtol=rtol))
     CASES.append(case(f"aten::{name}_backward", t(len(BENDS.values)), BENDS, *numbers, dtypes=FULL, gradient=False, rtol=rtol))
@@ -80,7 +80,7 @@ CASES.append(case("aten::elu_backward", t(2), -1.0, 1.0, 1.0, True, t(2), error=
 CASES.append(case("aten::leaky_relu_backward", t(2), t(2), -0.1, True, error="backward calculation is triggered with a negative slope"))
 unary("relu", FULL + [torch.bfloat16] + INTEGRAL)
 unary("relu6", FULL + [torch.bfloat16] + INTEGRAL, edges=False)
-CASES.append(case("aten::relu6", EDGES, dtypes=FULL, gradient=False))  # of NaN: 0 or 1, by PyTorch's loop
+CASES.append(case("aten::relu6", EDGES, dtypes=FULL, gradient=False))  # for NaN: 0 or 1, depending on PyTorch's loop
 for name in ["selu", "silu", "hardswish", "hardsigmoid", "log_sigmoid"]:
     unary(name, FULL + [torch.bfloat16], edges=name in ("log_sigmoid", "hardsigmoid"))
 unary("mish", FULL, edges=False)
@@ -192,7 +192,7 @@ scalar("copysign", FULL, [1.0, -2.0])
 for overload, arguments in [("Tensor", (t(2, 4, low=-1.0), t(4, **POSITIVE))), ("Scalar_Self", (1.5, t(4, **POSITIVE))), ("Scalar_Other", (t(2, 4), 2.0))]:
     CASES.append(case(f"aten::xlogy.{overload}", *arguments, dtypes=FULL))
 
-# Numbers beside float16 and bfloat16: 0.3 is 0.30078 there, which halves and floors show.
+# Scalars with float16 and bfloat16: 0.3 becomes 0.30078, which division and floor reveal.
 HALVES = [torch.float16, torch.bfloat16]
 EXACT = dict(rtol=0.0, atol=0.0)
 NEAR = t(values=[[3.90625, 0.3, -3.90625, 7.5], [-0.3, 1.1, 8.25, -2.125]])
@@ -213,7 +213,7 @@ CASES.append(case("aten::pow.Scalar", 0.3, t(values=[9.0, 8.5, -7.0, 2.0]), dtyp
 CASES.append(case("aten::pow.Tensor_Scalar", t(values=[900.0, 700.0, 0.01, 2.0]), 2.3, dtypes=HALVES, rtol=0.008, atol=0.0))
 CASES.append(case("aten::hardshrink", NEAR, 0.3, dtypes=[torch.bfloat16], **EXACT))
 
-# What PyTorch rounds step by step, and numbers that the type does not hold.
+# Where PyTorch rounds step by step, and numbers out of the dtype's range.
 WIDE = t(64, low=0.1, high=9.0)
 for number in [3, -2]:
     CASES.append(case("aten::pow.Tensor_Scalar", WIDE, number, dtypes=HALVES, **EXACT))

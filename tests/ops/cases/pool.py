@@ -1,4 +1,4 @@
-"""Pooling. Half types are rounded once from PyTorch's float32 result."""
+"""Pooling. For 16-bit dtypes PyTorch's float32 result is rounded once."""
 
 import torch
 

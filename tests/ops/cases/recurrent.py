@@ -13,7 +13,7 @@ def ints(*values):
 
 
 def small(*sizes):
-    bound = 1.6 / sizes[-1] ** 0.5  # so that a product neither vanishes nor grows from step to step
+    bound = 1.6 / sizes[-1] ** 0.5  # so that products neither vanish nor grow from step to step
     return t(*sizes, low=-bound, high=bound)
 
 
@@ -38,7 +38,7 @@ def layer(kind, steps=4, batch=3, inputs=5, hidden=6, layers=1, bidirectional=Fa
     rest = [states, weights(kind, inputs, hidden, layers, directions, biases, proj), biases, layers, dropout, train, bidirectional]
     kwargs.setdefault("dtypes", FULL)
     if packed:
-        kwargs["strided"] = False  # PyTorch reads batch_sizes as if they were dense
+        kwargs["strided"] = False  # PyTorch reads batch_sizes as if they were contiguous
         return case(f"aten::{kind}.data", t(sum(packed), inputs), ints(*packed), *rest, **kwargs)
     sizes = (batch, steps, inputs) if batch_first else (steps, batch, inputs)
     return case(f"aten::{kind}.input", t(*sizes), *rest, batch_first, **kwargs)

@@ -1,4 +1,4 @@
-"""Reductions, positions of extremes, running sums."""
+"""Reductions, positions of extremes, cumulative sums."""
 
 import math
 
@@ -29,7 +29,7 @@ for name, by_dim, dtypes in [("sum", "sum.dim_IntList", SUMS), ("mean", "mean.di
     CASES.append(case(f"aten::{by_dim}", t(2, 3), [0, 0], error="multiple times"))
 CASES.append(case("aten::mean", t(3), dtypes=[torch.int64], error="could not infer output dtype"))
 CASES.append(case("aten::sum.dim_IntList", t(2, 3), [0], dtype=torch.int64, dtypes=FULL))
-# Elements become bool before they are added: -1 + 1 is True, and so is 0.4.
+# Elements are converted to bool before they are added: -1 + 1 is True, and so is 0.4.
 CANCELS = t(values=[[1.0, -1.0, 0.0], [0.4, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype=torch.float32)
 for op in ("sum", "prod"):
     CASES.append(case(f"aten::{op}", CANCELS, dtype=torch.bool, gradient=False))

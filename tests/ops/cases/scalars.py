@@ -10,7 +10,7 @@ VALUES = {
     "int": [1, -7, 3, 12],  # PyTorch crashes on an integer division by zero
     "float": [0.0, 1.5, -2.25, 1e10],
     "bool": [True, False],
-    "str": ["a b", "Hello World", "b"],  # PyTorch loops for ever on some empty ones
+    "str": ["a b", "Hello World", "b"],  # PyTorch loops forever on some empty ones
     "number": [2, -1.5, True],
 }
 NAMES = set("""
@@ -40,7 +40,7 @@ def _rows():
         returns = [str(value.type) for value in schema.returns]
         if any(kind not in ("int", "float", "bool", "str", "number", "List[str]") for kind in returns):
             continue
-        # PyTorch computes the Scalar forms in float32.
+        # PyTorch computes the Scalar variants in float32.
         rtol = 1e-6 if schema.overload_name == "Scalar" else 1e-12
         for values in _grid(schema):
             if name in ("__lshift__", "__rshift__") and values[-1] < 0:
@@ -68,7 +68,7 @@ def _hash_of_str(value: str) -> int:
     return hash(value)
 
 
-# PyTorch's operator takes values of scripts alone.
+# PyTorch's operator only accepts script values.
 HASHES = {int: _hash_of_int, float: _hash_of_float, bool: _hash_of_bool, str: _hash_of_str}
 CASES += [Case("aten::hash.generic", (value,), {}, [torch.float32], False, 0.0, 0.0, "values", torch.jit.script(HASHES[type(value)]), None)
           for value in (3, -7, 2.5, -0.0, True, "a b", "")]

@@ -16,7 +16,7 @@ CASES = []
 
 
 def unary(name, dtypes, *points, low=-3.0, high=3.0, edges=EDGES, **options):
-    """`points` are values beside the borders between PyTorch's approximations."""
+    """`points` are values beside the boundaries between PyTorch's approximations."""
     spec = dict(low=low, high=high)
     CASES.append(case(f"aten::{name}", t(2, 3, 5, **spec), dtypes=dtypes, **options))
     CASES.append(case(f"aten::{name}", t(700, **spec), dtypes=FULL, **options))
@@ -38,7 +38,7 @@ def binary(name, dtypes, *, low=0.1, high=4.0, edges=True, **options):
         CASES.append(case(f"aten::{name}", EDGES, EDGES_2, dtypes=FULL, **{**options, "gradient": "first"}))
 
 
-# Modified Bessel functions: the border is at 8, of K at 2.
+# Modified Bessel functions: the boundary is at 8, for K at 2.
 NEAR_8 = [7.9, 8.0, 8.1, 40.0, -7.9, -8.1, -40.0, 0.01]
 for name in ["i0", "special_i0e"]:
     unary(name, FULL + BFLOAT + INTS, *NEAR_8, low=-12.0, high=12.0)
@@ -49,14 +49,14 @@ for name in ["special_modified_bessel_i0", "special_modified_bessel_i1"]:
 for order in [0, 1]:
     for name in [f"special_modified_bessel_k{order}", f"special_scaled_modified_bessel_k{order}"]:
         unary(name, FULL + INTS, 1.9, 2.0, 2.1, 0.01, -2.0, 80.0, low=0.0, high=12.0)
-    # Where PyTorch's approximations are off by up to 9e-7, the same numbers must come.
+    # PyTorch's approximations are off by up to 9e-7; the results must be the same.
     for kind in "jy":
         points = [4.1, 4.9, 5.0, 5.1, 6.0, 7.0, 8.5, 9.1, 0.01, 1e-6, -6.0, 300.0]
         unary(f"special_bessel_{kind}{order}", FULL + INTS, *points, low=-30.0, high=30.0)
 unary("special_spherical_bessel_j0", FULL + INTS, 0.49, 0.5, 0.51, -0.49, -0.5, -0.51, 0.01, low=-20.0, high=20.0)
 unary("special_airy_ai", FULL + INTS, -3.16, -2.1, -2.09, -2.08, 2.08, 2.09, 2.1, 8.3, 8.4, 103.8, 104.0, low=-12.0, high=10.0)
 
-# Where sin(pi x) is what rounding leaves of 0.
+# Where sin(pi x) is a rounding error of 0.
 CASES.append(case("aten::polygamma", 1, t(values=[0.0, -1.0, -2.0, -3.5, 0.499, 0.501]), dtypes=FULL, rtol=1e-5, gradient=False))
 CASES.append(case("aten::digamma", t(values=[-0.999, -5.001, -40.01, 0.0, -3.0, 10.0]), dtypes=FULL, gradient=False))
 
@@ -73,7 +73,7 @@ CASES.append(case("aten::sinc", t(values=[0.0, 0.25]), dtypes=FULL, gradient="no
 
 POLYNOMIALS = [f"{shifted}chebyshev_polynomial_{kind}" for shifted in ["", "shifted_"] for kind in "tuvw"]
 POLYNOMIALS += ["hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p"]
-# The ends of the range, and degrees on both sides of where sines and cosines begin.
+# The ends of the range, and degrees on both sides of the switch to sines and cosines.
 AT = t(values=[[-1.0], [1.0], [0.0], [-0.3], [0.7], [0.999], [1.5], [-1.7], [NAN]])
 DEGREES = t(values=[-1.0, 0.0, 1.0, 2.0, 3.9, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 25.0, NAN, INF, -INF, 1e19])
 for name in POLYNOMIALS:
@@ -109,7 +109,7 @@ GAMMA_X = t(values=[0.0, 1e-4, 0.3, 0.5, 0.6, 1.05, 1.2, 4.0, 25.0, 31.0, 170.0,
 for name in ["igamma", "igammac"]:
     binary(name, FLOATING)
     CASES.append(case(f"aten::{name}", GAMMA_A, GAMMA_X, dtypes=FULL, gradient=False))
-    # PyTorch has a gradient for the second argument only, and raises where the first requires one.
+    # PyTorch has a gradient only for the second argument, and raises if the first requires one.
     CASES.append(case(f"aten::{name}", t(values=[1, 2, 7], dtype=torch.int64), t(2, 3, low=0.2), dtypes=FULL))
     CASES.append(case(f"aten::{name}", t(2, 3), t(3), dtypes=[torch.int64], error=("not implemented for 'Long'", "is not defined for int64")))
 for order in [1, 2, 5]:
@@ -141,7 +141,7 @@ for name in ["gcd", "lcm"]:
     CASES.append(case(op, t(0, 3), t(3), dtypes=[torch.int64]))
     CASES.append(case(op, t(2, 3), t(3), dtypes=[torch.bool], error=("not implemented for 'Bool'", "is not defined for bool")))
 
-# Second names of operators that other files have more rows of.
+# Aliases of operators that have more rows in other files.
 SAME = ["digamma", "erf", "erfc", "exp2", "expit", "expm1", "gammaln", "i0", "log1p", "psi", "round", "sinc"]
 for name in SAME:
     CASES.append(case(f"aten::special_{name}", t(3, 4, low=0.1, high=2.0), dtypes=FULL))
@@ -153,7 +153,7 @@ CASES.append(case("aten::special_logit", t(3, 4), 0.2, dtypes=FULL))
 CASES.append(case("aten::special_logsumexp", t(3, 4), [1], True, dtypes=FULL))
 CASES.append(case("aten::special_multigammaln", t(3, 4, low=1.5), 2, dtypes=FULL))
 CASES.append(case("aten::special_polygamma", 2, t(3, 4, low=0.2), dtypes=FULL, rtol=1e-5))
-# Where the first name's overload has a name that the second one lacks in PyTorch.
+# Where the original's overload has a name that the alias lacks in PyTorch.
 CASES.append(case("aten::special_softmax.int", t(3, 4), 1, None, dtypes=FULL, reference=lambda x, dim, dtype: torch.special.softmax(x, dim)))
 CASES.append(case("aten::special_log_softmax.int", t(3, 4), 1, None, dtypes=FULL, reference=lambda x, dim, dtype: torch.special.log_softmax(x, dim)))
 CASES.append(case("aten::special_xlogy.Tensor", t(3, 4), t(4, low=0.1), dtypes=FULL, reference=torch.special.xlogy))

@@ -1,4 +1,5 @@
-"""Operators that few models use: histograms, slopes, segments, fractional pooling, splits by a tensor."""
+"""Operators that few models use: histograms, gradients by differences, segments, fractional pooling, splits by a
+tensor."""
 
 import math
 
@@ -14,7 +15,7 @@ def rows(op, *args, dtypes=FULL, **options):
     CASES.append(case(op, *args, dtypes=dtypes, **options))
 
 
-# Histograms: the last edge belongs to the last box, NaN to none.
+# Histograms: the last edge belongs to the last bin, NaN to none.
 EDGES = t(values=[-2.0, -1.0, 0.0, 0.5, 3.0])
 for density in [False, True]:
     rows("aten::histogram.bins_tensor", t(4, 5), EDGES, density=density)
@@ -60,7 +61,7 @@ for reduction in ["sum", "mean", "max", "min", "prod"]:
     rows("aten::segment_reduce", t(6, 2), reduction, lengths=LENGTHS, initial=1.0, gradient="first")
     rows("aten::segment_reduce", t(2, 3, 2), reduction, lengths=t(values=[[1, 2], [3, 0]], dtype=LONG), axis=1, gradient="first")
 rows("aten::segment_reduce", t(values=[0.0, 2.0, 3.0, 1.0, 1.0, 0.0]), "prod", lengths=LENGTHS, gradient="first")
-rows("aten::segment_reduce", t(values=[1.0, 1.0, 3.0, 4.0, 4.0, 0.0]), "max", lengths=LENGTHS, gradient=False)  # PyTorch shares positive gradients only
+rows("aten::segment_reduce", t(values=[1.0, 1.0, 3.0, 4.0, 4.0, 0.0]), "max", lengths=LENGTHS, gradient=False)  # PyTorch divides only positive gradients among ties
 rows("aten::segment_reduce", t(5), "sum", lengths=LENGTHS, error="Expected all rows of lengths along axis to sum to")
 rows("aten::_segment_reduce_backward", t(4, 2), t(4, 2), t(6, 2), "mean", lengths=LENGTHS, gradient=False)
 
@@ -88,7 +89,7 @@ rows("aten::tensor_split.tensor_indices_or_sections", t(7, 3), t(values=[1, 4], 
 rows("aten::tensor_split.tensor_indices_or_sections", t(7), t(values=[1], dtype=torch.int32), error="dtype of long")
 rows("aten::new_empty_strided", t(2), [2, 3], [1, 2], check="shape", dtypes=FULL + INTEGRAL)
 
-# Forms that few programs write.
+# Variants that few programs use.
 for fn in ["cumsum_", "cumprod_"]:
     rows(f"aten::{fn}", t(3, 4), 1)
 # PyTorch passes the gradient through what it overwrites.
@@ -116,4 +117,4 @@ rows("aten::range.step", 1, 2, -1, error="inconsistent with step sign")
 for periodic in [True, False]:
     rows("aten::kaiser_window.periodic", 11, periodic, rtol=1e-6)
     rows("aten::kaiser_window.beta", 8, periodic, 3.5, dtype=torch.float64)
-rows("aten::kaiser_window", 7, rtol=1e-6)  # PyTorch is 8e-7 from the exact values, tensord half an ulp
+rows("aten::kaiser_window", 7, rtol=1e-6)  # PyTorch differs by 8e-7 from the exact values, tensord by half an ulp

@@ -6,7 +6,7 @@ from tests.ops.case import case, t
 
 
 def _divide(a, b):
-    """Ints gave ints, towards zero."""
+    """Integer division gave integers, rounded towards zero."""
     is_float = a.is_floating_point() or (b.is_floating_point() if isinstance(b, torch.Tensor) else isinstance(b, float))
     return torch.div(a, b) if is_float else torch.div(a, b, rounding_mode="trunc")
 

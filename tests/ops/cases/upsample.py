@@ -45,7 +45,7 @@ CASES += _aligned("aten::upsample_trilinear3d", 3)
 CASES += _aligned("aten::upsample_bicubic2d", 2)
 for name in ["aten::_upsample_bilinear2d_aa", "aten::_upsample_bicubic2d_aa"]:
     CASES += _aligned(name, 2)
-    # Much smaller, one pixel, one size only, factors that do not belong to the sizes, channels_last by strides.
+    # Much smaller, one pixel, one size only, factors that contradict the sizes, channels_last by strides.
     for size in [[3, 4], [1, 1], [17, 5], [40, 41]]:
         CASES.append(case(name, t(2, 3, 17, 23), size, False, dtypes=FULL, **LOOSE))
     CASES.append(case(name, t(1, 2, 5, 6), [3, 3], False, 0.5, 5.0, dtypes=FULL, **LOOSE))

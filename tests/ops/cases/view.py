@@ -1,4 +1,4 @@
-"""Views, splits and copies in another arrangement."""
+"""Views, splits and rearranging copies."""
 
 import torch
 
@@ -9,7 +9,7 @@ PAIR = [torch.float32, torch.int64]
 
 
 def _squeezed(x, dims, squeeze=torch.Tensor.squeeze):
-    """What PyTorch 1.13 does for one dimension only."""
+    """Applies PyTorch 1.13's one-dimensional function to several dimensions."""
     positions = {range(max(x.dim(), 1))[dim] for dim in dims}
     for dim in sorted(positions, reverse=True):
         x = squeeze(x, dim)
@@ -71,7 +71,7 @@ CASES = [
     case("aten::squeeze.dims", t(1, 2, 1, 3), [0, -2], reference=_squeezed),
     case("aten::squeeze.dims", t(1, 2, 1), [-1, 1], reference=_squeezed),
     case("aten::squeeze.dims", t(1, 2), [2], reference=lambda x, dims: x.squeeze(2), error="Dimension out of range"),
-    # Refused where autograd follows the tensor.
+    # Refused if autograd tracks the tensor.
     case("aten::squeeze_", t(1, 2, 1, 3), dtypes=ALL, gradient=False),
     case("aten::squeeze_", t(1, 0), gradient=False),
     case("aten::squeeze_", t(), gradient=False),

@@ -36,7 +36,7 @@ def finish(b: Builder):
 
 
 def overlapping(b: Builder, arguments: list) -> list:
-    """The arguments with one in the memory of another, where two fit."""
+    """The arguments with one in the memory of another, if two are compatible."""
     def ways(i: int, j: int) -> list:
         a, other = arguments[i], arguments[j]
         if i == j or a.type != "Tensor" or other.type != "Tensor" or a.dtype != other.dtype:
@@ -73,7 +73,7 @@ def given_argument(b: Builder, kind: str) -> Argument:
 
 @rule(2)
 def given(b):
-    """An input that is no plain tensor."""
+    """An input that is not a plain tensor."""
     if not b.forward_open or b.depth or len(b.inputs) >= 6:
         raise Skip
     kind = b.rng.choice(["Optional[Tensor]"] * 3 + ["List[Tensor]"] * 3 + ["int", "float", "bool", "Optional[int]", "List[int]", "str"])
@@ -91,7 +91,7 @@ def given(b):
 
 
 def changed(b: Builder, argument: Argument) -> Argument:
-    """Another size of the first dimension wherever it is that of the program; of what is no tensor another value."""
+    """Another first dimension for tensors that have the program's; another value for other arguments."""
     if argument.type == "List[Tensor]":
         return dataclasses.replace(argument, value=[changed(b, item) for item in argument.value] + argument.value[:b.rng.randint(0, 1)])
     if argument.type not in ("Tensor", "Optional[Tensor]"):

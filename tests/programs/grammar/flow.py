@@ -71,7 +71,7 @@ def condition_of_loop(b, index: str, kind: str) -> str:
 
 @rule(2.5)
 def helper(b):
-    """A method or a function of its own, called twice."""
+    """A separate method or function, called twice."""
     if b.depth:
         raise Skip
     rng = b.rng

@@ -30,7 +30,7 @@ def linear(b):
 
 @rule(3)
 def half_layer(b):
-    """A layer whose weights are stored as bfloat16, as those of most checkpoints are."""
+    """A layer with bfloat16 weights, as in most checkpoints."""
     x = b.float_tensor(lambda t: t.dim() >= 1)
     shape = b.value(x).shape
     k, n, seed = shape[-1], b.rng.choice([1, 3, 8, 17, 40]), b.rng.randrange(10**6)
@@ -46,7 +46,7 @@ def half_layer(b):
 
 
 def activation(b, y):
-    """What epilogues are made of, or nearly."""
+    """Operators that are epilogues, or nearly so."""
     for _ in range(b.rng.choice([0, 1, 1, 2])):
         template = b.rng.choice(["F.relu({y})", "F.gelu({y})", "torch.sigmoid({y})", "F.silu({y})", "torch.tanh({y})", "F.hardswish({y})", "F.relu6({y})",
                                  "F.leaky_relu({y}, 0.2)", "F.hardtanh({y}, -0.5, 0.7)", "{y} + {z}", "{z} + {y}", "{y} * {z}", "{y} * 0.5", "{y} - {z}",
@@ -100,7 +100,7 @@ def convolution(b):
     rank = rng.choice([1, 2, 2, 2, 2, 3])
     x = image(b, rank)
     cin = b.value(x).shape[1]
-    if not cin:  # PyTorch gives results of other shapes then
+    if not cin:  # PyTorch's results have other shapes then
         raise Skip
     groups = rng.choice([g for g in (1, 1, 2, cin) if g and cin % g == 0] or [1])
     cout = groups * rng.choice([1, 2, 3, 4, 8])

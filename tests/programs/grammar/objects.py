@@ -137,7 +137,7 @@ def enum(b):
 
 @rule(2.5)
 def submodule(b):
-    """A module of the program's own, with a buffer, a number and whatever its statements need; called once or twice."""
+    """A submodule with a buffer, a number and whatever its statements need; called once or twice."""
     if b.depth:
         raise Skip
     rng = b.rng

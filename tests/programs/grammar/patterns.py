@@ -11,7 +11,7 @@ from tests.programs.grammar.rules import rule
 
 @rule(3)
 def attention(b):
-    """Written with plain operators; now and then not quite what it ought to be."""
+    """Attention composed of basic operators; sometimes slightly wrong."""
     rng = b.rng
     batch, heads, time, width = rng.choice([1, 2]), rng.choice([1, 2, 3]), rng.choice([1, 3, 5, 8]), rng.choice([2, 4, 8])
     sizes = (batch, time, heads * width)
@@ -51,7 +51,7 @@ WRITES_OF_ROWS = """{c}.index_copy_(2, {now}, {k})
 
 
 def rotated(b, x, now, width):
-    """As rotary embeddings turn it."""
+    """Rotated as by rotary embeddings."""
     angle = b.let(f"{now}.float().unsqueeze(-1) * {b.some_float((width // 2,))}")
     cos, sin = (b.let(f"torch.cat([{angle}.{part}(), {angle}.{part}()], -1)") for part in ("cos", "sin"))
     return b.let(f"{x} * {cos} + torch.cat([-{x}[..., {width // 2}:], {x}[..., :{width // 2}]], -1) * {sin}")
@@ -59,7 +59,7 @@ def rotated(b, x, now, width):
 
 @rule(3)
 def cache(b):
-    """Keys and values of fixed size, written in place, and attention of grouped heads over them."""
+    """Keys and values of fixed size, written in place, with grouped-head attention over them."""
     rng = b.rng
     batch, own, times, width, length = rng.choice([1, 2]), rng.choice([1, 2, 3]), rng.choice([1, 2, 3]), rng.choice([2, 4, 8]), rng.choice([5, 8])
     count = rng.choice([1, 1, 2, 4])
@@ -139,7 +139,7 @@ torch.tanh({x}) * torch.tanh({x}).sum()""".split("\n")
 
 @rule(6)
 def pattern(b):
-    """What fuse_patterns and peepholes look for, and what only looks like it, with parts that others read or write."""
+    """Patterns of fuse_patterns and peepholes, and near misses, with parts that other statements read or write."""
     rng = b.rng
     x = b.float_tensor(lambda t: t.dim() >= 1)
     shape = b.value(x).shape

@@ -118,7 +118,7 @@ class Filler:
             name, letter = next(names), match.group(1)
             if name is None:
                 return self.piece(letter)
-            # "{x}" twice is mostly the same tensor.
+            # "{x}" twice is usually the same tensor.
             if letter in kept and self.b.rng.random() < 0.8:
                 return kept[letter]
             kept[letter] = name

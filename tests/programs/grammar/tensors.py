@@ -31,7 +31,7 @@ def write(b):
     b.do(fill(b, b.rng.choice(templates.WRITES)))
 
 
-# Rare: such a program is run as it is written, without passes.
+# Rare: such a program runs as written, without passes.
 @rule(0.3)
 def reshape_in_place(b):
     b.do(fill(b, b.rng.choice(templates.RESHAPES)))
@@ -51,7 +51,7 @@ def new_tensor(b):
 
 @rule(2)
 def again(b):
-    """An expression that stands there already."""
+    """Repeats an existing expression."""
     lines = [s for s in b.block if s.body is None and re.match(r"v\d+(: [^=]*)? = ", s.text)]
     if not lines:
         raise Skip

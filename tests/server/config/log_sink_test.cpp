@@ -15,7 +15,7 @@
 namespace tensord::server::log_sink_test {
 namespace {
 
-// What a line with this value looks like in the log.
+// The log line with this value.
 std::string logged(const std::string& format, const std::string& value) {
   LogSettings settings;
   settings.file = ::testing::TempDir() + "log_sink_test_" + std::to_string(getpid());
@@ -29,7 +29,7 @@ std::string logged(const std::string& format, const std::string& value) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// Names come from clients: they neither begin lines of their own nor break the encoding.
+// Names come from clients: they must neither start lines of their own nor break the encoding.
 TEST(LogSink, TextsOfClientsStayInTheirLine) {
   EXPECT_NE(logged("text", "a\nerror model=b").find(R"(model="a\nerror model=b")"), std::string::npos);
   EXPECT_NE(logged("text", "a\xec\x28z").find("model=\"a\xef\xbf\xbd(z\""), std::string::npos);
@@ -37,7 +37,7 @@ TEST(LogSink, TextsOfClientsStayInTheirLine) {
   EXPECT_NE(logged("text", "\xc3\xa9").find("model=\"\xc3\xa9\""), std::string::npos);
 }
 
-// What turns the order of a line around, ends it for those who read Unicode, or moves a terminal's cursor.
+// Characters that reverse the text direction, that Unicode treats as line ends, or that move a terminal's cursor.
 TEST(LogSink, WhatATerminalDoesNotShowIsEscaped) {
   for (const char* form : {"text", "default", "ISO8601", "json"}) {
     const std::string line = logged(form, "a\u202eb\u2028c\u2066d\u200fe\x7f\xc2\x9b[2J\ufeff");
@@ -46,7 +46,7 @@ TEST(LogSink, WhatATerminalDoesNotShowIsEscaped) {
   EXPECT_EQ(nlohmann::json::parse(logged("json", "a\u202eb"))["model"], "a\u202eb");
 }
 
-// Level, date, time, process and where in the source, as Triton's own tests parse it.
+// Level, date, time, process and source location, as Triton's own tests parse them.
 TEST(LogSink, LinesOfTritonsForms) {
   using ::testing::MatchesRegex;
   EXPECT_THAT(
@@ -57,7 +57,7 @@ TEST(LogSink, LinesOfTritonsForms) {
                                                    "log_sink_test\\.cpp:[0-9]+\\] text model=m\n"));
 }
 
-// Lines that cannot be written cost nothing but themselves, and are said where somebody may look.
+// A line that cannot be written is lost, and nothing else; the failure is reported on another channel.
 TEST(LogSink, AFullDiskEndsNothing) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto log_to_full_disk = [] {

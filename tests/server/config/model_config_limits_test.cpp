@@ -1,4 +1,5 @@
-// Every check of a config.pbtxt's values: at the bound nothing is said, one beyond it the field is named.
+// Every check of values in config.pbtxt: the bound itself is accepted, and one beyond it is refused with the field's
+// name.
 #include <gtest/gtest.h>
 
 #include <string>

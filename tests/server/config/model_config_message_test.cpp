@@ -1,4 +1,4 @@
-// The configuration that a client is shown: what config.pbtxt says, completed by the model where it says nothing.
+// The configuration that clients see: config.pbtxt, completed from the model.
 #include "server/transport/calls/model_config_message.h"
 
 #include <gtest/gtest.h>

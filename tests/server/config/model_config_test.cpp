@@ -291,7 +291,7 @@ TEST(ModelConfig, ReadsJson) {
   EXPECT_THROW(parse_model_config_json(std::string(100000, '['), "config"), Error);
 }
 
-// A part of a configuration, and what its error says.
+// A part of a configuration, and its error message.
 struct Refusal {
   const char* text;
   const char* reason;

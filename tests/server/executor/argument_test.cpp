@@ -1,4 +1,4 @@
-// What a request's tensor becomes for each type of argument, and what can be none, at the request and at load.
+// How a request's tensor becomes an argument of each type, and which tensors are refused, at the request and at load.
 #include "server/executor/model/argument.h"
 
 #include <gmock/gmock.h>
@@ -110,7 +110,7 @@ TEST(ArgumentTest, TwoDimensionsAreRowsOfTexts) {
   EXPECT_THAT(refusal(kRowsOfTexts, texts({1, 1, 1}, {"a"})), HasSubstr("must have two dimensions"));
 }
 
-// One line for each configuration of an input that a type is given, and what becomes of it: "" is right.
+// One row for each combination of an argument type and an input configuration, with the expected error; "" is none.
 struct Configured {
   ops::TypePtr type;
   std::optional<Dims> shape;
@@ -130,7 +130,7 @@ TEST(ArgumentTest, WhatTheConfigurationSaysMustFitTheType) {
            Configured{kInt, Dims{2}, false, "one element, but its dims have 2", ""},
            Configured{kInt, Dims{0}, false, "one element, but its dims have 0", ""},
            Configured{kInt, Dims{-1, 1}, true, "", ""},
-           Configured{kInt, Dims{8, 1}, true, "", ""},  // the first is the batch
+           Configured{kInt, Dims{8, 1}, true, "", ""},  // the first dimension is the batch
            Configured{kInt, Dims{-1, 2}, true, "one element, but its dims have 2", ""},
            Configured{kInt, Dims{1, 2}, false, "one element, but its dims have 2", ""},
            Configured{kInt, Dims{2}, false, "", "", std::nullopt, Dims{1}},

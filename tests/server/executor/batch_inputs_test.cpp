@@ -41,7 +41,7 @@ ModelConfig ragged_config(std::vector<int64_t> buckets = {}, double padding = -1
   return config;
 }
 
-// Counts up from `start`, in one piece or, scattered, in pieces of random sizes.
+// Counts up from `start`, in one piece or, with `scatter`, in pieces of random sizes.
 InferRequest make_request(const Dims& shape, int32_t start, Random* scatter = nullptr) {
   auto values = std::make_shared<std::vector<int32_t>>(static_cast<size_t>(checked_numel(shape)));
   for (size_t i = 0; i < values->size(); ++i) (*values)[i] = start + static_cast<int32_t>(i);
@@ -79,7 +79,8 @@ void expect_counts_up(const Tensor& tensor, const Dims& shape, int32_t start) {
   }
 }
 
-// An identity model gives each request its own back, from any shapes, padding and pieces; alone they are as they came.
+// With an identity model each request gets its own input back, for any shapes, padding and pieces; a single request is
+// passed through.
 TEST(BatchInputs, GivesEachRequestItsOwnBack) {
   Random random;
   for (int round = 0; round < 300; ++round) {
@@ -90,7 +91,7 @@ TEST(BatchInputs, GivesEachRequestItsOwnBack) {
     const Signature signature = one_input(/*is_open_output=*/true);
     const RaggedRules rules(signature, config);
     Dims shape{1};
-    // Several padded dimensions of one size could not be told apart: only one is ragged here.
+    // Several padded dimensions of one size would be indistinguishable, so only one is ragged here.
     const int64_t inner = random.below(3);
     if (is_ragged) shape.push_back(0);
     for (int64_t i = 0; i < inner && !is_ragged; ++i) shape.push_back(1 + random.below(4));
@@ -176,14 +177,14 @@ TEST(BatchInputs, PaddingAtTheEndsOfAType) {
   for (const double beyond : {-129.0, 128.0}) EXPECT_TRUE(is_refused(DType::kInt8, beyond)) << beyond;
   for (const double fits : {0.0, 255.0}) EXPECT_FALSE(is_refused(DType::kUInt8, fits)) << fits;
   for (const double beyond : {-1.0, 256.0}) EXPECT_TRUE(is_refused(DType::kUInt8, beyond)) << beyond;
-  const double end = 9223372036854775808.0;  // of int64
+  const double end = 9223372036854775808.0;  // the limit of int64
   EXPECT_FALSE(is_refused(DType::kInt64, -end));
   EXPECT_TRUE(is_refused(DType::kInt64, end));
   EXPECT_FALSE(is_refused(DType::kBool, 1));
   EXPECT_FALSE(is_refused(DType::kFloat32, 0.5));
 }
 
-// "x" is ragged, "w" are texts.
+// "x" is ragged, "w" has strings.
 struct WithTexts {
   WithTexts() : signature(one_input(true)) {
     signature.inputs.resize(2);
@@ -214,7 +215,7 @@ TEST(BatchInputs, TextsBesidePaddedInputs) {
   expect_counts_up(alone.inputs()[0]->tensor, {1, 1}, 1);
   EXPECT_EQ(alone.inputs()[1]->strings, (std::vector<std::string>{"a", "bc"}));
   EXPECT_EQ(alone.inputs()[1]->shape, (Dims{1, 2}));
-  // An output of texts that is as long as what was padded.
+  // An output of strings that is as long as the padded input.
   InferTensor texts;
   texts.name = "texts";
   texts.datatype = DataType::kBytes;
@@ -255,7 +256,7 @@ TEST(BatchInputs, NothingIsPaddedWithoutBatches) {
   EXPECT_NO_THROW(RaggedRules(made.signature, config));
 }
 
-// Which dimensions of an output are cut to the request's own, by the specification of the output.
+// Which dimensions of an output are cut to the request's own size, according to the output's configuration.
 TEST(BatchInputs, CutsOpenDimensionsThatAreAsLongAsAPaddedOne) {
   Signature signature = one_input(true);
   const RaggedRules rules(signature, ragged_config());
@@ -276,7 +277,7 @@ TEST(BatchInputs, CutsOpenDimensionsThatAreAsLongAsAPaddedOne) {
   EXPECT_EQ(cut({2, 4}), (Dims{1, 4}));
   EXPECT_EQ(cut({2, 4, 3}), (Dims{1, 4, 1}));
   signature.outputs[0].shape = Dims{-1, -1, -1};
-  signature.outputs[0].shape->resize(2);  // whoever reads beyond its end finds what would be cut
+  signature.outputs[0].shape->resize(2);  // reading past its end would reach the rows to be cut
   EXPECT_EQ(cut({2, 3}), (Dims{1, 1}));
   EXPECT_EQ(cut({2, 4, 3}), (Dims{1, 4, 3})) << "more dimensions than the configuration says";
   signature.outputs[0].shape = Dims{-1, 4, -1};

@@ -1,4 +1,4 @@
-// Which runs that failed are repeated request by request, and what that says of the model.
+// Which failed runs are repeated request by request, and what that implies about the model.
 #include <gmock/gmock.h>
 
 #include "tests/server/executor/batch_strategy_fixture.h"
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 class BatchRepeatsTest : public fixtures::BatchStrategyTest {
  protected:
-  // The one input is padded to the next of `buckets`, with what the model refuses.
+  // Pads the only input to the next of `buckets`, with a value that the model refuses.
   void pad_to(std::vector<int64_t> buckets) {
     ModelConfig::TensorConfig input;
     input.name = "x";
@@ -24,16 +24,16 @@ class BatchRepeatsTest : public fixtures::BatchStrategyTest {
     input.has_dims = input.allows_ragged_batch = true;
     config.inputs = {input};
     config.ragged.padding_value = 13;
-    blocker_size = buckets.back();  // is not padded
+    blocker_size = buckets.back();  // not padded
     config.ragged.buckets = std::move(buckets);
   }
   void run_alone(const Dims& shape, const std::vector<float>& values, Client& client) {
-    close();  // so the worker has done with what was before
+    close();  // so the worker has finished the previous runs
     submit(request_of(shape, values), client);
     open();
     client.result();
   }
-  // The shapes of the runs that two requests make.
+  // The shapes of the runs that two requests cause.
   std::vector<Dims> run_pair(Client& first, Client& second, const Dims& shape = {1, 1}) {
     close();
     const std::vector<float> values(static_cast<size_t>(checked_numel(shape)), 1);
@@ -99,8 +99,8 @@ TEST_F(BatchRepeatsTest, ACancelledBatchRunsOnce) {
   EXPECT_EQ(runs, 1);
 }
 
-// Three batches in a row that fail where their requests do not end the batches; one that nobody waited for is no good
-// one, which would begin the row anew.
+// Three failed batches in a row whose requests succeed alone end batching. A batch that nobody waited for does not
+// count as a success, which would reset the count.
 TEST_F(BatchRepeatsTest, ACancelledBatchSaysNothingOfTheModel) {
   takes_one = true;
   start();
@@ -149,7 +149,7 @@ TEST_F(BatchRepeatsTest, WhatFailsForItsPaddingSaysNothingOfBatches) {
   EXPECT_THAT(run_pair(first, second, {1, 4}), ElementsAre(Dims{2, 4}));
 }
 
-// Where the inputs cannot be brought together each runs as it came.
+// If the inputs cannot be padded to one shape, each request runs alone.
 TEST(BatchRepeats, PaddingThatTheirTypeCannotHold) {
   Metrics metrics("test");
   ModelConfig config;

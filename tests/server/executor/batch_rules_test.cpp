@@ -1,4 +1,4 @@
-// What config.pbtxt's dynamic_batching makes of a model's queue.
+// The queue of a model, configured by dynamic_batching in config.pbtxt.
 #include "server/executor/strategies/batch_rules.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ TEST(BatchRulesOfAConfig, WithoutBatchingOneAtATime) {
   EXPECT_FALSE(rules.queue.allows_timeout);
 }
 
-// Nobody waits for others where no batch can be.
+// Without batching, no request waits for others.
 TEST(BatchRulesOfAConfig, DelaysAreOfModelsWithBatches) {
   for (const int64_t rows : {0, 1}) {
     const BatchRules rules = rules_of(rows, Given{.preferred = {1}, .delay_us = kHourUs + 1});

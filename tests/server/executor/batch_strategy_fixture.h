@@ -111,7 +111,7 @@ class BatchStrategyTest : public ::testing::Test {
     return result;
   }
 
-  // Occupies the worker until open() so that what is submitted meanwhile waits.
+  // Occupies the worker until open(), so that later submissions are queued.
   void close() {
     entered = {};
     opened = {};
@@ -142,7 +142,7 @@ class BatchStrategyTest : public ::testing::Test {
   std::list<Client> blocker;
   std::promise<void> entered, opened;
   std::shared_future<void> gate;
-  std::unique_ptr<ModelVersion> model;  // last: its workers use the rest
+  std::unique_ptr<ModelVersion> model;  // last: its workers use the other members
 };
 
 }  // namespace tensord::server::fixtures

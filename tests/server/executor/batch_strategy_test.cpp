@@ -1,4 +1,4 @@
-// How requests share runs of a model, from submit() to their answers, with models made of a function.
+// How requests share runs of a model, from submit() to their responses, with models made of a function.
 #include "tests/server/executor/batch_strategy_fixture.h"
 
 namespace tensord::server::batch_strategy_test {
@@ -28,7 +28,7 @@ TEST_F(BatchStrategyTest, OneRunForWhatWaited) {
   EXPECT_EQ(shapes, std::vector<Dims>{(Dims{4, 2})});
   const InferResult& first = clients.front().result();
   EXPECT_EQ(first.outputs[0].shape, (Dims{1, 2}));
-  EXPECT_EQ(first.copied_bytes, 2 * sizeof(float));  // into the batch; its answer is a view
+  EXPECT_EQ(first.copied_bytes, 2 * sizeof(float));  // into the batch; its response is a view
   EXPECT_EQ(first.outputs[0].tensor.storage().get(), clients.back().result().outputs[0].tensor.storage().get());
   const RequestTimes& times = first.times;
   EXPECT_LE(times.queue_start_ns, times.compute_start_ns);
@@ -80,7 +80,7 @@ TEST_F(BatchStrategyTest, BatchesThatFailWhereTheirRequestsDoNotAreTriedThreeTim
   std::string said;
   ::testing::internal::CaptureStderr();
   for (int round = 1; round <= 5; ++round) {
-    close();  // so the worker has done with the round before
+    close();  // so the worker has finished the previous round
     said += ::testing::internal::GetCapturedStderr();
     ::testing::internal::CaptureStderr();
     EXPECT_EQ(said.find("from now on the model gets one at a time") != std::string::npos, round > 3) << round;
@@ -90,7 +90,7 @@ TEST_F(BatchStrategyTest, BatchesThatFailWhereTheirRequestsDoNotAreTriedThreeTim
     open();
     EXPECT_EQ(values_of(first.result().outputs.at(0).tensor), std::vector<float>{2});
     EXPECT_EQ(values_of(second.result().outputs.at(0).tensor), std::vector<float>{4});
-    EXPECT_EQ(shapes.size(), round <= 3 ? 3u : 2u) << round;  // together, and then each alone
+    EXPECT_EQ(shapes.size(), round <= 3 ? 3u : 2u) << round;  // together, then each alone
   }
   ::testing::internal::GetCapturedStderr();
 }
@@ -178,7 +178,7 @@ TEST_F(BatchStrategyTest, AnswersKeepTheOrderOfRequests) {
   config.max_batch_size = 1;
   config.dynamic_batching->preserves_ordering = true;
   start(/*workers=*/2);
-  close();  // one of the two workers
+  close();  // blocks one of the two workers
   Client later;
   std::atomic<bool> is_answered{false};
   struct Watcher final : InferSink {
@@ -196,7 +196,7 @@ TEST_F(BatchStrategyTest, AnswersKeepTheOrderOfRequests) {
     const std::lock_guard lock(mutex);
     if (!shapes.empty()) break;
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));  // it has run; its answer is held
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));  // it has run; its response is held back
   EXPECT_FALSE(is_answered);
   open();
   EXPECT_TRUE(blocker.back().result().status.ok());
@@ -250,7 +250,7 @@ TEST_F(BatchStrategyTest, AFailedBatchOfRaggedInputsRunsApartWithoutPadding) {
   input.dims = {-1};
   input.has_dims = input.allows_ragged_batch = true;
   config.inputs = {input};
-  config.ragged.padding_value = 13;  // which the model refuses
+  config.ragged.padding_value = 13;  // the model refuses this value
   start();
   close();
   Client shorter, longer;
@@ -262,7 +262,7 @@ TEST_F(BatchStrategyTest, AFailedBatchOfRaggedInputsRunsApartWithoutPadding) {
   EXPECT_EQ(shapes, (std::vector<Dims>{{2, 2}, {1, 1}, {1, 2}}));
 }
 
-// Requests wait until there are so many.
+// Requests wait for a batch of this size.
 DynamicBatchingConfig batches_of(int64_t rows) {
   DynamicBatchingConfig out;
   out.preferred_batch_sizes = {rows};
@@ -270,7 +270,7 @@ DynamicBatchingConfig batches_of(int64_t rows) {
   return out;
 }
 
-// A run that is known to be short changes no thread, however large its inputs are.
+// A run that is known to be short stays on the submitting thread, however large its inputs are.
 TEST(BatchStrategy, ShortRunsOfLargeInputsStayOnTheThreadThatBringsThem) {
   std::atomic<std::thread::id> ran_on{};
   Signature signature = fixtures::signature_of({"x"}, {"OUTPUT__0"});
@@ -292,14 +292,14 @@ TEST(BatchStrategy, ShortRunsOfLargeInputsStayOnTheThreadThatBringsThem) {
     EXPECT_TRUE(client.result().status.ok());
     return ran_on.load() == std::this_thread::get_id();
   };
-  EXPECT_FALSE(runs_here());  // nothing is known yet
+  EXPECT_FALSE(runs_here());  // nothing is measured yet
   // A busy machine may make some runs long.
   int tries = 0;
   while (!runs_here() && tries < 2000) ++tries;
   EXPECT_LT(tries, 2000);
 }
 
-// A model whose answer has no row for each request's: batches are tried a few times, then no more.
+// A model whose output does not have one row for each request: batches are tried a few times, then not again.
 TEST(BatchStrategy, AModelThatCannotBatchIsAskedOneByOne) {
   Metrics metrics("test");
   ModelConfig config;

@@ -29,14 +29,14 @@ InferTensor result(const std::string& name, const Dims& shape, float value = 0) 
   return out;
 }
 
-// Of results `names`; `is_open`: a run may give others.
+// For results `names`; `is_open`: a run may return others.
 ConfiguredOutputs configured(const std::string& config, const std::vector<std::string>& names, bool is_open = false) {
   std::vector<TensorSpec> own;
   for (const std::string& name : names) own.push_back(spec_of(name));
   return {"m.pt", std::move(own), !is_open, parse_model_config(config, "config.pbtxt")};
 }
 
-// Name and value of what is left of results "a" = 1, "b" = 2 …
+// Names and values of the remaining outputs, for results "a" = 1, "b" = 2 …
 std::vector<std::string> applied(const ConfiguredOutputs& outputs, const std::vector<std::string>& names) {
   std::vector<InferTensor> results;
   for (const std::string& name : names) results.push_back(result(name, {1}, static_cast<float>(results.size() + 1)));
@@ -72,7 +72,7 @@ TEST(ConfiguredOutputs, ANameComesBeforeWhatOthersAnswerTo) {
   EXPECT_THAT(specs[0].aliases, ElementsAre("all"));
   EXPECT_THAT(specs[1].aliases, ElementsAre("INPUT__1"));
   EXPECT_THAT(specs[2].aliases, ElementsAre("INPUT__2"));
-  // By configuration too: the name that one gets is taken from another.
+  // Likewise by configuration: the name given to one output is removed from another.
   std::vector<TensorSpec> own{spec_of("a"), spec_of("b")};
   own[1].aliases = {"c"};
   const ConfiguredOutputs outputs("m.pt", own, true,
@@ -81,7 +81,7 @@ TEST(ConfiguredOutputs, ANameComesBeforeWhatOthersAnswerTo) {
   EXPECT_THAT(outputs.specs()[1].aliases, ElementsAre("a"));
 }
 
-// A place among results that have names is only meant where a number says so.
+// If results have names, a configured name selects one by position only if it contains a number.
 TEST(ConfiguredOutputs, NamesThatResultsDoNotHave) {
   const auto refusal = [](const std::string& names, bool has_own_names) -> std::string {
     const auto configure = [&] {
@@ -125,7 +125,7 @@ TEST(ConfiguredOutputs, KeysThatOnlyARunTells) {
                 applied(keys, {"scores", "box"});
               }).what(),
               HasSubstr("config.pbtxt lists output 'boxes', but the model returned 'scores', 'box'"));
-  // A list has no names of its own: free ones count by their place.
+  // A list has no names of its own: free names are assigned by position.
   const ConfiguredOutputs list = configured(R"(output [ { name: "first" }, { name: "second" } ])", {}, true);
   EXPECT_THAT(applied(list, {"OUTPUT__0", "OUTPUT__1", "OUTPUT__2"}), ElementsAre("first=1", "second=2"));
 }
@@ -237,7 +237,7 @@ TEST(ConfiguredOutputs, ReshapeGivesClientsTheDims) {
   single.apply(results);
   EXPECT_EQ(results[0].shape, Dims({2, 3}));
   EXPECT_EQ(results[0].tensor.sizes(), Dims({2, 3}));
-  // [ ] for the model, [ 1 ] for clients: the idiom for models that give a number a row.
+  // [ ] for the model, [ 1 ] for clients: the common way to configure a model that returns a number for each row.
   const ConfiguredOutputs rows =
       configured(R"(max_batch_size: 8 output [ { name: "a" dims: [ 1 ] reshape { shape: [ ] } } ])", {"OUTPUT__0"});
   results = {result("OUTPUT__0", {5})};
@@ -245,7 +245,7 @@ TEST(ConfiguredOutputs, ReshapeGivesClientsTheDims) {
   EXPECT_EQ(results[0].shape, Dims({5, 1}));
   results = {result("OUTPUT__0", {5, 2})};
   EXPECT_THAT(error_of([&] { rows.apply(results); }).what(), HasSubstr("reshape of 'a': expected shape"));
-  // Each open dimension stays what it is.
+  // Each open dimension is preserved.
   const ConfiguredOutputs open =
       configured(R"(output [ { name: "a" dims: [ -1, 4, -1 ] reshape { shape: [ -1, 2, 2, -1 ] } } ])", {"OUTPUT__0"});
   results = {result("OUTPUT__0", {3, 2, 2, 5})};

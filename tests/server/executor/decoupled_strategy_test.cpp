@@ -1,4 +1,4 @@
-// Requests to decoupled models through a model version: their responses, and what ends them.
+// Requests to decoupled models through a model version: their responses, and how they end.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -21,7 +21,7 @@ using fixtures::values_of;
 using Floats = std::vector<float>;
 using Inputs = std::span<const InferTensor* const>;
 
-// A decoupled model that is stopped by whoever asked.
+// A decoupled model that its client cancels.
 TEST(DecoupledStrategyTest, ARunEndsWithItsRequest) {
   Metrics metrics("test");
   ModelConfig config;
@@ -51,7 +51,7 @@ TEST(DecoupledStrategyTest, ARunEndsWithItsRequest) {
   EXPECT_EQ(cancelled.wait().status.code(), absl::StatusCode::kCancelled);
 }
 
-// A decoupled model: as many responses as x says.
+// A decoupled model: sends as many responses as x says.
 TEST(DecoupledStrategyTest, ItemsAreResponses) {
   Metrics metrics("test");
   ModelConfig config;

@@ -26,7 +26,7 @@ inline InferTensor floats(const std::string& name, std::vector<float> values) {
   return out;
 }
 
-// Collects answers until the final one.
+// Collects responses until the final one.
 class Answers final : public InferSink {
  public:
   void respond(InferResult result, bool is_final) override {
@@ -89,7 +89,7 @@ class EnsembleTest : public ::testing::Test, public ModelDirectory {
     });
   }
 
-  // Gives back its input of this shape, and notes the sizes that it saw.
+  // Returns its input of this shape, and records the sizes that it saw.
   void add_identity(const std::string& name, int64_t max_batch_size, const Dims& shape,
                     DataType datatype = DataType::kFp32, ModelConfig config = {}) {
     Signature signature = signature_of({"x"}, {"y"});
@@ -106,7 +106,7 @@ class EnsembleTest : public ::testing::Test, public ModelDirectory {
     add(name, std::make_unique<FakeModel>(std::move(signature), run), std::move(config));
   }
 
-  // Answers once for each element.
+  // Sends one response for each element.
   void add_items(const std::string& name) {
     ModelConfig config;
     config.is_decoupled = true;
@@ -169,9 +169,9 @@ class EnsembleTest : public ::testing::Test, public ModelDirectory {
 
   Metrics metrics_{"test"};
   std::map<std::string, std::shared_ptr<ModelVersion>> models_;
-  mutable std::string found_version;  // which was looked for last
+  mutable std::string found_version;  // that was looked up last
   std::atomic<int> endless_runs{0};
-  std::vector<Dims> seen_shapes;  // by add_identity(), of steps one after the other
+  std::vector<Dims> seen_shapes;  // recorded by add_identity(), of sequential steps
 };
 
 inline ModelConfig::TensorConfig sized(const std::string& name, std::vector<int64_t> dims) {

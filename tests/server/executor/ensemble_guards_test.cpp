@@ -1,4 +1,4 @@
-// Every check of an ensemble's plan and of a run, by a case where it holds and one where it does not.
+// Every check of an ensemble's plan and of a run: a case that passes and one that fails.
 #include "server/executor/strategies/ensemble_tensors.h"
 #include "tests/server/error_of.h"
 #include "tests/server/executor/ensemble_fixture.h"
@@ -16,7 +16,7 @@ class EnsembleGuardsTest : public EnsembleTest {
     return {.model = model, .version = -1, .input_map = std::move(inputs), .output_map = std::move(outputs)};
   }
 
-  // Gives y = x and z, of which each has a type of its own.
+  // Returns y = x and z, each of a type of its own.
   Signature two_outputs() const {
     Signature signature = signature_of({"x"}, {"y", "z"});
     signature.inputs[0].datatype = signature.outputs[0].datatype = DataType::kFp32;
@@ -59,7 +59,7 @@ TEST_F(EnsembleGuardsTest, EnsemblesNestAsDeepAsTheLimit) {
   const InferResult result = run_all();
   ASSERT_TRUE(result.status.ok()) << result.status;
   EXPECT_THAT(values_of(result.outputs[0]), ElementsAre(2, 3));
-  models_["e0"] = models_["e1"];  // loaded again as one that leads to itself
+  models_["e0"] = models_["e1"];  // reloaded as one that leads to itself
   const ModelConfig back = config_of({step("e3", {{"in", "x"}}, {{"out", "y"}})});
   add_ensemble("loop", back);
   models_["e0"] = models_["loop"];
@@ -114,7 +114,7 @@ TEST_F(EnsembleGuardsTest, OnlyAnOptionalInputMayFeedAnOptionalOne) {
   EXPECT_THAT(values_of(result.outputs.at(0)), ElementsAre(0));
 }
 
-// What is configured against what is made, for each of the two: type and shape.
+// The configured output is compared with the step's output, by type and by shape.
 TEST_F(EnsembleGuardsTest, ConfiguredOutputsAreThoseOfTheirSteps) {
   add_signature("one", two_outputs());
   ModelConfig config = config_of({step("one", {{"x", "in"}}, {{"y", "a"}, {"z", "b"}})});
@@ -319,7 +319,7 @@ TEST_F(EnsembleGuardsTest, TensorsWithoutElementsHaveShapesToo) {
   }
 }
 
-// What one side does not say fits whatever the other does.
+// An unknown type or shape is compatible with anything.
 TEST_F(EnsembleGuardsTest, TypesThatAreNotKnownFit) {
   add_identity("typed", 0, {2});
   add_plus("one", 1);
@@ -352,7 +352,7 @@ TEST_F(EnsembleGuardsTest, AReshapeNeedsToKnowTheShapeOfTheClient) {
   EXPECT_EQ(result.outputs[0].shape, (Dims{2}));
 }
 
-// Answers that were held for one before them go out together, and only the last one is the last.
+// Held responses are sent together with the one that they waited for, and only the last one is final.
 TEST_F(EnsembleGuardsTest, AnswersThatComeOutOfOrderAreOrdered) {
   add_items("items");
   std::atomic<int> begun = 0;

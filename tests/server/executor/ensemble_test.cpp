@@ -310,7 +310,7 @@ TEST_F(EnsembleTest, ReshapesAsItsConfigurationSays) {
   EXPECT_EQ(answers.results[0].outputs[0].tensor.sizes(), Dims({1, 4}));
   config.inputs[0].reshape = {4, 1};
   EXPECT_THAT(refusal(config), HasSubstr("tensor 'in' at model 'one' has shapes [4,1] and [2,-1]"));
-  // What the steps make of another size than the configuration says.
+  // The size that steps produce may differ from the configuration.
   config.inputs[0].has_reshape = false;
   config.inputs[0].dims = {2, -1};
   add_ensemble("all", config);
@@ -329,7 +329,7 @@ TEST_F(EnsembleTest, UnsignedInputsKeepTheirType) {
   add_ensemble("all", config);
   EXPECT_EQ(models_["all"]->signature().inputs[0].datatype, DataType::kUint32);
   InferTensor input = floats("in", {});
-  input.datatype = DataType::kInt64;  // as it is when it was taken apart
+  input.datatype = DataType::kInt64;  // as it was at the time of the split
   input.tensor = Tensor::empty(Dims{2}, DType::kInt64);
   std::fill_n(input.tensor.data<int64_t>(), 2, 1);
   input.shape = {2};

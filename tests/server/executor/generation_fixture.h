@@ -15,7 +15,7 @@ namespace tensord::server::fixtures {
 using Floats = std::vector<float>;
 using Inputs = std::span<const InferTensor* const>;
 
-// What the model says next after these tokens.
+// The model's next token after these tokens.
 inline float next_token(const Floats& seen) {
   float sum = 0;
   for (size_t i = 0; i < seen.size(); ++i) sum += seen[i] * static_cast<float>(i + 1);
@@ -67,7 +67,7 @@ class GenerationTest : public ::testing::Test {
                                              metrics.model("m", "1"));
   }
 
-  // Its state is all tokens it was given; only the last `length` of them count.
+  // Its state is all tokens so far; only the last `length` of them are used.
   RunResult run(Inputs inputs) {
     const int64_t rows = inputs[0]->shape[0], given = inputs[0]->shape[1], before = inputs[1]->shape[1];
     runs.push_back({.rows = rows, .given = given, .past_length = before, .past = inputs[1]->tensor.raw_data()});
@@ -121,9 +121,9 @@ class GenerationTest : public ::testing::Test {
   Metrics metrics{"test"};
   ModelConfig config;
   Signature signature;
-  std::function<void(size_t run)> on_run;  // on the worker, as the model runs
-  std::vector<Seen> runs;                  // by the one worker; read when it has answered
-  std::vector<Tensor> pasts;               // the states it returned
+  std::function<void(size_t run)> on_run;  // on the worker, when the model runs
+  std::vector<Seen> runs;                  // written by the only worker; read when it has responded
+  std::vector<Tensor> pasts;               // the returned states
   std::unique_ptr<ModelVersion> version;
 };
 

@@ -1,4 +1,4 @@
-// Requests that wait for the running batch of a model that generates, and what ends them before they are done.
+// Requests that wait for the running batch of a generating model, and how they end early.
 #include <gmock/gmock.h>
 
 #include "tests/server/executor/generation_fixture.h"
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 class GenerationQueueTest : public fixtures::GenerationTest {
  protected:
-  // Of a request as the test changes it.
+  // With a request that the test modifies.
   void ask_with(FakeSink& sink, const std::function<void(InferRequest&)>& change) {
     InferRequest request;
     request.inputs.push_back(float_tensor("tokens", {1, 2}, {1, 2}));
@@ -103,7 +103,7 @@ TEST_F(GenerationQueueTest, IdsMustFitIntoTheirControl) {
   EXPECT_THAT(std::string(bad.wait().status.message()), HasSubstr("does not fit into data_type INT32"));
 }
 
-// Of one response: tokens of all steps, and the last step's score.
+// In one response: tokens of all steps, and the last step's score.
 TEST_F(GenerationQueueTest, OnlyWhatIsFedBackIsCollected) {
   config.is_decoupled = false;
   config.parameters = {{"generation_input", "tokens"}, {"generation_output", "next"}};

@@ -1,4 +1,4 @@
-// One step of a model that generates, without threads: which rows share it, what the model is given, what ends a row.
+// One step of a generating model, without threads: which rows share it, what the model gets, when a row ends.
 #include "server/executor/strategies/generation_step.h"
 
 #include <gmock/gmock.h>
@@ -50,7 +50,7 @@ class GenerationStepTest : public ::testing::Test {
     return "";
   }
 
-  // Of one row with these tokens after `steps` steps.
+  // A row with these tokens after `steps` steps.
   static GenerationRow row_with(InferTensor tokens, int64_t max_steps = 5, int64_t steps = 0) {
     GenerationRow row;
     row.inputs = {std::move(tokens)};
@@ -64,7 +64,7 @@ class GenerationStepTest : public ::testing::Test {
     for (const int64_t size : shape) count *= size;
     return row_with(float_tensor("tokens", shape, Floats(static_cast<size_t>(count), 1)), 5, steps);
   }
-  // A step of one row whose model returns these.
+  // Runs a step of one row whose model returns these outputs.
   void run(GenerationRow& row, std::vector<InferTensor> outputs) {
     const GenerationStep step("m", config, signature);
     GenerationRow* rows[] = {&row};
@@ -146,7 +146,7 @@ TEST_F(GenerationStepTest, SettingsWithoutAUseAreNamedOneByOne) {
   }
 }
 
-// Rows are put into one tensor by their keys: what has another size anywhere but where it is filled up has another key.
+// Rows are grouped by their keys: a different size in any dimension that is not padded gives a different key.
 TEST_F(GenerationStepTest, OnlyRowsThatFitShareAStep) {
   const GenerationStep plain("m", config, signature);
   std::set<std::string> keys;
@@ -171,7 +171,7 @@ TEST_F(GenerationStepTest, OnlyRowsThatFitShareAStep) {
   EXPECT_NE(key({1, 2}), padded.key(without));
 }
 
-// Only what is fed back is filled up.
+// Only inputs that are fed back are padded.
 TEST_F(GenerationStepTest, OtherInputsShareAStepInEqualSizes) {
   signature = signature_of({"tokens", "image", "length"}, {"next"});
   signature.max_batch_size = 4;
@@ -187,7 +187,7 @@ TEST_F(GenerationStepTest, OtherInputsShareAStepInEqualSizes) {
   EXPECT_NE(key({1, 3}), key({1, 4}));
 }
 
-// What is longer than the positions that count is cut, in a row without a batch, too.
+// A state longer than the used positions is cut, also in a row without a batch dimension.
 TEST_F(GenerationStepTest, AStateThatIsLongerThanWhatCountsIsCut) {
   drop_batches();
   add_state({-1});
@@ -283,11 +283,12 @@ TEST_F(GenerationStepTest, WhatIsFedBackMustFit) {
   EXPECT_THAT(error({texts}).what(), HasSubstr("cannot be fed back: it is BYTES"));
   EXPECT_EQ(error({float_tensor("other", {1, 1}, {7})}).code(), ErrorCode::kFailedPrecondition);
   EXPECT_THAT(error({float_tensor("next", {2, 1}, {7, 8})}).what(), HasSubstr("its first dimension should be that of"));
-  EXPECT_EQ(row.steps, 2);  // as before
+  EXPECT_EQ(row.steps, 2);  // unchanged
   EXPECT_EQ(row.inputs[0].shape, (Dims{1, 2}));
 }
 
-// It is on its way to the client, too: a model must not write to it, and neither to what later steps get again.
+// The tensor is also being sent to the client: the model must not write to it, nor to tensors that later steps get
+// again.
 TEST_F(GenerationStepTest, WhatIsReadAgainIsNotTheModelsOwn) {
   GenerationRow row = row_with({1, 3});
   row.inputs[0].is_own = true;

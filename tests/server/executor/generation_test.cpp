@@ -1,4 +1,5 @@
-// Requests that a model works on step by step: who joins the running batch when, and that nobody notices.
+// Requests that a model processes step by step: when they join the running batch, and that this is invisible to
+// clients.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -24,7 +25,7 @@ TEST_F(GenerationTest, TokensAreThoseOfAPromptAlone) {
   FakeSink sinks[6];
   const std::vector<Floats> prompts = {{1, 2, 3}, {4}, {5, 6, 7, 8, 9}, {1, 1}, {2, 4, 6}, {9}};
   on_run = [&](size_t run) {
-    if (run != 1) return;  // all the others wait when the first step of the first one ends
+    if (run != 1) return;  // all the others are queued when the first step of the first one ends
     for (size_t i = 1; i < prompts.size(); ++i) ask(prompts[i], static_cast<int64_t>(3 + 2 * i), sinks[i]);
   };
   load();
@@ -37,12 +38,12 @@ TEST_F(GenerationTest, TokensAreThoseOfAPromptAlone) {
     EXPECT_EQ(sinks[i].finals(), 1);
   }
   EXPECT_EQ(largest_batch(), 6);
-  // The prompts of different lengths came in one run.
+  // Prompts of different lengths share one run.
   EXPECT_EQ(runs[2].rows, 5);
   EXPECT_EQ(runs[2].given, 5);
 }
 
-// A quota of the client's, as the sinks of all requests share it.
+// A client's quota, shared by the sinks of all requests.
 struct Quota {
   explicit Quota(uint64_t room) : max_bytes(room) {}
   void count_in(FakeSink& sink) {
@@ -67,8 +68,8 @@ TEST_F(GenerationTest, WhatARowKeepsIsHeldAtItsClientsExpense) {
   load();
   ask(Floats(10'000, 1), 3, sink);
   EXPECT_EQ(tokens_of(sink), tokens_alone(Floats(10'000, 1), 3));
-  EXPECT_EQ(quota.held, 0u);  // it was given up before the answer
-  // The second step's four bytes more come with a page of them.
+  EXPECT_EQ(quota.held, 0u);  // released before the response
+  // The second step's additional four bytes are reserved as a page.
   EXPECT_EQ(held, (std::vector<uint64_t>{0, 40'000, 44'096}));
 }
 
@@ -88,7 +89,7 @@ TEST_F(GenerationTest, ARowWithoutRoomEndsAloneAndGivesUpWhatItHas) {
   EXPECT_EQ(quota.held, 0u);
 }
 
-// One response has all tokens, which are kept until then.
+// A single response has all tokens, which are kept until then.
 TEST_F(GenerationTest, TokensOfOneResponseAreHeldToo) {
   config.is_decoupled = false;
   config.sequence_batching->states[0].dims = {4};
@@ -114,7 +115,7 @@ TEST_F(GenerationTest, TokensOfOneResponseAreHeldToo) {
   EXPECT_EQ(quota.held, 0u);
 }
 
-// Workers look by themselves about every second, too; that must not be what requests wait for.
+// Workers also poll about every second; requests must not depend on that.
 TEST_F(GenerationTest, EveryRequestWakesAWorker) {
   load();
   const auto begin = std::chrono::steady_clock::now();
@@ -139,11 +140,11 @@ TEST_F(GenerationTest, RowsJoinAndLeaveBetweenSteps) {
   std::vector<int64_t> rows;
   for (const Seen& seen : runs) rows.push_back(seen.rows);
   EXPECT_EQ(rows, (std::vector<int64_t>{1, 1, 1, 1, 1, 2, 2, 1}));
-  // Nothing is copied while the same rows go on.
+  // Nothing is copied while the same rows continue.
   EXPECT_EQ(runs[2].past, pasts[1].raw_data());
   EXPECT_NE(runs[5].past, pasts[4].raw_data());
   EXPECT_EQ(runs[6].past, pasts[5].raw_data());
-  // When the longer one has left, the other is as short as it is alone.
+  // When the longer one has left, the other is as short as it would be alone.
   EXPECT_EQ(runs[7].past_length, 4);
 }
 
@@ -167,7 +168,7 @@ TEST_F(GenerationTest, RowsOfDifferentSizesRunApartWithoutLengths) {
   EXPECT_EQ(tokens_of(sinks[0]), tokens_alone({1, 2, 3}, 4));
   EXPECT_EQ(tokens_of(sinks[1]), tokens_alone({4, 5}, 4));
   EXPECT_EQ(tokens_of(sinks[2]), tokens_alone({6, 7}, 4));
-  EXPECT_EQ(largest_batch(), 2);  // those two always have the same size
+  EXPECT_EQ(largest_batch(), 2);  // these two always have the same size
 }
 
 TEST_F(GenerationTest, EndTokenEnds) {
@@ -190,7 +191,7 @@ TEST_F(GenerationTest, OneResponseHasAllTokens) {
   EXPECT_EQ(sink.results()[0].outputs[0].shape, (Dims{1, 5}));
 }
 
-// Its memory is as large as the first step's type makes it.
+// The buffer has the element type of the first step.
 TEST_F(GenerationTest, OneResponseHasTokensOfOneType) {
   config.is_decoupled = false;
   auto model = std::make_unique<FakeModel>(signature, [this](Inputs inputs, const auto&) {
@@ -319,7 +320,7 @@ TEST_F(GenerationTest, WithoutBatchesOneResponseIsAVector) {
   EXPECT_EQ(values_of(sink.wait().outputs[0]), (Floats{1, 2, 3}));
 }
 
-// What a run did to its inputs before it failed would be done twice.
+// A repeated run would repeat its changes to the inputs.
 TEST_F(GenerationTest, AModelThatWritesToItsInputsIsNotRunAgain) {
   signature.writes_inputs = true;
   FakeSink sinks[3];
@@ -335,7 +336,7 @@ TEST_F(GenerationTest, AModelThatWritesToItsInputsIsNotRunAgain) {
   EXPECT_EQ(sinks[2].wait().status.code(), absl::StatusCode::kInvalidArgument);
 }
 
-// While the first one runs, the others wait. A `timeout` is for queues that have a policy for it.
+// While the first one runs, the others wait. A `timeout` only applies to queues with a policy for it.
 TEST_F(GenerationTest, WaitingEndsWithTheDeadlineWhateverTheTimeoutSays) {
   config.max_batch_size = signature.max_batch_size = 1;
   constexpr int64_t kNever = kNoDeadline, kHour = int64_t{3600} * 1'000'000'000;
@@ -410,7 +411,7 @@ TEST_F(GenerationTest, BadConfigurations) {
 TEST_F(GenerationTest, SettingsThatItDoesNotUseAreNamed) {
   EXPECT_EQ(unused_settings(*config.sequence_batching), "");
   config.sequence_batching->max_sequence_idle_us = 5;
-  config.sequence_batching->oldest_max_candidate_sequences = 4;  // used
+  config.sequence_batching->oldest_max_candidate_sequences = 4;  // in use
   config.sequence_batching->oldest_preferred_batch_sizes = {4};
   EXPECT_EQ(unused_settings(*config.sequence_batching), "max_sequence_idle_microseconds, oldest.preferred_batch_size");
 }

@@ -1,4 +1,4 @@
-// How the workers of a model are warmed up, and what they say of it.
+// How the workers of a model are warmed up, and which warnings they log.
 #include "server/executor/model/model_workers.h"
 
 #include <dlfcn.h>
@@ -21,7 +21,7 @@ std::atomic<bool> has_no_threads = false;
 
 }  // namespace
 
-// Takes the place of the C library's for everything in this program.
+// Interposes the C library's function for the whole program.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
                               void* argument) {
   static const auto real = reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
@@ -38,7 +38,7 @@ using ::testing::IsEmpty;
 
 class ModelWorkersTest : public ::testing::Test {
  protected:
-  // Of a model that answers with these.
+  // Warnings of a model with these outputs.
   std::vector<std::string> warnings(std::vector<InferTensor> outputs) const {
     const fixtures::FakeModel model(signature_, [&](const auto&, const auto&) {
       RunResult result;
@@ -49,7 +49,7 @@ class ModelWorkersTest : public ::testing::Test {
     workers.warm_up();
     return workers.warnings();
   }
-  // How often a model that does this runs.
+  // Counts the runs of a model that executes `work`.
   int runs_of(const std::function<void()>& work, std::vector<WarmupRequest> requests, int count = 1,
               int threads = 1) const {
     std::atomic<int> runs = 0;
@@ -102,7 +102,7 @@ TEST_F(ModelWorkersTest, EveryWorkerRunsEachRequest) {
 }
 
 TEST_F(ModelWorkersTest, WhereThereIsNoOtherThread) {
-  // A thread of its own: one that has had a team once is not asked to prove it again.
+  // A new thread, because a thread that has had a team need not prove it again.
   std::thread([&] {
     has_no_threads = true;
     EXPECT_EQ(runs_of([] {}, {{.name = "a"}}, /*count=*/5), 5) << "the one that is there does it all";
@@ -140,7 +140,7 @@ TEST_F(ModelWorkersTest, WhatFailsIsSaid) {
   for (const ErrorCode code : {ErrorCode::kUnimplemented, ErrorCode::kFailedPrecondition}) {
     EXPECT_THAT(error_of([&] { runs_of(fails(code), {zeros}); }).what(), HasSubstr("met by the warm-up with zeros"));
   }
-  // Of the workers behind the first, too.
+  // Also for workers after the first one.
   std::atomic<int> run = 0;
   const auto later = [&] { check(++run < 3, "the third"); };
   EXPECT_THAT(error_of([&] { runs_of(later, {{.name = "a"}}, 4); }).what(), HasSubstr("the third"));

@@ -31,7 +31,7 @@ class OutputProbeTest : public ::testing::Test {
     signature_.inputs[0].shape = Dims{-1, 3};
   }
 
-  // The signature of a model that answers so, given its input. Without requests of its own: zeros.
+  // The probed signature of a model with this function. Without warm-up requests it gets zeros.
   Signature probe(std::function<Outputs(const InferTensor&)> function, std::vector<WarmupRequest> requests = {}) {
     const fixtures::FakeModel model(signature_, [&](std::span<const InferTensor* const> inputs, const auto&) {
       ++runs_;

@@ -65,7 +65,7 @@ TEST_F(RecordedRequests, WhatWasCutOffIsLeftOut) {
   }
 }
 
-// Every byte changed: read, or an error that names the file; nothing else.
+// With any byte changed the file is read, or refused with an error that names the file.
 TEST_F(RecordedRequests, DamagedFiles) {
   const std::string good = recorded_requests_magic() + record();
   int errors = 0;
@@ -88,7 +88,7 @@ TEST_F(RecordedRequests, DamagedFiles) {
   EXPECT_THROW(read_recorded_requests(write(good), {.bytes = 20}), Error);
 }
 
-// A record by its head and data, whatever they say of each other.
+// A record of this head and data, whether they match or not.
 std::string raw_record(const std::string& head, const std::string& data, uint64_t data_bytes) {
   std::string out;
   for (int i = 0; i < 4; ++i) out += static_cast<char>(head.size() >> (8 * i) & 0xff);
@@ -104,7 +104,7 @@ std::string tensor_head(const std::string& datatype, const std::string& shape, u
   return concat(R"({"name":"x","datatype":")", datatype, R"(","shape":)", shape, R"(,"bytes":)", bytes, "}");
 }
 
-// Each rule of a record, by one that keeps it and ones that break it at their edge.
+// Each rule of a record: one record that keeps it, and some that break it at its limit.
 TEST_F(RecordedRequests, WhatAHeadSaysMustFitItsData) {
   const auto read = [&](const std::string& inputs, const std::string& data) -> std::string {
     try {
@@ -131,21 +131,21 @@ TEST_F(RecordedRequests, WhatAHeadSaysMustFitItsData) {
   EXPECT_EQ(read(tensor_head("FP32", many_dims + "]", 4), zeros(4)), "");
   EXPECT_EQ(read("", ""), "");
   for (const auto& [inputs, data] : std::vector<std::pair<std::string, std::string>>{
-           {tensor_head("FP32", "[2]", 8), zeros(9)},                   // data that no tensor has
+           {tensor_head("FP32", "[2]", 8), zeros(9)},                   // data without a tensor
            {tensor_head("FP32", "[2]", 9), zeros(9)},                   // more than its shape
            {tensor_head("FP32", "[2]", 7), zeros(7)},                   // less
            {tensor_head("FP32", "[2]", 8), zeros(7)},                   // more than there is
-           {tensor_head("FP3", "[2]", 8), zeros(8)},                    // no type
-           {tensor_head("FP32", "2", 8), zeros(8)},                     // no shape
-           {tensor_head("FP32", "[-1]", 8), zeros(8)},                  // no size
+           {tensor_head("FP3", "[2]", 8), zeros(8)},                    // invalid type
+           {tensor_head("FP32", "2", 8), zeros(8)},                     // invalid shape
+           {tensor_head("FP32", "[-1]", 8), zeros(8)},                  // invalid size
            {tensor_head("FP32", "[-2,-1]", 8), zeros(8)},               //
-           {tensor_head("FP32", many_dims + ",1]", 4), zeros(4)},       // more dimensions than a tensor has
-           {tensor_head("FP32", "[4611686018427387904]", 0), ""},       // a product that wraps
+           {tensor_head("FP32", many_dims + ",1]", 4), zeros(4)},       // more dimensions than a tensor can have
+           {tensor_head("FP32", "[4611686018427387904]", 0), ""},       // a product that overflows
            {tensor_head("UINT32", "[2]", 9), zeros(9)},                 //
            {tensor_head("BYTES", "[1]", 6), length_of_2 + "a"},         //
-           {tensor_head("BYTES", "[1]", 5), length_of_2 + "a"},         // a text that is longer than the rest
+           {tensor_head("BYTES", "[1]", 5), length_of_2 + "a"},         // a string longer than the rest
            {tensor_head("BYTES", "[1]", 7), length_of_2 + "abc"},       // and one that is shorter
-           {tensor_head("BYTES", "[2]", 7), length_of_2 + "ab" + "c"},  // a length that is cut
+           {tensor_head("BYTES", "[2]", 7), length_of_2 + "ab" + "c"},  // a truncated length
            {tensor_head("BYTES", "[2]", 8), length_of_2 + "ab" + "cd"},
            {tensor_head("BYTES", "[1]", 3), zeros(3)},
            {tensor_head("BYTES", "[2]", 4), zeros(4)}}) {
@@ -255,7 +255,7 @@ TEST_F(RecordedRequests, AreDataToTrainOn) {
   EXPECT_THAT(message_of(""), HasSubstr("holds no arrays"));
 }
 
-// As a file of somebody else may have them.
+// As files from elsewhere may contain.
 TEST_F(RecordedRequests, BoolsAreZeroOrOne) {
   InferTensor flags;
   flags.name = "b";

@@ -84,7 +84,7 @@ TEST_F(RecordedWarmupTest, UnsignedNumbersReachTheModelAsRequestsDo) {
   const std::vector<WarmupRequest> recorded = make_warmup(signature_, config(), "m");
   EXPECT_EQ(recorded.at(0).inputs[0].datatype, DataType::kInt32);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(recorded[0].inputs[0].tensor.data<int32_t>()[i], 65533 + i);
-  // Zeros are made for such inputs too.
+  // Zeros are generated for such inputs too.
   ModelConfig plain;
   plain.max_batch_size = 4;
   const std::vector<WarmupRequest> zeros = make_warmup(signature_, plain, "m");

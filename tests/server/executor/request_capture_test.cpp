@@ -1,4 +1,4 @@
-// Requests that are kept while they are served: which of them, and what becomes of them on the disk.
+// Requests captured during serving: which of them, and how they are written to disk.
 #include "server/executor/requests/request_capture.h"
 
 #include <gmock/gmock.h>
@@ -82,7 +82,7 @@ TEST_F(RequestCaptureTest, AFolderThatCannotBeMadeIsRefused) {
   }
 }
 
-// A folder that went away is said once a model, and nothing is written into one that came back.
+// A removed folder is reported once for each model, and nothing is written if it reappears.
 TEST_F(RequestCaptureTest, AFileThatCannotBeWrittenIsGivenUp) {
   static std::atomic<int> said;
   said = 0;
@@ -106,7 +106,7 @@ TEST_F(RequestCaptureTest, AFileThatCannotBeWrittenIsGivenUp) {
   EXPECT_THAT(std::filesystem::directory_iterator(folder)->path().filename().string(), ::testing::StartsWith("other-"));
 }
 
-// A record that waits in the stream's buffer is lost as well, and said so.
+// A record that is still in the stream's buffer is lost too, and this is reported.
 TEST_F(RequestCaptureTest, ADiskThatIsFullIsSaid) {
   static std::atomic<int> said;
   said = 0;
@@ -127,7 +127,7 @@ TEST_F(RequestCaptureTest, ADiskThatIsFullIsSaid) {
   EXPECT_EQ(said, 1);
 }
 
-// What is kept is written while the daemon goes on.
+// Captures are written while the daemon runs.
 TEST_F(RequestCaptureTest, CaptureWritesWithoutBeingStopped) {
   RequestCapture capture({.folder = folder_.string()});
   capture.start("a/b", "1", kSignature, request_of(3))->keep();
@@ -147,7 +147,7 @@ TEST_F(RequestCaptureTest, CaptureKeepsToItsBytesExactly) {
   for (const uint64_t limit : {one - 1, one, 2 * one - 1, 2 * one}) {
     {
       RequestCapture capture({.folder = folder_.string(), .max_bytes = limit});
-      // All begin before one of them ends.
+      // All begin before any of them ends.
       std::vector<std::shared_ptr<CapturedRequest>> captured;
       for (int i = 0; i < 3; ++i) captured.push_back(capture.start("m", "1", kSignature, request_of(1)));
       for (const auto& it : captured) it->keep();
@@ -172,10 +172,10 @@ TEST_F(RequestCaptureTest, CaptureKeepsToItsRequestsWhereAllBeginAtOnce) {
   }
   const auto requests = read_recorded_requests(files().at(0));
   EXPECT_EQ(requests.size(), 2u);
-  EXPECT_TRUE(requests[0].outputs.empty());  // not asked for
+  EXPECT_TRUE(requests[0].outputs.empty());  // not requested
 }
 
-// While the disk takes nothing, 64 MB of records wait; what comes then is dropped, and said.
+// While the disk is stuck, at most 64 MB of records wait; later ones are dropped, and this is reported.
 TEST_F(RequestCaptureTest, WhatWaitsForTheDiskIsBounded) {
   static std::atomic<bool> is_stuck, is_free;
   static std::atomic<int> dropped;

@@ -181,16 +181,16 @@ TEST_F(CachedModelTest, TheSameInputsAtOnceRunOnce) {
     version_->submit(std::move(request), answer);
   };
   const int64_t soon_ns = Clock::system().now_ns() + 3'600'000'000'000;
-  std::jthread first([&] { submit(answers[0]); });  // a short model may run on the thread that brings its request
+  std::jthread first([&] { submit(answers[0]); });  // a short model may run on the submitting thread
   while (runs_ == 0) std::this_thread::yield();
   submit(answers[1]);
   submit(answers[2]);
   EXPECT_EQ(metrics_.counts().cache_hit.count, 0u);
-  // One that is given up is answered at once, though another works for it.
+  // A cancelled request gets its response at once, although another one computes the same.
   answers[2].cancel();
   version_->record_cancelled();
   EXPECT_EQ(answers[2].wait().status.code(), absl::StatusCode::kCancelled);
-  // One that is to be answered sooner does not wait for one that may take longer.
+  // A request with an earlier deadline does not wait for one that may take longer.
   std::jthread other([&] { submit(answers[3], soon_ns); });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(answers[1].finals(), 0);
@@ -287,7 +287,7 @@ TEST_F(CachedModelTest, OnlyModelsThatAskForItAreKept) {
   EXPECT_EQ(cache_.size_bytes(), 0u);
 }
 
-// Keeps what it is given until the test answers.
+// Keeps its requests until the test responds.
 struct HeldStrategy final : ExecutionStrategy {
   explicit HeldStrategy(std::vector<InferSink*>& held) : sinks(held) {}
   void submit(InferRequest&&, InferSink& sink) override { sinks.push_back(&sink); }
@@ -339,7 +339,7 @@ TEST_F(CachedStrategyTest, OnlyRequestsThatWouldNotBeAnsweredSoonerWait) {
   EXPECT_EQ(held_.size(), 4u);
 }
 
-// The one that others wait for is still that when another one of the same inputs has ended.
+// Others still wait for the first request after another one with the same inputs has ended.
 TEST_F(CachedStrategyTest, OthersGoOnToWaitForTheFirst) {
   FakeSink first, sooner, waiting, cancelled;
   submit(first);

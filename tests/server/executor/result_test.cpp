@@ -1,4 +1,4 @@
-// What a method returns taken apart into outputs, what its type tells of them before, and new sizes for a tensor.
+// Flattens a method's return value into outputs, derives outputs from its type, and reshapes tensors.
 #include "server/executor/model/result.h"
 
 #include <gmock/gmock.h>
@@ -56,7 +56,7 @@ TEST(ResultTest, EveryKindOfValue) {
   EXPECT_THAT(outputs_of(ops::make_list(kBool, {true})), ElementsAre("OUTPUT__0 BOOL [1]"));
   EXPECT_THAT(outputs_of(ops::make_list(kTensor, {tensor(), tensor()})),
               ElementsAre("OUTPUT__0 FP32 [2]", "OUTPUT__1 FP32 [2]"));
-  // None has a place and no output.
+  // None takes up a position but is not an output.
   EXPECT_THAT(outputs_of(ops::make_tuple({tensor(), Value(), tensor()})),
               ElementsAre("OUTPUT__0 FP32 [2]", "OUTPUT__2 FP32 [2]"));
   EXPECT_EQ(flatten_result(ops::make_list(kInt, {int64_t{4}, int64_t{5}}))[0].tensor.data<int64_t>()[0], 4);
@@ -123,7 +123,7 @@ TEST(ResultTest, NoNameIsThereTwice) {
   const ops::TypePtr dict = ops::dict_type(kText, kTensor);
   EXPECT_THAT(names_of(ops::make_list(dict, {dict_of({"boxes", "labels"}), dict_of({"boxes", "labels"})})),
               ElementsAre("boxes", "labels", "1.boxes", "1.labels"));
-  // Nor does one item get the name of another's that is not there.
+  // Nor does an item get the name of a missing one.
   EXPECT_THAT(names_of(ops::make_list(dict, {dict_of({}), dict_of({"boxes"})})), ElementsAre("1.boxes"));
   EXPECT_THAT(names_of(ops::make_tuple({dict_of({"a", "b"}), dict_of({"b", "c"})})), ElementsAre("a", "b", "1.b", "c"));
   EXPECT_THAT(names_of(ops::make_tuple({dict_of({"a", "1.a"}), dict_of({"a"})})), ElementsAre("a", "1.a", "a_1"));
@@ -148,7 +148,7 @@ TEST(ResultTest, NamesOfTheModelComeBeforeNumbers) {
   const std::vector<InferTensor> outputs = flatten_result(ops::make_tuple({tensor(), item}), "", known);
   EXPECT_EQ(outputs[0].name, "OUTPUT__1");
   EXPECT_EQ(outputs[1].name, "OUTPUT__0");
-  // What only a run tells comes in its order, so that a type says the names of its first results.
+  // Names known only after a run come last, so a type determines the names of its first results.
   EXPECT_THAT(described(ops::tuple_type({kTensor, ops::dict_type(kText, kTensor)}), false),
               ElementsAre("OUTPUT__0 any any"));
   EXPECT_THAT(names_of(ops::make_tuple({tensor(), dict_of({"OUTPUT__0"})})), ElementsAre("OUTPUT__0", "1.OUTPUT__0"));
@@ -193,7 +193,7 @@ TEST(ResultTest, WhatTheTypeTells) {
 
 TEST(ResultTest, ATensorInOtherSizes) {
   struct Case {
-    Dims shape, from, to, expected;  // expected is empty where it is refused
+    Dims shape, from, to, expected;  // `expected` is empty if it is refused
   };
   for (const Case& c : {Case{{6}, {6}, {2, 3}, {2, 3}}, Case{{5}, {-1}, {-1, 1}, {5, 1}},
                         Case{{3, 4, 5}, {-1, 4, -1}, {-1, 2, 2, -1}, {3, 2, 2, 5}}, Case{{0}, {-1}, {-1, 3}, {0, 3}},

@@ -1,4 +1,4 @@
-// What the server fills in and keeps for a model of sequences: control inputs, ids, state, and what is refused.
+// What the server fills in and keeps for sequence models: control inputs, ids, state, and which inputs are refused.
 #include "server/executor/model/sequence_model.h"
 
 #include <gmock/gmock.h>
@@ -71,7 +71,7 @@ TEST_F(SequenceModelTest, IdsMustFitIntoTheirControl) {
   EXPECT_EQ(id_refusal("UINT64", {.number = UINT64_MAX, .text = ""}), "");
   EXPECT_EQ(id_refusal("BYTES", {.number = 0, .text = "a"}), "");
   EXPECT_THAT(id_refusal("BYTES", {.number = 7, .text = ""}), HasSubstr("data-type is 'UINT64', but"));
-  // Other controls take any id.
+  // Other controls accept any id.
   sequences().controls = {Control{.name = "ID", .kind = ControlKind::kStart, .datatype = "INT32"}};
   EXPECT_NO_THROW(model().check_correlation_id({.number = UINT64_MAX, .text = ""}));
 }
@@ -198,7 +198,7 @@ TEST_F(SequenceModelTest, StateOfAnotherKindIsRefused) {
     state.name = "sum_out";
     std::vector<InferTensor> outputs = {float_tensor("y", {1}, {1}), std::move(state)};
     const std::vector<Tensor> states = batches.take_states(outputs, rows, {}, &copied_bytes);
-    EXPECT_EQ(outputs.size(), 1);  // what requests do not see
+    EXPECT_EQ(outputs.size(), 1);  // not visible to requests
     return states.at(0);
   };
   EXPECT_EQ(take(float_tensor("", {3, 2, 5}, std::vector<float>(30)), 3).sizes(), (Dims{3, 2, 5}));
@@ -230,8 +230,8 @@ TEST_F(SequenceModelTest, WithoutBatchesTheFirstSizeIsTheStates) {
               HasSubstr("expected float32 [2]"));
 }
 
-// What a run gave back for the state 'sum_out', where its input is among those of the run or not, beside outputs in the
-// same memory and apart from it.
+// The output for the state 'sum_out' with and without its input among the run's, beside outputs that share memory with
+// it and outputs that do not.
 class OwnStates : public SequenceModelTest {
  protected:
   void SetUp() override {
@@ -271,7 +271,7 @@ TEST_F(OwnStates, StayWhereTheyWereAndAnswersLeave) {
   EXPECT_EQ(copied_bytes, sizeof(float));
 }
 
-// A weight, or what another request brought.
+// A weight, or another request's input.
 TEST_F(OwnStates, AreCopiedFromMemoryThatOthersMayHave) {
   for (const InferTensor& state : {float_tensor("", {1, 1}, {1}), inputs[1]}) {
     EXPECT_NE(take(true, state).raw_data(), state.tensor.raw_data());

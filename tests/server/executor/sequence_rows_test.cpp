@@ -1,4 +1,4 @@
-// Rows that become batches and batches that become rows: what is copied, what is not, and every edge of a size.
+// Rows become batches and batches become rows: what is copied, what is not, and every size limit.
 #include "server/executor/strategies/sequence_rows.h"
 
 #include <gmock/gmock.h>
@@ -79,7 +79,7 @@ TEST(SequenceRowsTest, OtherRowsAreCopied) {
     EXPECT_EQ(got.copied_bytes, c.copied_bytes);
     EXPECT_EQ(got.tensor.size(0), static_cast<int64_t>(c.rows.size()));
   }
-  // Rows of a transposed tensor lie at the right places, but not in the right order.
+  // Rows of a transposed tensor are at the right offsets, but their elements are not in order.
   const Tensor square = counted({2, 2, 2});
   const Tensor first = square.as_view({1, 2, 2}, {4, 1, 2}, 0), second = square.as_view({1, 2, 2}, {4, 1, 2}, 4);
   EXPECT_EQ(floats_of(stack({&first, &second}).tensor), (Floats{1, 3, 2, 4, 5, 7, 6, 8}));

@@ -1,4 +1,4 @@
-// Runs of sequences one by one: those that are given up, refused, or have no end.
+// Runs of single sequences: cancelled, refused, or endless ones.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace sequence_strategy;
 
-// One sequence at a time, with nothing to wait for.
+// One sequence at a time, without batching delay.
 class SequenceRunsTest : public SequenceStrategyTest {
  protected:
   SequenceRunsTest() {
@@ -37,7 +37,7 @@ TEST_F(SequenceRunsTest, ARunThatNobodyWaitsForIsStopped) {
   EXPECT_EQ(sink.wait().status.code(), absl::StatusCode::kCancelled);
 }
 
-// A worker that comes by one that was given up answers it, though nothing is left to run.
+// A worker that finds a cancelled request sends its response, though nothing is left to run.
 TEST_F(SequenceRunsTest, AWorkerAnswersThoseThatWereGivenUp) {
   std::promise<void> begun, goes_on;
   load([&](Inputs inputs, const auto&) {
@@ -90,7 +90,7 @@ TEST_F(SequenceRunsTest, TimesBeyondTheEndOfTimeNeverCome) {
   EXPECT_EQ(answer(second), 2);
 }
 
-// What is refused at once has no place in the order of answers.
+// Requests refused at once are not part of the response order.
 TEST_F(SequenceRunsTest, RefusalsDoNotWaitForTheOrder) {
   sequences().oldest_preserves_ordering = true;
   load();

@@ -10,7 +10,7 @@
 #include "tests/server/fake_models.h"
 #include "tests/server/fake_sink.h"
 
-// A model that adds up what each sequence sent, in batches of two.
+// A model that sums up each sequence's requests, in batches of two.
 namespace tensord::server::sequence_strategy {
 
 using fixtures::FakeModel;
@@ -23,7 +23,7 @@ using ControlKind = SequenceBatchingConfig::ControlKind;
 using State = SequenceBatchingConfig::State;
 using Inputs = std::span<const InferTensor* const>;
 
-// A run as the model saw it: the values of each input, and where the state lay.
+// A run as the model saw it: the values of each input, and where the state was stored.
 struct Seen {
   std::vector<std::vector<float>> inputs;
   const void* state = nullptr;
@@ -51,7 +51,7 @@ class SequenceStrategyTest : public ::testing::Test {
 
   SequenceBatchingConfig& sequences() { return *config.sequence_batching; }
 
-  // y = sum of what the sequence sent so far; 13 is refused.
+  // y = sum of the sequence's requests so far; 13 is refused.
   void load() {
     load([this](Inputs inputs, const auto&) { return run(inputs); });
   }
@@ -100,8 +100,8 @@ class SequenceStrategyTest : public ::testing::Test {
   Metrics metrics{"test"};
   ModelConfig config;
   Signature signature;
-  std::vector<Seen> runs;       // by the one worker; read when it has answered
-  std::vector<Tensor> outputs;  // the states it returned
+  std::vector<Seen> runs;       // written by the only worker; read when it has responded
+  std::vector<Tensor> outputs;  // the returned states
   std::unique_ptr<ModelVersion> version;
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 using namespace sequence_strategy;
 
-// A state that is as large as what clients send is kept at their expense, as long as its sequence is.
+// A state whose size depends on the client's data counts against its quota as long as the sequence lives.
 TEST_F(SequenceStrategyTest, AStateOfAnySizeIsCountedForItsClient) {
   State& state = sequences().states[0];
   state.dims = {-1};
@@ -24,7 +24,7 @@ TEST_F(SequenceStrategyTest, AStateOfAnySizeIsCountedForItsClient) {
   state.initial_dims = {1};
   sequences().oldest_preferred_batch_sizes = {};
   sequences().oldest_max_queue_delay_us = 0;
-  // Ten times what came, as the next state.
+  // The next state is ten times the input.
   load([](Inputs inputs, const auto&) {
     RunResult result;
     result.outputs.push_back(float_tensor("y", inputs[0]->shape, values_of(*inputs[0])));
@@ -47,7 +47,7 @@ TEST_F(SequenceStrategyTest, AStateOfAnySizeIsCountedForItsClient) {
   EXPECT_EQ(held, 40u);
   EXPECT_TRUE(ask(20, false, false).ok());
   EXPECT_EQ(held, 800u);
-  // It is over then: what it had may be written over, and the next request would count on it.
+  // The sequence has ended: its old state may have been overwritten, and later requests would depend on it.
   EXPECT_THAT(ask(100, false, false).message(), ::testing::HasSubstr("no room for 4000 bytes"));
   EXPECT_THAT(std::string(ask(1, false, false).message()),
               ::testing::AnyOf(::testing::HasSubstr("the sequence has ended"),
@@ -58,7 +58,7 @@ TEST_F(SequenceStrategyTest, AStateOfAnySizeIsCountedForItsClient) {
   EXPECT_EQ(held, 0u);
 }
 
-// What it did to itself before it failed would be done twice: neither is run again without the other.
+// A repeated run would repeat its side effects, so neither request is run again alone.
 TEST_F(SequenceStrategyTest, AModelWithStateOfItsOwnIsNotRunAgain) {
   signature.keeps_state = true;
   load();
@@ -120,7 +120,7 @@ TEST_F(SequenceStrategyTest, RequestsThatFailFailAlone) {
   send(1, 1, sinks[2]);
   send(2, 5, sinks[3]);
   EXPECT_EQ(answer(sinks[2]), 2);
-  EXPECT_EQ(answer(sinks[3]), 5);  // its state is what it was before
+  EXPECT_EQ(answer(sinks[3]), 5);  // its state is unchanged
 }
 
 TEST_F(SequenceStrategyTest, BadRequests) {
@@ -239,7 +239,7 @@ TEST_F(SequenceStrategyTest, AnswersAreNotWrittenToByLaterRuns) {
   second.wait();
   EXPECT_EQ(answer(first), 1);
   EXPECT_EQ(answer(second), 2);
-  send(2, 7, other, true);  // nor is the state that all sequences begin with
+  send(2, 7, other, true);  // nor is the initial state, which all sequences share
   EXPECT_EQ(answer(other), 7);
 }
 
@@ -280,7 +280,7 @@ TEST_F(SequenceStrategyTest, LateRequestsAreAnsweredWhileTheModelRuns) {
     request.deadline_ns = Clock::system().now_ns() + wait_ns;
     version->submit(std::move(request), sink);
   };
-  // Whoever keeps the time has gone to sleep for an hour by then.
+  // The timer thread sleeps for an hour by then.
   send_until(2, int64_t{3600} * 1'000'000'000, patient);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   send_until(3, 5'000'000, late);
@@ -294,7 +294,7 @@ TEST_F(SequenceStrategyTest, LateRequestsAreAnsweredWhileTheModelRuns) {
   EXPECT_EQ(answer(patient), 1);
 }
 
-// Workers look by themselves about every second, too; that must not be what requests wait for.
+// Workers also poll about every second; requests must not depend on that.
 TEST_F(SequenceStrategyTest, EveryRequestWakesAWorker) {
   sequences().oldest_preferred_batch_sizes = {1};
   sequences().oldest_max_queue_delay_us = 0;

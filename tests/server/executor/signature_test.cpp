@@ -1,4 +1,4 @@
-// A request's inputs and outputs against a model's signature: each check by what it lets through and what not.
+// Checks of a request's inputs and outputs against a model's signature: what each accepts and refuses.
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -182,7 +182,7 @@ TEST_F(SignatureTest, FilesOfLabelsAreBounded) {
   EXPECT_EQ(error_of(read).code(), ErrorCode::kNotFound);
   std::ofstream(path) << "cat\r\n\ndog";
   EXPECT_THAT(read().at("out"), ElementsAre("cat", "", "dog"));
-  constexpr uintmax_t kMax = uintmax_t{64} << 20;  // its end of line among them
+  constexpr uintmax_t kMax = uintmax_t{64} << 20;  // including its newline
   std::filesystem::resize_file(path, 0);
   std::filesystem::resize_file(path, kMax - 1);
   EXPECT_EQ(read().at("out").size(), 1);

@@ -1,4 +1,4 @@
-// What a model's script and its configuration make of each other when it is loaded, and how it runs then.
+// How a model's script and its configuration are combined when it is loaded, and how it runs then.
 #include "server/executor/model/torchscript_model.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ using ::testing::IsEmpty;
 
 const std::function<bool()> kNever = [] { return false; };
 
-// One scale is taken for all rows.
+// One scale is computed over all rows.
 constexpr const char* kMixing = R"(
 class M(Module):
     def forward(self, x: Tensor) -> Tensor:
@@ -41,7 +41,7 @@ class TorchScriptModelTest : public ::testing::Test {
     std::ofstream(file) << source;
     return load_torchscript_model({file}, parse_model_config(config, "config.pbtxt"), defaults);
   }
-  // Of a module whose forward() has these arguments and this body.
+  // The source of a module whose forward() has these arguments and this body.
   static std::string module(const std::string& arguments, const std::string& body, const std::string& type = "Tensor") {
     return concat("class M(Module):\n    training: bool\n    def forward(self, ", arguments, ") -> ", type,
                   ":\n        ", body, "\n");
@@ -61,7 +61,7 @@ std::string input(const std::string& name, const std::string& more) {
 }
 const std::string kFloats = "data_type: TYPE_FP32 dims: [ -1 ]";
 
-// The module gives back its own buffer; what one run returned stays what it was when the next one writes there.
+// The module returns its own buffer; the result of one run must not change when the next one writes there.
 TEST_F(TorchScriptModelTest, ResultsOfAModelWithStateAreTheirOwn) {
   const auto model = load_torchscript_model({concat(tests_folder(), "/server/data/counter.pt")}, {}, {});
   EXPECT_TRUE(model->signature().keeps_state);
@@ -77,7 +77,7 @@ TEST_F(TorchScriptModelTest, ResultsOfAModelWithStateAreTheirOwn) {
   }
 }
 
-// Others may read what comes in, unless the request says that it is the run's own.
+// Inputs may be shared with other readers, unless the request marks them as its own.
 TEST_F(TorchScriptModelTest, WhatIsWrittenToAnInputIsSeenByNobodyElse) {
   const auto model =
       load(module("a: Tensor, b: Tensor", "view = a[1:]\n        view.add_(b[1:])\n        return a + b"));
@@ -99,7 +99,8 @@ TEST_F(TorchScriptModelTest, WhatIsWrittenToAnInputIsSeenByNobodyElse) {
   EXPECT_EQ(values_of(own), (std::vector<float>{1, 4}));
 }
 
-// Each model has random numbers of its own: by its seed, or others at each load; what one sets, no other sees.
+// Each model has its own random generator: seeded, or random at each load. A model that sets a seed does not affect the
+// others.
 TEST_F(TorchScriptModelTest, RandomNumbersAreItsOwn) {
   const std::string draws = module("x: Tensor", "return torch.rand([4]) + x");
   const std::string sets = module("x: Tensor", "torch.manual_seed(5)\n        return torch.rand([4]) + x");
@@ -177,7 +178,7 @@ TEST_F(TorchScriptModelTest, InputsThatMayBeLeftOut) {
   const InferTensor x = float_tensor("x", {1}, {2}), bias = float_tensor("bias", {1}, {5});
   EXPECT_THAT(values_of(run(*model, {&x, nullptr, nullptr}).outputs.at(0)), ElementsAre(6));
   EXPECT_THAT(values_of(run(*model, {&x, &bias, nullptr}).outputs.at(0)), ElementsAre(21));
-  // The configuration can make one optional, and none that is so needed.
+  // The configuration can make an input optional, but not one that is required.
   const auto all = load(source, input("x", kFloats + " optional: true") + input("bias", kFloats));
   EXPECT_TRUE(all->signature().inputs[0].is_optional);
   EXPECT_TRUE(all->signature().inputs[1].is_optional);
@@ -316,7 +317,7 @@ TEST_F(TorchScriptModelTest, WhatIsSavedInTrainingModeIsSaid) {
   EXPECT_THAT(warnings("x: Tensor", gru("0.5")), acts("aten::gru"));
   EXPECT_THAT(warnings("x: Tensor", gru("0.0")), IsEmpty());
   EXPECT_THAT(warnings("x: Tensor", "return torch.norm(x, None, [1], False)"), IsEmpty()) << "a p that is no number";
-  // Where it lies deeper, behind what does no harm.
+  // A nested branch after harmless ones.
   EXPECT_THAT(
       warnings("x: Tensor",
                "if x.size(0) > 2:\n            if x.size(0) > 3:\n                x = x + 1\n            else:\n"
@@ -346,7 +347,7 @@ TEST_F(TorchScriptModelTest, PlansForBatchesOfAllSizes) {
   EXPECT_EQ(after(1, 4096, 1026).plans, 1024u);
 }
 
-// A program of torch.export says what its tensors are.
+// A torch.export program describes its tensors.
 TEST_F(TorchScriptModelTest, WhatAFileSaysOfItsTensors) {
   const std::string file = concat(tests_folder(), "/pt2/data/dtypes.pt2");
   const auto load_with = [&](const std::string& config) {
@@ -365,7 +366,7 @@ TEST_F(TorchScriptModelTest, WhatAFileSaysOfItsTensors) {
               HasSubstr("input 'x' is of type FP64, but the model takes FP32"));
 }
 
-// A run over weights that somebody else cut off while they were mapped gives no answer.
+// A run fails if the mapped weights were truncated by another process.
 TEST_F(TorchScriptModelTest, AFileThatChangesUnderItIsSaid) {
   const std::string file = folder_.path() / "counter.pt";
   std::filesystem::copy_file(concat(tests_folder(), "/server/data/counter.pt"), file);

@@ -1,4 +1,4 @@
-// The requests that a model is warmed up with: what the configuration asks for, and zeros where it asks for nothing.
+// The warm-up requests of a model: those that the configuration describes, and zeros if it describes none.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -45,7 +45,7 @@ class WarmupRequestsTest : public ::testing::Test {
     signature_.max_batch_size = config_.max_batch_size = max;
     signature_.inputs[0].shape = std::move(shape);
   }
-  // An input that the server fills, as the model's configuration makes it.
+  // A control input, which the server fills.
   void add_control() {
     config_.sequence_batching.emplace();
     config_.sequence_batching->controls.resize(1);
@@ -67,7 +67,7 @@ TEST_F(WarmupRequestsTest, ZerosAndRandomNumbers) {
   x().source = Source::kRandom;
   EXPECT_THAT(values_of(first()), Each(::testing::AllOf(::testing::Gt(0), ::testing::Lt(1))));
   EXPECT_FALSE(first().tensor.storage()->is_writable());
-  // What is large has the same numbers again and again.
+  // Large tensors repeat the same random numbers.
   constexpr int64_t kDrawn = 1 << 20;
   x().dims = {2 * kDrawn + 5};
   signature_.inputs[0].shape = Dims{-1};
@@ -93,7 +93,7 @@ TEST_F(WarmupRequestsTest, DataOfAFile) {
   EXPECT_THAT(refusal(), HasSubstr("model_warmup 'first', input 'x': " + x().file + " cannot be read"));
   x().file = folder_.path();
   EXPECT_THAT(refusal(), HasSubstr("cannot be read"));
-  // One that gives less than it has.
+  // A file that yields fewer bytes than its size.
   x().file = "/sys/devices/system/cpu/online";
   if (std::filesystem::exists(x().file) && std::filesystem::file_size(x().file) == 4096) {
     x().dims = {1024};
@@ -130,12 +130,12 @@ TEST_F(WarmupRequestsTest, TextsOfAFile) {
 TEST_F(WarmupRequestsTest, TypesAndSizesThatCannotBe) {
   x().datatype = "FP8";
   EXPECT_THAT(refusal(), HasSubstr("model_warmup 'first', input 'x': data_type FP8 is not supported"));
-  // The file is looked at only once its tensor may be made.
+  // The file is read only after the size check of its tensor.
   x() = {"FP32", {1 << 28}, Source::kFile, folder_.path() / "missing"};
   EXPECT_THAT(refusal(), HasSubstr("missing cannot be read"));
   x().dims[0] += 1;
   EXPECT_THAT(refusal(), HasSubstr("a warm-up has at most"));
-  // A text takes more than its bytes.
+  // A string takes more memory than its bytes.
   signature_.inputs[0].datatype = DataType::kBytes;
   x() = {"BYTES", {1 << 28}, Source::kZeros, ""};
   EXPECT_THAT(refusal(), HasSubstr("a warm-up has at most"));
@@ -151,7 +151,7 @@ TEST_F(WarmupRequestsTest, InputsThatTheServerFills) {
   EXPECT_EQ(request.inputs.at(1).name, "START");
   EXPECT_EQ(request.inputs[1].shape, (Dims{2, 1, 2}));
   EXPECT_THAT(values_of(request.inputs[1]), Each(0));
-  // One that the request has is left to it.
+  // An input that the request contains is not replaced.
   config_.warmups[0].inputs["START"] = {"FP32", {1, 2}, Source::kRandom, ""};
   const WarmupRequest whole = made().at(0);
   ASSERT_THAT(whole.inputs, SizeIs(2));
@@ -163,13 +163,13 @@ TEST_F(WarmupRequestsTest, InputsThatTheServerFillsWithoutABatch) {
   EXPECT_EQ(made().at(0).inputs.at(1).shape, (Dims{1}));
   signature_.inputs[1].shape = Dims{0, -1};
   EXPECT_EQ(made().at(0).inputs.at(1).shape, (Dims{0, 1}));
-  // What is not known cannot be made.
+  // An input of unknown shape cannot be generated.
   signature_.inputs[1].shape.reset();
   EXPECT_THAT(refusal(), HasSubstr("missing required input(s) ['START']"));
   signature_.inputs[1].shape = Dims{1};
   signature_.inputs[1].datatype.reset();
   EXPECT_THAT(refusal(), HasSubstr("missing required input(s) ['START']"));
-  // Others are the request's.
+  // The request must supply the others.
   config_.warmups[0].inputs.clear();
   signature_.inputs[1].datatype = DataType::kFp32;
   EXPECT_THAT(refusal(), HasSubstr("missing required input(s) ['x']"));
@@ -209,7 +209,7 @@ TEST_F(WarmupRequestsTest, LargeZerosAreNotMadeUnasked) {
   EXPECT_THAT(made(), SizeIs(0));
   batch_of(4, Dims{-1, int64_t{1} << 40, int64_t{1} << 40});
   EXPECT_THAT(made(), SizeIs(0));
-  batch_of(0, Dims{kMax});  // no batches: a request has all of it once
+  batch_of(0, Dims{kMax});  // no batches: the whole shape is used once
   EXPECT_THAT(made(), SizeIs(1));
   batch_of(0, Dims{kMax + 1});
   EXPECT_THAT(made(), SizeIs(0));

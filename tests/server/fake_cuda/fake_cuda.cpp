@@ -1,7 +1,6 @@
-// Stands in for the driver's libcuda.so.1: two GPUs whose memory is files in /dev/shm. A handle is the name of such a
-// file and, in its last 8 bytes, where in it the exported allocation begins. What a driver refuses is refused here:
-// calls without a context, handles of nothing, addresses that are not open. A file that was cut short fails as a GPU
-// does that met a bad address.
+// A fake of the driver's libcuda.so.1: two GPUs whose memory is files in /dev/shm. A handle is the name of such a file
+// and, in its last 8 bytes, the offset of the exported allocation. Like the driver it refuses calls without a context,
+// invalid handles, and addresses that are not open. A truncated file fails as a GPU does after a bad address.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -36,10 +35,10 @@ struct Block {
 std::mutex mutex;
 bool is_ready = false;
 std::array<Context, kDevices> contexts;
-std::map<uint64_t, Block> blocks;  // by the address that was given out
+std::map<uint64_t, Block> blocks;  // by the returned address
 thread_local std::vector<void*> current;
 
-// The open block that has these bytes.
+// The open block that contains these bytes.
 const Block* find(uint64_t address, size_t count) {
   for (const auto& [start, block] : blocks) {
     const bool lies_there = address >= block.base && address - block.base <= block.size_bytes &&
@@ -155,7 +154,7 @@ int cuGetErrorString(int error, const char** text) {
   return kSuccess;
 }
 
-// For tests: what is open, and how often contexts are retained.
+// For tests: the number of open blocks, and how often contexts are retained.
 int fakeCudaOpenBlocks() {
   const std::lock_guard lock(mutex);
   return static_cast<int>(blocks.size());

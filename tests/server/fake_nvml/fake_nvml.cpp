@@ -1,4 +1,4 @@
-// Stands in for the driver's libnvidia-ml.so.1: two GPUs, of which the second does not tell its power.
+// A fake of the driver's libnvidia-ml.so.1: two GPUs, of which the second does not report its power.
 #include <array>
 #include <cstdio>
 

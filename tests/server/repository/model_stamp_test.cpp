@@ -1,4 +1,4 @@
-// What is told of the files of a model, and how far is looked.
+// What is recorded of a model's files, and how deep folders are searched.
 #include "server/repository/folder/model_stamp.h"
 
 #include <dirent.h>
@@ -13,7 +13,7 @@
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 
-// So many entries that lead nowhere come before those of a folder.
+// readdir returns this many dangling entries before the real ones.
 static int entries_more = 0;
 
 extern "C" dirent* readdir(DIR* folder) {
@@ -87,7 +87,7 @@ TEST_F(ModelStamps, AnyMomentOfAChangeCounts) {
   EXPECT_EQ(stamp().newest_ns, int64_t{1001} * 1'000'000'000 + 5);
 }
 
-// Links may lead in circles.
+// Links may be circular.
 TEST_F(ModelStamps, FoldersAreLookedAtToADepth) {
   fs::path deep = "1";
   for (int depth = 1; depth <= 10; ++depth) {

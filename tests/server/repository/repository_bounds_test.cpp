@@ -1,4 +1,4 @@
-// The repository's small rules: names, labels, files of a load, hints; each bound at its last value and one beyond.
+// The repository's small rules: names, labels, files of a load, hints; each limit at its last value and one beyond.
 #include <gmock/gmock.h>
 #include <sys/file.h>
 
@@ -66,7 +66,7 @@ TEST(RepositoryBounds, ModesOfControl) {
   EXPECT_THAT(refusal_of([] { parse_control_mode("all"); }), HasSubstr("none, poll or explicit, got 'all'"));
 }
 
-// Failures that go by themselves, so that it is worth to try again.
+// Transient errors, which are worth a retry.
 TEST(RepositoryBounds, FailuresThatMayPass) {
   const auto of_files = [](std::errc code) { return fs::filesystem_error("x", std::make_error_code(code)); };
   EXPECT_TRUE(is_retryable(DiskError(ErrorCode::kResourceExhausted, "disk full")));
@@ -94,7 +94,7 @@ TEST(RepositoryBounds, NamesThatAreLoaded) {
 TEST(RepositoryBounds, Labels) {
   const auto refusal = [](const std::string& text) { return refusal_of([&] { parse_labels(text); }); };
   const auto is_label = [&](const std::string& label) { return refusal(label + "=1") == "none"; };
-  // The ends of each range of letters, and what lies next to them.
+  // The ends of each range of letters, and their neighbors.
   for (const char first : std::string("azAZ")) EXPECT_TRUE(is_label({first})) << first;
   for (const char first : std::string("`{@[09_-.")) EXPECT_FALSE(is_label({first})) << first;
   for (const char other : std::string("azAZ09_-.")) EXPECT_TRUE(is_label({'a', other})) << other;
@@ -197,7 +197,7 @@ TEST(RepositoryBounds, WhereNoFolderCanBeMade) {
   }
 }
 
-// As many as may wait for a model wait for it; others, and what comes after the end, are turned away.
+// Up to the limit, callers wait for a model's load; others, and callers after the shutdown, are refused.
 TEST(RepositoryBounds, WhoWaitsForALoad) {
   std::promise<void> opened;
   const std::shared_future<void> gate = opened.get_future().share();
@@ -215,7 +215,7 @@ TEST(RepositoryBounds, WhoWaitsForALoad) {
   demand.stop();
   EXPECT_EQ(called, 3);
   EXPECT_FALSE(add("m"));
-  EXPECT_LE(loads, 2);  // of each model one, unless the end came first
+  EXPECT_LE(loads, 2);  // one for each model, unless the shutdown came first
 }
 
 TEST(RepositoryBounds, LoadsOnDemandHaveAThreadEach) {
@@ -233,7 +233,7 @@ TEST(RepositoryBounds, LoadsOnDemandHaveAThreadEach) {
   }
 }
 
-// What others are using stays; what a process left that has ended goes.
+// Folders in use are kept; folders of processes that have ended are removed.
 TEST(RepositoryBounds, FoldersThatWereLeft) {
   const fs::path parent = fs::temp_directory_path();
   const auto make = [&](const std::string& name) {
@@ -251,7 +251,7 @@ TEST(RepositoryBounds, FoldersThatWereLeft) {
   EXPECT_FALSE(fs::exists(left));
   EXPECT_TRUE(fs::exists(held));
   EXPECT_TRUE(fs::exists(other));
-  EXPECT_TRUE(fs::exists(unlocked));  // just being made
+  EXPECT_TRUE(fs::exists(unlocked));  // being created
   close(lock);
   for (const fs::path& folder : {held, other, unlocked}) fs::remove_all(folder);
 }
@@ -273,7 +273,7 @@ TEST_F(RepositoryBoundsTest, Stamps) {
   for (int i = 0; i < 3; ++i) write_below(concat("m/1/f", i));
   EXPECT_EQ(refusal_of([&] { stamp_model(root() / "m"); }), "none");
   const std::string before = stamp_model(root() / "m").versions.at(1);
-  fs::create_symlink("nowhere", root() / "m/1/link");  // leads nowhere: nothing to read
+  fs::create_symlink("nowhere", root() / "m/1/link");  // dangling: nothing to read
   EXPECT_EQ(stamp_model(root() / "m").versions.at(1), before);
   write_below("m/.hidden/f");
   EXPECT_EQ(stamp_model(root() / "m").shared, "");
@@ -355,7 +355,7 @@ TEST_F(RepositoryBoundsTest, ConfigurationsOfALoad) {
   EXPECT_THAT(load_error({.name = "m", .config = {}, .files = {{"1/model.pt", "identity"}}}),
               HasSubstr("Load parameter 'config' must be specified for model file override"));
   EXPECT_THAT(load_error({.name = "none", .config = {}, .files = {}}), HasSubstr("NOT_FOUND failed to load 'none'"));
-  EXPECT_EQ(states("m"), "2 READY");  // as it was before what was refused
+  EXPECT_EQ(states("m"), "2 READY");  // as before the refused change
 }
 
 TEST_F(RepositoryBoundsTest, AModelInTwoRepositories) {

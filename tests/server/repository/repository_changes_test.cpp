@@ -80,12 +80,12 @@ TEST_F(RepositoryChangesTest, ANewVersionTakesOver) {
   EXPECT_TRUE(added.is_served);
   EXPECT_EQ(repository->find("m", "")->version(), "2");
   EXPECT_EQ(repository->ready_versions("m"), (std::vector<std::string>{"2"}));
-  EXPECT_EQ(code_of([&] { repository->find("m", "1"); }), ErrorCode::kUnavailable);  // it was there
+  EXPECT_EQ(code_of([&] { repository->find("m", "1"); }), ErrorCode::kUnavailable);  // it existed
   EXPECT_TRUE(repository->is_all_ready());
   EXPECT_EQ(repository->source_of("m", 0).version, 2);
   EXPECT_EQ(repository->source_of("m", 1).file, fs::canonical(root_ / "m" / "1" / "model.pt"));
   EXPECT_EQ(code_of([&] { repository->source_of("m", 5); }), ErrorCode::kNotFound);
-  // Whoever still has the old one can use it.
+  // Holders of the old version can still use it.
   Waiter waiter;
   old->submit(request_of(3), waiter);
   EXPECT_TRUE(waiter.wait().status.ok());

@@ -1,4 +1,4 @@
-// Ensembles and the models that they run: what is loaded along, what goes along, and what comes back.
+// Ensembles and their component models: what is loaded, unloaded and reloaded together.
 #include <gmock/gmock.h>
 
 #include <future>
@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 // Opening a slow model waits for the gate.
 class RepositoryEnsembles : public fixtures::RepositoryFixture {
  protected:
-  // An ensemble whose steps follow one another; those whose names begin with "e" are ensembles themselves.
+  // An ensemble of sequential steps; models whose names begin with "e" are ensembles themselves.
   void add_ensemble(const std::string& name, const std::vector<std::string>& steps, const std::string& more = "") {
     std::string text = more + " platform: 'ensemble' ensemble_scheduling {";
     for (size_t i = 0; i < steps.size(); ++i) {
@@ -148,7 +148,7 @@ TEST_F(RepositoryEnsembles, WhatIsLoadedAlongWithTwoGoesWithTheLast) {
   EXPECT_EQ(states("gated"), kUnloaded);
 }
 
-// Those that others run come first, whatever their names are.
+// Component models are loaded first, whatever their names are.
 TEST_F(RepositoryEnsembles, AreLoadedBehindThoseThatTheyRun) {
   add("a", "1", "number:1");
   add_ensemble("e1", {"e2"});
@@ -161,7 +161,7 @@ TEST_F(RepositoryEnsembles, AreLoadedBehindThoseThatTheyRun) {
   }
 }
 
-// A look at the folders loads an ensemble once, whatever of it has changed.
+// A poll loads an ensemble once, however many of its parts have changed.
 TEST_F(RepositoryEnsembles, ALookLoadsEachOnce) {
   add_ensemble("e1", {"a"});
   start_polling();

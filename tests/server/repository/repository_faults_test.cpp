@@ -1,4 +1,4 @@
-// What the system refuses while the repository works: files that cannot be opened or read, places that are full.
+// System errors in the repository: files that cannot be opened or read, full disks.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/syscall.h>
@@ -12,7 +12,7 @@
 #include "tests/server/few_files.h"
 #include "tests/server/repository/repository_fixture.h"
 
-// The file whose reading fails, as on a disk with a bad place.
+// The file whose reads fail, as on a disk with a bad sector.
 static std::string unreadable_file;
 
 extern "C" ssize_t read(int descriptor, void* to, size_t size) {
@@ -25,7 +25,7 @@ extern "C" ssize_t read(int descriptor, void* to, size_t size) {
   return syscall(SYS_read, descriptor, to, size);
 }
 
-// No folder of a new name can be made.
+// Folders with new names cannot be created.
 static bool refuses_folders = false;
 
 extern "C" char* mkdtemp(char* pattern) noexcept {
@@ -56,11 +56,11 @@ class RepositoryFaults : public fixtures::RepositoryFixture {
     options.mode = ControlMode::kPoll;
     options.poll_interval_ms = 0;
     options.copies_archives = true;
-    options.load_threads = 1;  // which share the files there are
+    options.load_threads = 1;  // they share the file descriptors
     return start(std::move(options));
   }
 
-  std::function<void()> on_open_;  // of the next model
+  std::function<void()> on_open_;  // called for the next model
 };
 
 TEST_F(RepositoryFaults, ALookWithoutFilesChangesNothing) {
@@ -79,7 +79,7 @@ TEST_F(RepositoryFaults, ALookWithoutFilesChangesNothing) {
   EXPECT_EQ(ask("b"), 3);
 }
 
-// One file is enough to look, and too few for a copy.
+// One descriptor is enough to scan, but not to copy.
 TEST_F(RepositoryFaults, WhatHadTooFewFilesIsTriedAgain) {
   add("a", "1", "number:1");
   start_polling();
@@ -113,7 +113,7 @@ TEST_F(RepositoryFaults, ALoadWithoutFilesLeavesWhatServes) {
   EXPECT_EQ(ask("a"), 2);
 }
 
-// Not served as if it had said nothing.
+// It is not served as if the file were empty.
 TEST_F(RepositoryFaults, AConfigurationThatCannotBeReadIsNoEmptyOne) {
   add("a", "1", "number:1");
   add("a", "2", "number:2");
@@ -130,7 +130,7 @@ TEST_F(RepositoryFaults, AConfigurationThatCannotBeReadIsNoEmptyOne) {
   EXPECT_EQ(states("a"), "1 READY");
 }
 
-// What cannot be read is another thing while models before it are loaded: that may pass too.
+// A file may become unreadable while the models before it are loaded: that error may be transient too.
 TEST_F(RepositoryFaults, WhatCannotBeReadAtItsTurnIsTriedAgain) {
   add("a", "1", "number:1");
   add("b", "1", "number:1");
@@ -176,7 +176,7 @@ TEST_F(RepositoryFaults, ARepositoryThatIsGoneTakesNothingAway) {
   EXPECT_EQ(ask("a"), 1);
 }
 
-// Nothing of a version that could not be written stays behind.
+// A version that could not be written leaves nothing behind.
 TEST_F(RepositoryFaults, AVersionThatCannotBeWrittenLeavesNothing) {
   add("a", "1", "number:1");
   start_polling();
@@ -209,7 +209,7 @@ TEST_F(RepositoryFaults, AVersionNeedsAFolder) {
   EXPECT_THAT(text, HasSubstr("/a: no folder can be made in it"));
 }
 
-// Whoever waited for its name finds nothing, and leaves nothing.
+// A caller that waited for the name finds nothing, and leaves nothing.
 TEST_F(RepositoryFaults, AModelThatNeverWasIsNotUnloaded) {
   start_polling();
   std::thread other;

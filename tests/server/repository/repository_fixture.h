@@ -18,7 +18,7 @@
 
 namespace tensord::server::fixtures {
 
-// Waits for the answer to one request.
+// Waits for the response to one request.
 class Waiter final : public InferSink {
  public:
   void respond(InferResult result, bool) override {
@@ -53,9 +53,9 @@ inline InferRequest request_of(float value) {
   return request;
 }
 
-// A repository in a temporary folder, whose model files hold one word: what kind of fake model they are. "broken"
-// cannot be opened; "number:7" answers 7 to everything; "shape:7" takes seven elements and gives them back; "tensor:7"
-// holds seven bytes.
+// A repository in a temporary folder, whose model files hold one word: the kind of fake model. "broken" cannot be
+// opened; "number:7" responds 7 to everything; "shape:7" takes seven elements and returns them; "tensor:7" holds seven
+// bytes.
 class RepositoryFixture : public ::testing::Test {
  protected:
   RepositoryFixture() { std::filesystem::create_directories(root()); }
@@ -66,7 +66,7 @@ class RepositoryFixture : public ::testing::Test {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << text;
   }
-  // Writes it as careful people do: whole or not at all.
+  // Writes the file atomically.
   void add(const std::string& model, const std::string& version, const std::string& kind = "identity") const {
     write(base_ / "new", kind);
     std::filesystem::create_directories(root() / model / version);
@@ -103,7 +103,7 @@ class RepositoryFixture : public ::testing::Test {
     return kind == "identity" ? identity_model() : number_model(std::stof(kind.substr(7)));
   }
 
-  // An identity of one size.
+  // An identity model of one size.
   static std::unique_ptr<const Model> shape_model(int64_t size) {
     Signature signature = signature_of({"x"}, {"OUTPUT__0"});
     signature.inputs[0].shape = signature.outputs[0].shape = Dims{size};
@@ -139,7 +139,7 @@ class RepositoryFixture : public ::testing::Test {
                                        });
   }
 
-  // What the model answers; throws as find() does.
+  // The model's response; throws as find() does.
   float ask(const std::string& model, const std::string& version = "") const {
     Waiter waiter;
     const auto handle = repository_->find(model, version);

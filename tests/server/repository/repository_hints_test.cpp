@@ -1,4 +1,4 @@
-// What lies in a repository and is not served: each is said, with the way out.
+// Files in a repository that are not served: each is reported, with a remedy.
 #include <gmock/gmock.h>
 
 #include "core/jit/runtime/module.h"
@@ -18,7 +18,7 @@ using ::testing::StartsWith;
 class RepositoryHintsTest : public fixtures::RepositoryFixture {
  protected:
   void archive(const std::string& path) const { write(root() / path, "identity"); }
-  // The reason of a model without versions, which also makes a strict server not ready.
+  // The reason for a model without versions, which also makes a strict server not ready.
   std::string reason_of(const std::string& model) {
     start({});
     EXPECT_FALSE(repository_->is_all_ready());
@@ -91,7 +91,7 @@ TEST_F(RepositoryHintsTest, ALoadOfNoVersionIsNoLoad) {
   EXPECT_EQ(text, "failed to load 'new', no version is available: its folder is empty");
   EXPECT_THAT(error_of([&] { repository_->load({.name = "flat", .config = {}, .files = {}}); }).second,
               HasSubstr("no version is available: 'model.pt' lies in the model's folder"));
-  // What is served goes on, and a load still says that there is nothing to load.
+  // Served versions stay, and a load still reports that there is nothing to load.
   repository_->load({.name = "m", .config = {}, .files = {}});
   fs::remove_all(root() / "m" / "1");
   EXPECT_EQ(error_of([&] { repository_->load({.name = "m", .config = {}, .files = {}}); }).first, ErrorCode::kNotFound);
@@ -113,7 +113,7 @@ TEST_F(RepositoryHintsTest, AFileOfAnotherName) {
   EXPECT_THAT(states("other"), HasSubstr("the folder has 'model.h5' and no model"));
 }
 
-// Downloaded weights, which no exporter has seen.
+// Downloaded weights without an exported model.
 TEST_F(RepositoryHintsTest, WeightsWithoutAModel) {
   const std::string gguf = "GGUF" + std::string(20, '\0');
   const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
@@ -215,7 +215,7 @@ TEST_F(RepositoryHintsTest, NothingIsCompletedWhereConfigurationsMustBeWhole) {
     start({});
     EXPECT_EQ(states("m"), "1 READY") << config;
   }
-  // What a client brings with a load is held to the same.
+  // Configurations that a client sends with a load must be complete as well.
   configure("m", trials[0].first);
   start({.roots = {}, .only = {}, .mode = ControlMode::kExplicit, .needs_complete_configs = true});
   const auto load = [&](const char* config) {

@@ -41,7 +41,7 @@ TEST_F(RepositoryLoadTest, NothingIsLoadedUntilItIsAskedFor) {
   EXPECT_EQ(states("a"), "1 READY");
 }
 
-// Loads of "endless" models work until they are given up.
+// Loads of "endless" models run until they are cancelled.
 class EndlessLoadTest : public RepositoryLoadTest {
  protected:
   std::unique_ptr<const Model> open(const ModelFiles& files, const ModelConfig& config) override {
@@ -58,7 +58,7 @@ class EndlessLoadTest : public RepositoryLoadTest {
     }
     return RepositoryLoadTest::open(files, config);
   }
-  // The error of a load on a thread of its own, once that has begun.
+  // The error of a load on a thread of its own, once it has begun.
   std::future<std::string> begin_load(const std::string& name) {
     const int before = begun_;
     auto error = std::async(std::launch::async, [this, name] { return error_of([&] { load(name); }).second; });
@@ -92,7 +92,7 @@ TEST_F(EndlessLoadTest, ItsTimeEnds) {
               ::testing::HasSubstr("the load was given up: it takes too long"));
 }
 
-// Runs until nobody waits for it, as its warm-up does.
+// Runs until it is cancelled, as its warm-up does.
 class EndlessWarmUpTest : public RepositoryLoadTest {
  protected:
   std::unique_ptr<const Model> open(const ModelFiles&, const ModelConfig&) override {
@@ -150,14 +150,14 @@ TEST_F(RepositoryLoadTest, EnsemblesAreThoseOfTheirModelsAsTheyAreNow) {
   EXPECT_EQ(size_of("f"), 2);
   const auto before = repository_->find("e", "");
   load("m");
-  EXPECT_EQ(repository_->find("e", ""), before);  // nothing has changed
+  EXPECT_EQ(repository_->find("e", ""), before);  // unchanged
   add("m", "2", "shape:3");
   load("m");
   EXPECT_EQ(size_of("m"), 3);
   EXPECT_EQ(size_of("e"), 3);
   EXPECT_EQ(size_of("f"), 3);
   EXPECT_EQ(states("e"), "1 READY");
-  // Where they fit no more, what was served stays.
+  // If the shapes no longer match, the served version stays.
   add("n", "1", "shape:4");
   configure("e",
             "platform: \"ensemble\" ensemble_scheduling { step [ { model_name: \"m\" model_version: -1 input_map { "
@@ -221,7 +221,7 @@ TEST_F(RepositoryLoadTest, MetricsOfLoadsAndOfWhatIsServed) {
   EXPECT_TRUE(has("tensord_model_loads_total{model=\"m\"} 1"));
   add("m", "2", "number:2");
   load("m");
-  while (has("version=\"1\"")) std::this_thread::yield();  // its series go with it
+  while (has("version=\"1\"")) std::this_thread::yield();  // its series are removed with it
   EXPECT_TRUE(has("tensord_model_ready{model=\"m\",version=\"2\"} 1"));
   add("m", "3", "broken");
   EXPECT_THROW(load("m"), Error);
@@ -242,12 +242,12 @@ TEST_F(RepositoryLoadTest, WhatHasNotChangedIsNotLoadedAgain) {
   const auto before = repository_->find("m", "1");
   load("m");
   EXPECT_EQ(repository_->find("m", "1"), before);
-  // A version more leaves the others alone.
+  // A new version leaves the others alone.
   add("m", "2", "number:2");
   load("m");
   EXPECT_EQ(repository_->find("m", "1"), before);
   EXPECT_EQ(ask("m"), 2);
-  // Another file in the same place.
+  // Another file at the same path.
   add("m", "1", "number:3");
   load("m");
   EXPECT_EQ(ask("m", "1"), 3);
@@ -285,7 +285,7 @@ TEST_F(RepositoryLoadTest, NamesThatAreNone) {
                       std::string("Model name cannot be empty. Please enter a valid name to deploy.")));
   for (const char* name : {"../outside", "..", " .. ", "a/b", "/etc", " \t"}) {
     EXPECT_EQ(error_of([&] { load(name); }).first, ErrorCode::kInvalidArgument) << name;
-    unload(name);  // there is nothing to end
+    unload(name);  // nothing to end
   }
   for (const char* name : {".hidden", "...", "a\nb", "a\\b"}) {
     EXPECT_EQ(error_of([&] { load(name); }).first, ErrorCode::kNotFound) << name;
@@ -331,14 +331,14 @@ TEST_F(RepositoryLoadTest, FilesOfClients) {
   EXPECT_EQ(states("m"), "3 READY, 4 READY");
   EXPECT_EQ(ask("m", "3"), 3);
   EXPECT_TRUE(fs::exists(repository_->source_of("m", 4).file));
-  // A model may be nowhere else.
+  // A model may exist only in the load request.
   load_files("brought", {{"1/model.pt", "number:5"}});
   EXPECT_EQ(ask("brought"), 5);
   const fs::path file = repository_->source_of("brought", 1).file;
   unload("brought");
   EXPECT_FALSE(fs::exists(file));
   EXPECT_EQ(states("brought"), "");
-  // Without parameters it stays; once it was unloaded the repository counts again.
+  // A load without parameters keeps it; after an unload the repository is used again.
   const std::string brought = states("m");
   load("m");
   EXPECT_EQ(states("m"), brought);
@@ -386,7 +386,7 @@ TEST_F(RepositoryLoadTest, ConfigurationOfClients) {
   add("m", "1", "number:7");  // with the client's configuration, but the repository's files
   load("m");
   EXPECT_EQ(ask("m"), 7);
-  configure("m", "version_policy: { all {} }");  // which counts from now on
+  configure("m", "version_policy: { all {} }");  // used from now on
   load("m");
   EXPECT_EQ(states("m"), "1 READY, 2 READY");
   fs::remove(root() / "m" / "config.pbtxt");

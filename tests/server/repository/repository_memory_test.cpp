@@ -1,4 +1,4 @@
-// A limit on what loaded models take, and loading them when requests come.
+// A limit on the memory of loaded models, and loading on demand.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 class RepositoryMemoryTest : public fixtures::RepositoryFixture {
  protected:
-  // A model of so many bytes on the disk.
+  // A model of this size on disk.
   void add_large(const std::string& name, size_t bytes) const {
     std::string text = "number:1 ";
     text.resize(bytes, ' ');
@@ -35,7 +35,7 @@ class RepositoryMemoryTest : public fixtures::RepositoryFixture {
                   .max_queue_size = 4,
                   .load_threads = 2});
   }
-  // Asks as a client whose request may have to wait for the model.
+  // Requests it as a client whose request may have to wait for the model.
   float demand(const std::string& name) {
     std::atomic<bool> is_there{false};
     if (repository_->load_on_demand(name, [&] {
@@ -57,7 +57,7 @@ TEST_F(RepositoryMemoryTest, ARequestLoadsItsModel) {
   EXPECT_FALSE(repository_->load_on_demand("missing", [] {}));
   EXPECT_FALSE(repository_->load_on_demand("../models", [] {}));
   EXPECT_FALSE(repository_->load_on_demand("", [] {}));
-  // An operator's word counts more.
+  // An operator's unload takes precedence.
   repository_->unload("m");
   EXPECT_FALSE(repository_->load_on_demand("m", [] {}));
   repository_->load({.name = "m", .config = {}, .files = {}});
@@ -100,7 +100,7 @@ TEST_F(RepositoryMemoryTest, TheLeastRecentlyUsedMakesRoom) {
   EXPECT_EQ(states("c"), "1 READY");
 }
 
-// What a client brought would be gone for good: another goes, though it was used since.
+// A model from a client could not be restored: another one is unloaded, though it was used more recently.
 TEST_F(RepositoryMemoryTest, WhatComesFromClientsStays) {
   for (const char* name : {"a", "c"}) add_large(name, 400);
   start_with(1000);
@@ -115,7 +115,7 @@ TEST_F(RepositoryMemoryTest, WhatComesFromClientsStays) {
   EXPECT_EQ(ask("c"), 1);
 }
 
-// Small on the disk, large in memory: it is not even made, so no other model is unloaded for it.
+// Small on disk, large in memory: it is refused before it is materialized, so no other model is unloaded for it.
 TEST_F(RepositoryMemoryTest, WhatTurnsOutTooLargeIsNotServed) {
   add_large("small", 400);
   add("unpacks", "1", "tensor:5000");
@@ -130,7 +130,7 @@ TEST_F(RepositoryMemoryTest, WhatTurnsOutTooLargeIsNotServed) {
   EXPECT_EQ(states("small"), "1 READY");
 }
 
-// What fits alone, but not beside what takes no turns, is held against the limit when it is there.
+// A model that fits alone, but not beside models that cannot be unloaded, is checked against the limit after its load.
 TEST_F(RepositoryMemoryTest, WhatDoesNotFitBesideOthersIsNotServed) {
   add_large("small", 9000);
   add("unpacks", "1", "tensor:5000");
@@ -142,7 +142,7 @@ TEST_F(RepositoryMemoryTest, WhatDoesNotFitBesideOthersIsNotServed) {
   EXPECT_EQ(states("small"), "1 READY");
 }
 
-// At the start too: one is told of once, and the others serve.
+// At startup too: it is reported once, and the others serve.
 TEST_F(RepositoryMemoryTest, WhatIsTooLargeAtTheStartIsCountedOnce) {
   add("m", "1", "number:1");
   add("unpacks", "1", "tensor:5000");
@@ -152,7 +152,7 @@ TEST_F(RepositoryMemoryTest, WhatIsTooLargeAtTheStartIsCountedOnce) {
   EXPECT_THAT(metrics_.text(), ::testing::HasSubstr("tensord_model_load_failures_total{model=\"unpacks\"} 1\n"));
 }
 
-// A new version that is too large leaves what serves, and is not known any more.
+// A new version that is too large leaves the served one unchanged, and is forgotten.
 TEST_F(RepositoryMemoryTest, AVersionThatTurnsOutTooLargeIsNotAdded) {
   add("m", "1", "number:1");
   start_with(1000, /*on_demand=*/false);
@@ -163,7 +163,7 @@ TEST_F(RepositoryMemoryTest, AVersionThatTurnsOutTooLargeIsNotAdded) {
   EXPECT_EQ(ask("m"), 1);
 }
 
-// What takes nothing needs no room, also where there is none left.
+// A version without files needs no room, even if none is left.
 TEST_F(RepositoryMemoryTest, WhatHasNoFileTakesNothing) {
   add_large("a", 400);
   fs::create_directories(root() / "empty" / "1");
@@ -194,7 +194,7 @@ TEST_F(RepositoryMemoryTest, EnsemblesMakeNoRoom) {
   EXPECT_NE(states("b"), "1 READY");
 }
 
-// Some of a model that is loaded on demand is enough.
+// One loaded version of an on-demand model is enough.
 TEST_F(RepositoryMemoryTest, AVersionOfItIsEnough) {
   add("m", "1", "number:1");
   add("m", "2", "broken");
@@ -235,7 +235,7 @@ TEST_F(RepositoryMemoryTest, WhatIsTooLargeUnloadsNobody) {
   EXPECT_EQ(error_of([&] { demand("large"); }).first, ErrorCode::kUnavailable);
 }
 
-// The limit is what may be taken: all of it, by several or by one, and not a byte more.
+// The limit is exact, for several models or one: all of it can be used, and not a byte more.
 TEST_F(RepositoryMemoryTest, WhatFitsToTheByteUnloadsNobody) {
   for (const auto& [name, bytes] : {std::pair{"a", 400}, {"b", 600}, {"byte", 10}, {"whole", 1000}, {"more", 1001}}) {
     add_large(name, static_cast<size_t>(bytes));
@@ -264,7 +264,7 @@ TEST_F(RepositoryMemoryTest, WithoutDemandNobodyIsUnloaded) {
   EXPECT_EQ(error_of([&] { repository_->load({.name = "b", .config = {}, .files = {}}); }).first,
             ErrorCode::kResourceExhausted);
   EXPECT_EQ(states("a"), "1 READY");
-  // A new version of it may take its place.
+  // A new version of the model may replace it.
   add_large("a", 900);
   repository_->load({.name = "a", .config = {}, .files = {}});
   EXPECT_EQ(states("a"), "1 READY");
@@ -278,7 +278,7 @@ TEST_F(RepositoryMemoryTest, ManyModelsInLittleRoom) {
   for (int i = 0; i < 3; ++i) {
     clients.emplace_back([&, i] {
       for (int round = 0; round < 20; ++round) {
-        // Between the load and the request another may need the room.
+        // Between the load and the request another model may take the room.
         const auto [code, message] = error_of([&] { demand(concat("m", (i + round) % 6)); });
         if (code == ErrorCode::kInternal) ++answered;
       }
@@ -291,7 +291,7 @@ TEST_F(RepositoryMemoryTest, ManyModelsInLittleRoom) {
   EXPECT_LE(ready, 2);
 }
 
-// Which thread is at what, of the test below: its hooks have no other way to know.
+// The state of the threads of the test below; its hooks cannot see it otherwise.
 struct FailedDemand {
   std::atomic<int> opened{0};
   std::atomic<bool> has_failed{false}, is_loading{false}, is_over{false};
@@ -320,7 +320,7 @@ class FailedDemandTest : public RepositoryMemoryTest {
   }
 };
 
-// An operator's load begins between the failure of a load on demand and what is noted of it.
+// An operator's load begins after a load on demand has failed and before the failure is recorded.
 TEST_F(FailedDemandTest, IsNotHeldAgainstALoadThatBeganSince) {
   add("m", "1", "number:1");
   start_with(0);
@@ -338,7 +338,7 @@ TEST_F(RepositoryMemoryTest, StoppingAnswersThoseThatWait) {
   for (int i = 0; i < 3; ++i) repository_->load_on_demand("m", [&] { ++called; });
   repository_->stop();
   EXPECT_TRUE(called == 3 || repository_->is_ready("m", ""));
-  // Nobody waits any more: where the load had ended, or was cut off, there is an answer, else a refusal.
+  // Nobody waits any more: if the load ended, or was aborted, there is a result, otherwise a refusal.
   bool waits = false;
   const auto [code, message] = error_of([&] { waits = repository_->load_on_demand("m", [] {}); });
   EXPECT_FALSE(waits);

@@ -1,4 +1,4 @@
-// Models that come and go as the folders change.
+// Models that appear and disappear as the folders change.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include "core/base/log.h"
 #include "tests/server/repository/repository_fixture.h"
 
-// The time of day, where a test says it: in nanoseconds.
+// The time of day in nanoseconds, if a test sets it.
 static std::atomic<int64_t> time_of_day_ns{0};
 
 extern "C" int clock_gettime(clockid_t clock, timespec* out) noexcept {
@@ -38,7 +38,7 @@ using ::testing::HasSubstr;
 
 class RepositoryPollTest : public fixtures::RepositoryFixture {
  protected:
-  // Without a thread that looks: the test does.
+  // Without a polling thread: the test polls.
   Repository& start_polling() {
     return start({.roots = {}, .only = {}, .mode = ControlMode::kPoll, .poll_interval_ms = 0, .copies_archives = true});
   }
@@ -106,7 +106,7 @@ TEST_F(RepositoryPollTest, WhatHasNotChangedIsLeftAlone) {
   const int opened = opened_;
   for (int i = 0; i < 3; ++i) poll();
   EXPECT_EQ(repository_->find("a", ""), before);
-  EXPECT_EQ(opened_, opened);  // what is broken is not tried again and again either
+  EXPECT_EQ(opened_, opened);  // nor is a broken one retried over and over
   add("b", "1", "number:2");
   poll();
   EXPECT_EQ(ask("b"), 2);
@@ -142,7 +142,7 @@ TEST_F(RepositoryPollTest, BrokenFilesDoNotDisturb) {
   configure("m", "max_batch_size: }");
   poll();
   EXPECT_EQ(repository_->find("m", ""), before);
-  // In place, as a careless copy does it.
+  // In place, as a careless copy does.
   fs::remove(root() / "m" / "config.pbtxt");
   write(root() / "m" / "1" / "model.pt", "");
   poll();
@@ -218,7 +218,7 @@ TEST_F(RepositoryPollTest, AThreadLooks) {
   EXPECT_EQ(states("m"), "2 READY");
 }
 
-// Files that were written just now may not be whole yet.
+// Files that were just written may be incomplete.
 TEST_F(RepositoryPollTest, WhatIsNewRestsFirst) {
   add("m", "1", "number:1");
   start({.roots = {}, .only = {}, .mode = ControlMode::kPoll, .poll_interval_ms = 3'600'000});
@@ -230,7 +230,7 @@ TEST_F(RepositoryPollTest, WhatIsNewRestsFirst) {
     const auto start = std::chrono::steady_clock::now();
     fs::last_write_time(file(version), fs::file_time_type::clock::now());
     poll();
-    // Where the machine was too busy it has rested by now, and says nothing.
+    // On a busy machine the delay may already be over; then the test proves nothing.
     if (std::chrono::steady_clock::now() - start < kRest) break;
   }
   EXPECT_NE(states("m"), concat(version, " READY"));
@@ -241,7 +241,7 @@ TEST_F(RepositoryPollTest, WhatIsNewRestsFirst) {
   EXPECT_EQ(states("m"), concat(version, " READY"));
 }
 
-// For a second; what is from the future is not waited for.
+// Waits one second; timestamps in the future are not waited for.
 TEST_F(RepositoryPollTest, HowLongWhatIsNewRests) {
   add("m", "1", "number:1");
   start({.roots = {}, .only = {}, .mode = ControlMode::kPoll, .poll_interval_ms = 3'600'000});

@@ -1,4 +1,4 @@
-// What the repository refuses, and what it says then.
+// What the repository refuses, and the error messages.
 #include <gmock/gmock.h>
 
 #include "core/base/parallel.h"
@@ -82,7 +82,7 @@ TEST_F(RepositoryRefusals, ModelsThatAreNotThere) {
   EXPECT_EQ(error_of([&] { repository_->unload("m"); }), of_m);
   EXPECT_EQ(load("m").second, "no error");
   EXPECT_TRUE(fs::exists(repository_->source_of("m", 1).file));
-  // A version that its model goes on without is only shown.
+  // A failed version of a model that still serves is only reported.
   add("m", "2", "broken");
   EXPECT_THAT(load("m").second, HasSubstr("not a model: broken"));
   EXPECT_THAT(states("m"), HasSubstr("2 UNAVAILABLE: not a model: broken"));
@@ -133,7 +133,7 @@ TEST_F(RepositoryRefusals, WeightsAloneNeedAModelThatTakesThem) {
               HasSubstr("its version_policy does not name version 2"));
   EXPECT_EQ(load_with("n", {}, {{"3/weights.pt", "5"}}).second, "no error");
   EXPECT_EQ(repository_->ready_versions("n"), (std::vector<std::string>{"1", "3"}));
-  // Without a folder it is no weights' name.
+  // Without a folder it is not a valid name for weights.
   EXPECT_THAT(load_with("m", {}, {{"weights.pt", "5"}}).second, HasSubstr("Load parameter 'config' must be specified"));
 }
 
@@ -146,7 +146,7 @@ TEST_F(RepositoryRefusals, NothingIsLoadedAfterTheEnd) {
   EXPECT_EQ(states("m"), "1 READY");
 }
 
-// Weights beside a model lie where its link leads.
+// Weights beside a model are found where its link points.
 TEST_F(RepositoryRefusals, WeightsLieBesideTheirModel) {
   const fs::path model = root() / "m";
   write(model / "files" / "model.pt", "identity");
@@ -182,7 +182,7 @@ TEST_F(RepositoryRefusals, RunsGetTheThreadsThatTheOptionsSay) {
     start({.roots = {}, .only = {}, .threads_per_worker = threads});
     EXPECT_EQ(ask("m"), static_cast<float>(std::min(threads, available_cores())));
   }
-  // Or what the model says.
+  // Or the model's configuration.
   configure("m", "parameters: { key: 'INTRA_OP_THREAD_COUNT' value: { string_value: '1' } }");
   start({.roots = {}, .only = {}, .threads_per_worker = 2});
   EXPECT_EQ(ask("m"), 1);
@@ -202,7 +202,7 @@ TEST_F(RepositoryRefusals, AResponseCacheIsTheServers) {
   repository_.reset();
 }
 
-// Only what comes from a file is looked for among the files.
+// Only names that refer to files are checked against the files.
 TEST_F(RepositoryRefusals, WarmUpRequestsWithoutFiles) {
   add("m", "1");
   configure("m",
@@ -212,7 +212,8 @@ TEST_F(RepositoryRefusals, WarmUpRequestsWithoutFiles) {
   EXPECT_EQ(states("m"), "1 READY");
 }
 
-// Memory is in use until the last of it is back, whatever else is served; not where the same version serves again.
+// Memory counts as used until the last of it is released, whatever else is served; not if the same version serves
+// again.
 TEST_F(RepositoryRefusals, AnUnloadWaitsForItsOwnMemory) {
   add("m", "1", "tensor:5000");
   add("other", "1", "tensor:5000");

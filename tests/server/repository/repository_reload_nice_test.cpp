@@ -1,4 +1,4 @@
-// Where the work of loading a model again is done, and where that of its requests.
+// At which priority a model is reloaded, and at which its requests run.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ int nice_of_this_thread() { return getpriority(PRIO_PROCESS, static_cast<id_t>(g
 
 class RepositoryReloadNiceTest : public fixtures::RepositoryFixture {
  protected:
-  // An identity with a warm-up, which notes the nice value of the threads that open and run it.
+  // An identity model with a warm-up, which records the nice value of the threads that open and run it.
   std::unique_ptr<const Model> open(const ModelFiles&, const ModelConfig&) override {
     opened_at_ = nice_of_this_thread();
     Signature signature = fixtures::signature_of({"x"}, {"OUTPUT__0"});
@@ -42,11 +42,11 @@ class RepositoryReloadNiceTest : public fixtures::RepositoryFixture {
 
   int opened_at_ = -1;
   std::mutex mutex_;
-  std::vector<int> ran_at_;  // by mutex_
+  std::vector<int> ran_at_;  // guarded by mutex_
 };
 
 TEST_F(RepositoryReloadNiceTest, OnlyWhatIsServedMeanwhileIsLoadedBehindRequests) {
-  // Behind the lowest priority there is none; who runs the tests with it may be allowed a better one.
+  // There is no priority below the lowest; the test run may be allowed a higher one.
   if (nice_of_this_thread() == 19 && setpriority(PRIO_PROCESS, 0, 0) != 0)
     GTEST_SKIP() << "runs at the lowest priority";
   const int normal = nice_of_this_thread();

@@ -129,7 +129,7 @@ TEST_F(RepositoryTest, NoMoreThreadsLoadThanWereGiven) {
       const std::lock_guard lock(mutex);
       threads.insert(std::this_thread::get_id());
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // for all of them to have a model
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until all of them have a model
     return open(files, config);
   };
   Repository repository({.roots = {root().string()}, .only = {}, .load_threads = 2}, slow, metrics_);

@@ -1,4 +1,4 @@
-// Folders of versions get and lose their names in one step that survives a loss of power.
+// Version folders are named and renamed in one step that survives a loss of power.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -44,7 +44,7 @@ TEST_F(VersionNames, ANewOneTakesTheNext) {
   EXPECT_EQ(fault(model_.folder / "next", model_.folder / "3"), "");
 }
 
-// Somebody else may have taken it meanwhile.
+// Another process may have taken it meanwhile.
 TEST_F(VersionNames, ANumberThatIsTakenIsPassedOver) {
   model_.largest_number = 0;
   EXPECT_EQ(take_next_version(model_, model_.folder / "next"), 3);

@@ -1,4 +1,4 @@
-// Every state of a version with every event, and what its model makes of them.
+// Every state of a version with every event, and how its model reacts.
 #include "server/repository/version_state.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ using S = VersionState;
 using E = VersionEvent;
 using ::testing::HasSubstr;
 
-// What may happen; all that is not here may not.
+// The allowed transitions; all others are forbidden.
 struct Row {
   S from;
   std::map<E, S> next;
@@ -118,7 +118,7 @@ TEST(VersionState, WhatIsShown) {
   }
 }
 
-// A model, whose loads end as a test says: "1 2 !3" is a plan of three versions of which the third cannot be loaded.
+// A model whose loads end as the test says: "1 2 !3" is a plan of three versions, of which the third fails to load.
 class ModelEntryTest : public ::testing::Test {
  protected:
   static LoadPlan plan(const std::vector<int64_t>& numbers) {
@@ -135,7 +135,7 @@ class ModelEntryTest : public ::testing::Test {
                                           metrics_.model("m", std::to_string(number)));
   }
 
-  // Gives back how many versions are served no more.
+  // Returns the number of versions that are no longer served.
   size_t load(const std::vector<int64_t>& numbers, const std::set<int64_t>& broken = {}, bool is_forced = true) {
     LoadPlan wanted = plan(numbers);
     wanted.is_forced = is_forced;

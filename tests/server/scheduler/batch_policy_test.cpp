@@ -15,7 +15,7 @@ class IdTask final : public Task {
   bool cancelled = false;
 };
 
-// What a test says of a task beyond its number.
+// Properties of a task beside its number.
 struct Given {
   int64_t at_ns = 0;
   int64_t rows = 1;
@@ -120,7 +120,8 @@ TEST_F(OneAtATime, NearestDeadlineFirstButNobodyStarves) {
   add(policy, 1, {.at_ns = 1, .deadline_ns = 5000});
   add(policy, 2, {.at_ns = 2, .deadline_ns = 4000});
   add(policy, 3, {.at_ns = 3, .deadline_ns = 100 * patience});
-  add(policy, 4, {.at_ns = patience - 100, .deadline_ns = patience + 50});  // due after 0 and 3, which came long before
+  add(policy, 4,
+      {.at_ns = patience - 100, .deadline_ns = patience + 50});  // due after 0 and 3, which arrived long before
   Ids order;
   for (int i = 0; i < 5; ++i) order.push_back(ids(policy.next(3).tasks).at(0));
   EXPECT_EQ(order, (Ids{2, 1, 0, 3, 4}));
@@ -199,7 +200,7 @@ TEST_F(Timeouts, RejectsWhatWaitedTooLong) {
   BatchPolicy policy(rules);
   add(policy, 0, {.at_ns = 0});
   add(policy, 1, {.at_ns = 0, .timeout_us = 2});
-  add(policy, 2, {.at_ns = 0, .timeout_us = 100});  // no more than the queue allows
+  add(policy, 2, {.at_ns = 0, .timeout_us = 100});  // at most what the queue allows
   EXPECT_EQ(policy.next_expiry_ns(), 2000);
   EXPECT_EQ(ids(policy.sweep(4999, false).expired), Ids{1});
   EXPECT_EQ(ids(policy.sweep(5000, false).expired), (Ids{0, 2}));
@@ -223,7 +224,7 @@ TEST_F(Timeouts, LateOnesRunAfterThoseInTime) {
   add(policy, 2, {.at_ns = 4000});
   add(policy, 3, {.at_ns = 4000, .priority = 2});
   EXPECT_EQ(ids(policy.next(5000).tasks), Ids{2});
-  const Batch after = policy.next(9000);  // 1 is past its deadline, 3 has waited too long now
+  const Batch after = policy.next(9000);  // 1 is past its deadline, 3 has waited too long by now
   EXPECT_EQ(ids(after.expired), Ids{1});
   EXPECT_EQ(ids(after.tasks), Ids{0});
   EXPECT_EQ(ids(policy.next(9000).tasks), Ids{3});
@@ -291,7 +292,7 @@ TEST_F(Batches, KeptOrderEndsABatchAtAnotherKey) {
 TEST_F(Batches, WaitForOthersUntilTheDelayIsOver) {
   BatchPolicy policy(batches_of(4, 1000));
   EXPECT_FALSE(policy.runs_alone());
-  EXPECT_EQ(add(policy, 0, {.at_ns = 100}), Added::kIsReady);  // somebody has to look at the clock
+  EXPECT_EQ(add(policy, 0, {.at_ns = 100}), Added::kIsReady);  // somebody must watch the clock
   EXPECT_EQ(policy.next(100).wake_ns, 1100);
   EXPECT_EQ(add(policy, 1, {.at_ns = 600}), Added::kWaits);
   EXPECT_EQ(policy.next(1099).wake_ns, 1100);
@@ -318,7 +319,7 @@ TEST_F(Batches, OfAPreferredSizeRunAtOnce) {
   for (int i = 1; i < 5; ++i) add(policy, i, {.at_ns = i});
   EXPECT_EQ(ids(policy.next(4).tasks), (Ids{0, 1, 2, 3}));
   EXPECT_EQ(policy.next(4).wake_ns, 1004);
-  EXPECT_EQ(ids(policy.next(1004).tasks), Ids{4});  // of no preferred size, but it has waited
+  EXPECT_EQ(ids(policy.next(1004).tasks), Ids{4});  // not a preferred size, but it has waited
 }
 
 TEST_F(Batches, PastTheLargestPreferredSizeNobodyWaits) {
@@ -327,7 +328,7 @@ TEST_F(Batches, PastTheLargestPreferredSizeNobodyWaits) {
   BatchPolicy policy(rules);
   add(policy, 0, {.rows = 3});
   EXPECT_TRUE(policy.next(0).is_empty());
-  EXPECT_EQ(add(policy, 1, {.at_ns = 10, .rows = 4}), Added::kIsReady);  // 7 is past all that are preferred
+  EXPECT_EQ(add(policy, 1, {.at_ns = 10, .rows = 4}), Added::kIsReady);  // 7 is beyond all preferred sizes
   EXPECT_EQ(ids(policy.next(10).tasks), Ids{0});
   EXPECT_EQ(policy.next(10).wake_ns, 1010);  // 4 may still become 6
   add(policy, 2, {.at_ns = 20, .rows = 7});
@@ -335,7 +336,7 @@ TEST_F(Batches, PastTheLargestPreferredSizeNobodyWaits) {
   EXPECT_EQ(ids(policy.next(20).tasks), Ids{2});
   add(policy, 3, {.at_ns = 30, .rows = 3});
   add(policy, 4, {.at_ns = 30, .rows = 4});
-  EXPECT_EQ(ids(policy.next(1030).tasks), (Ids{3, 4}));  // waited: as many as there is room for
+  EXPECT_EQ(ids(policy.next(1030).tasks), (Ids{3, 4}));  // has waited: as many as fit
 }
 
 TEST_F(Batches, AnotherKeySendsOffWhatWaits) {
@@ -363,7 +364,7 @@ TEST_F(Batches, AnotherKeyGoesFirstWhenItIsReady) {
   EXPECT_EQ(policy.next(0).wake_ns, 1000);
 }
 
-// Each time that another kind comes, whoever waited of the one before may go.
+// Each time another kind arrives, waiting tasks of the previous kind may run.
 TEST_F(Batches, KindsThatComeInTurnsSendEachOtherOff) {
   BatchPolicy policy(batches_of(4, 1000));
   EXPECT_EQ(add(policy, 0, {.key = {1}}), Added::kIsReady) << "a worker has to know until when it waits";
@@ -375,7 +376,7 @@ TEST_F(Batches, KindsThatComeInTurnsSendEachOtherOff) {
   EXPECT_EQ(ids(policy.next(1).tasks), Ids{1});
 }
 
-// The first preferred size that was reached counts, not what is left when the largest is passed.
+// The first preferred size that was reached counts, not the rest after the largest is exceeded.
 TEST_F(Batches, APreferredSizeOnTheWayIsTaken) {
   BatchRules rules = batches_of(8, 1000);
   rules.preferred_rows = {2, 4};
@@ -415,7 +416,7 @@ TEST_F(Batches, CancelledOnesTakeNoPlace) {
   EXPECT_EQ(ids(policy.next(0).tasks), (Ids{1, 2}));
 }
 
-// Whatever comes, each task leaves once and the counts come back to nothing.
+// Whatever arrives, each task leaves once and the counts return to zero.
 TEST_F(Batches, NoTaskIsLostOrDoubled) {
   uint32_t random = 1;
   const auto draw = [&](uint32_t below) { return (random = random * 1664525 + 1013904223) / 65536 % below; };
@@ -492,7 +493,7 @@ TEST_F(OneAtATime, WhoWaitsLikeTheOthersWakesNobody) {
     add(policy, 0);
     EXPECT_EQ(policy.next(0).wake_ns, 100);
     EXPECT_EQ(add(policy, 1), Added::kWaits);
-    EXPECT_EQ(add(policy, 2, {.deadline_ns = 198}), Added::kIsReady);  // it waits until 99
+    EXPECT_EQ(add(policy, 2, {.deadline_ns = 198}), Added::kIsReady);  // waits until 99
   }
 }
 

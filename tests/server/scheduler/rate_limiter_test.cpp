@@ -20,7 +20,7 @@ TEST(RateLimiter, CountsWhatRunsHold) {
     const Permit first = large->try_acquire();
     ASSERT_TRUE(first);
     EXPECT_EQ(limiter.usage("R", false), (std::pair<uint64_t, uint64_t>{3, 2}));
-    EXPECT_EQ(limiter.usage("S", true), (std::pair<uint64_t, uint64_t>{5, 5}));  // as much as the one that needs it
+    EXPECT_EQ(limiter.usage("S", true), (std::pair<uint64_t, uint64_t>{5, 5}));  // as much as its largest client needs
     EXPECT_FALSE(large->try_acquire());
     const Permit second = small->try_acquire();
     ASSERT_TRUE(second);
@@ -52,7 +52,7 @@ TEST(RateLimiter, WhatNobodyNeedsAnyMoreIsForgotten) {
   EXPECT_EQ(limiter.usage("", false), (std::pair<uint64_t, uint64_t>{0, 0}));
 }
 
-// Waits until some thread waits for a permit: the next try fails although nothing would hinder it.
+// Waits until some thread waits for a permit: a try then fails although resources are free.
 void wait_for_waiter(RateLimiter::Client& probe) {
   while (probe.try_acquire()) std::this_thread::yield();
 }
@@ -69,14 +69,14 @@ TEST(RateLimiter, OneThatNeedsMuchIsNotPassedOver) {
     EXPECT_TRUE(permit);
     got.set_value();
   });
-  wait_for_waiter(*small);  // one of two is free, but it is kept for the one that waits
+  wait_for_waiter(*small);  // one of two is free, but it is reserved for the waiting client
   held.reset();
   got.get_future().wait();
   waiting.join();
   EXPECT_TRUE(small->try_acquire());
 }
 
-// Both always wait; of every three grants the one of priority 2 gets one.
+// Both always wait; the client of priority 2 gets one of every three grants.
 TEST(RateLimiter, PriorityDividesGrants) {
   RateLimiter limiter({{{"R", false}, 1}});
   const auto gate = limiter.add_client("gate", {{"R", false, 1}}, 1);
@@ -104,14 +104,14 @@ TEST(RateLimiter, PriorityDividesGrants) {
   EXPECT_LE(often_first, 11);
 }
 
-// Two models with one worker each and always more to run: who gives its permit back asks for the next in the same step,
-// so that the other one's turn is not just what is left.
+// Two models with one worker each and always more work. A worker that returns its permit requests the next one in the
+// same step, so that the other's turn is not merely what is left.
 TEST(RateLimiter, PriorityDividesGrantsOfWorkersThatGoOn) {
   RateLimiter limiter({{{"R", false}, 1}});
   const auto gate = limiter.add_client("gate", {{"R", false, 1}}, 1);
   const auto often = limiter.add_client("often", {{"R", false, 1}}, 1);
   const auto seldom = limiter.add_client("seldom", {{"R", false, 1}}, 2);
-  std::string order;  // by who holds the permit
+  std::string order;  // by holder of the permit
   const auto work = [&](RateLimiter::Client& client, char name) {
     Permit permit = client.acquire();
     while (order.size() < 30) {
@@ -139,7 +139,8 @@ TEST(RateLimiter, ALimitThatDoesNotSayIsOfGlobalResourcesToo) {
   EXPECT_EQ(limiter.usage("S", true).first, 5u);
 }
 
-// A large one waits first, a small one behind it, for which there is room: it gets it when the large one gives up.
+// A large client waits first, and a small one behind it, for which there is room: the small one is granted when the
+// large one is stopped.
 TEST(RateLimiter, StopLetsThoseBehindGo) {
   RateLimiter limiter({{{"R", false}, 2}});
   const auto small = limiter.add_client("small", {{"R", false, 1}}, 1);

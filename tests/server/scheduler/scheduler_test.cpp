@@ -87,7 +87,7 @@ TEST(Scheduler, RunsNothingThatIsLateOnTheCallersThread) {
   EXPECT_EQ(late.get_future().get(), ErrorCode::kDeadlineExceeded);
 }
 
-// What came while a task ran on its caller's thread runs when that is done.
+// A task that arrived while another ran on its caller's thread runs afterwards.
 TEST(Scheduler, WakesAWorkerWhenACallersThreadIsDone) {
   Scheduler scheduler(fifo(16), options(1));
   std::promise<void> started, release;
@@ -99,10 +99,10 @@ TEST(Scheduler, WakesAWorkerWhenACallersThreadIsDone) {
   scheduler.submit(std::make_unique<Outcome>(waits));
   EXPECT_EQ(scheduler.waiting(), 1u);
   release.set_value();
-  EXPECT_EQ(waits.get_future().get(), ErrorCode::kInternal);  // as Outcome says that it ran
+  EXPECT_EQ(waits.get_future().get(), ErrorCode::kInternal);  // Outcome reports kInternal for a task that ran
 }
 
-// The thread was asked for by somebody who has gone, and comes when there is no slot.
+// The requester of the thread has left, and the thread starts when there is no free slot.
 TEST(Scheduler, AThreadOfThePoolWaitsForTheSlotOfACallersThread) {
   class Gone final : public Task {
    public:
@@ -133,7 +133,7 @@ TEST(Scheduler, AThreadOfThePoolWaitsForTheSlotOfACallersThread) {
   has_come.get_future().wait();
   EXPECT_EQ(scheduler.waiting(), 1u);
   release.set_value();
-  EXPECT_EQ(waits.get_future().get(), ErrorCode::kInternal);  // as Outcome says that it ran
+  EXPECT_EQ(waits.get_future().get(), ErrorCode::kInternal);  // Outcome reports kInternal for a task that ran
 }
 
 TEST(Scheduler, RunsShortTasksOnTheCallersThreadWhenASlotIsFree) {
@@ -165,7 +165,7 @@ TEST(Scheduler, RunsShortTasksOnTheCallersThreadWhenASlotIsFree) {
   EXPECT_NE(busy_slot.get_future().get(), std::this_thread::get_id());
 }
 
-// Notes the thread that it runs on, or that it was rejected.
+// Records the thread that it runs on, or that it was rejected.
 class Whereabouts final : public Task {
  public:
   explicit Whereabouts(std::promise<std::thread::id>& ran_on) : ran_on_(ran_on) {}
@@ -206,7 +206,7 @@ TEST(Scheduler, TheCallersThreadNeedsAPermitToo) {
   EXPECT_EQ(limiter.usage("R", false).second, 0u);
 }
 
-// Each worker waits for all the others: only ends when every worker runs at once.
+// Each worker waits for all the others: ends only if every worker runs at the same time.
 TEST(Scheduler, RunsAllWorkersSideBySide) {
   constexpr int kWorkers = 4;
   Scheduler scheduler(fifo(16), options(kWorkers));
@@ -217,7 +217,7 @@ TEST(Scheduler, RunsAllWorkersSideBySide) {
   release.set_value();
 }
 
-// A worker is busy for all of the time; a task that may wait for a millisecond is told so.
+// The only worker is busy throughout; a task with a timeout of one millisecond is rejected in time.
 TEST(Scheduler, RejectsInTimeWhileAllWorkersAreBusy) {
   Scheduler scheduler(fifo(16), options(1));
   std::promise<void> started, release;
@@ -250,7 +250,7 @@ TEST(Scheduler, RejectsInTimeOneThatIsDueBeforeThoseThatCameFirst) {
   EXPECT_EQ(patient.get_future().get(), ErrorCode::kInternal);  // it ran
 }
 
-// Nobody waits out an hour, neither the worker nor who watches the time.
+// Neither the worker nor the timer waits for the hour to pass.
 TEST(Scheduler, StopsWhileTasksHaveLongToWait) {
   BatchRules rules;
   rules.max_rows = 3;
@@ -263,12 +263,12 @@ TEST(Scheduler, StopsWhileTasksHaveLongToWait) {
     task->timeout_us = outcome == &late ? 1000 : 3'600'000'000;
     scheduler.submit(std::move(task));
   }
-  EXPECT_EQ(late.get_future().get(), ErrorCode::kDeadlineExceeded);  // time is watched
+  EXPECT_EQ(late.get_future().get(), ErrorCode::kDeadlineExceeded);  // deadlines are watched
   scheduler.stop();
   EXPECT_EQ(stopped.get_future().get(), ErrorCode::kUnavailable);
 }
 
-// What waits behind one that is rejected for its time is a batch then, which must not wait for its own.
+// After a rejection by timeout, the tasks behind it form a batch that must not wait for its own delay.
 TEST(Scheduler, RejectionsMakeBatchesReady) {
   BatchRules rules;
   rules.max_rows = 8;
@@ -336,8 +336,8 @@ TEST(Scheduler, RunsWhatWaitedTogether) {
   EXPECT_EQ(turns.get_future().get(), (std::vector<uint64_t>{1, 2, 3}));
 }
 
-// Two models share one permit: the second one's task starts when the first one's has ended, and a model that is
-// stopped while it waits for the permit ends.
+// Two models share one permit: the second one's task starts when the first one's has ended. A model that is stopped
+// while it waits for the permit ends.
 TEST(Scheduler, HoldsAPermitForEveryRun) {
   RateLimiter limiter({{{"R", false}, 1}});
   const auto first_client = limiter.add_client("first", {{"R", false, 1}}, 1);
@@ -356,7 +356,7 @@ TEST(Scheduler, HoldsAPermitForEveryRun) {
     second.submit(std::make_unique<Outcome>(waits), /*may_run_here=*/true);
     EXPECT_EQ(second.waiting(), 1u);
     release.set_value();
-    EXPECT_EQ(waits.get_future().get(), ErrorCode::kInternal);  // as Outcome says that it ran
+    EXPECT_EQ(waits.get_future().get(), ErrorCode::kInternal);  // Outcome reports kInternal for a task that ran
 
     std::promise<void> started_again, release_again;
     first.submit(std::make_unique<GateTask>(started_again, release_again.get_future().share()));
@@ -370,7 +370,7 @@ TEST(Scheduler, HoldsAPermitForEveryRun) {
   EXPECT_EQ(limiter.usage("R", false).second, 0u);
 }
 
-// Says when a worker has been told to wait for more.
+// Signals when a worker was told to wait for more tasks.
 class TellsWhenAsked final : public SchedulingPolicy {
  public:
   TellsWhenAsked(const BatchRules& rules, std::promise<void>& asked) : policy_(rules), asked_(asked) {}
@@ -392,7 +392,7 @@ class TellsWhenAsked final : public SchedulingPolicy {
   bool has_told_ = false;
 };
 
-// While a batch fills its model holds no permit: another one runs.
+// A model whose batch is still filling holds no permit: another model runs.
 TEST(Scheduler, HoldsNoPermitWhileABatchFills) {
   RateLimiter limiter({{{"R", false}, 1}});
   const auto filling_client = limiter.add_client("filling", {{"R", false, 1}}, 1);
@@ -413,7 +413,7 @@ TEST(Scheduler, HoldsNoPermitWhileABatchFills) {
   { EXPECT_TRUE(other_client->acquire()); }
   EXPECT_EQ(limiter.usage("R", false).second, 0u);
   filling.submit(std::make_unique<Outcome>(second));
-  EXPECT_EQ(first.get_future().get(), ErrorCode::kInternal);  // as Outcome says that it ran
+  EXPECT_EQ(first.get_future().get(), ErrorCode::kInternal);  // Outcome reports kInternal for a task that ran
   EXPECT_EQ(second.get_future().get(), ErrorCode::kInternal);
 }
 

@@ -1,4 +1,4 @@
-// Which requests of which sequences run together, at which time. No threads, no clock.
+// Which requests of which sequences run together, and when. No threads, no clock.
 #include "server/scheduler/sequence_policy.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ class SequencePolicyTest : public ::testing::Test {
     return policy->add(std::move(request), now, rejected);
   }
 
-  // The ids of the batch's rows; 0 is a row without a request, -1 one that nothing has.
+  // The ids of the batch's rows; 0 is a row without a request, -1 an unused row.
   std::vector<int> run(size_t instance = 0) {
     batch = policy->next(instance, now, rejected);
     std::vector<int> ids;
@@ -179,7 +179,7 @@ TEST_F(SequencePolicyTest, IdleCountsFromTheEndOfTheRun) {
   EXPECT_TRUE(rejected.empty());
 }
 
-// The place of the one that a second start ended, too.
+// Including the slot of the sequence that a second start ended.
 TEST_F(SequencePolicyTest, SecondStartGivesThePlaceOn) {
   use_direct(1);
   add(1, 1, {.start = true});
@@ -226,7 +226,7 @@ TEST_F(SequencePolicyTest, DifferentShapesRunApart) {
   EXPECT_EQ(run(), (Ids{0, 2, 0}));
 }
 
-// Which shape runs is not a matter of the row.
+// The row does not determine which shape runs.
 TEST_F(SequencePolicyTest, TheShapeThatCameFirstRunsFirst) {
   use_direct(3);
   for (const int id : {1, 2, 3}) add(static_cast<uint64_t>(id), id, {.start = true});
@@ -268,7 +268,7 @@ TEST_F(SequencePolicyTest, OldestRunsInOrderOfArrival) {
   add(1, 4);
   EXPECT_EQ(run(), (Ids{1, 2}));
   EXPECT_EQ(run(), (Ids{3, 4}));
-  add(4, 5, {.start = true});  // no place: three are open
+  add(4, 5, {.start = true});  // no slot: three are open
   add(2, 6);
   EXPECT_EQ(run(), Ids{6});
 }
@@ -346,7 +346,7 @@ TEST_F(SequencePolicyTest, WhatIsCancelledDoesNotRun) {
   add(1, 3);
   cancelled().insert(2);
   policy->drop_dead(now, rejected);
-  ASSERT_EQ(rejected_ids(), (Ids{1, 2, 3}));  // nor what came with it
+  ASSERT_EQ(rejected_ids(), (Ids{1, 2, 3}));  // nor its later requests
   for (const SequenceRejection& one : rejected) EXPECT_EQ(one.code, ErrorCode::kCancelled);
   EXPECT_EQ(rejected[1].reason, "the request was cancelled");
   EXPECT_EQ(rejected[2].reason, "another request of the sequence was cancelled");
@@ -379,7 +379,7 @@ TEST_F(SequencePolicyTest, LateRequestsLeaveTheirSequenceAsItWas) {
   EXPECT_EQ(rejected_ids(), Ids{2});
 }
 
-// Only for a place: requests of a sequence that has one wait for each other.
+// Applies to slots only: requests of a sequence with a slot wait for each other.
 TEST_F(SequencePolicyTest, SequencesWaitForAPlaceForSoLong) {
   use_direct(1);
   add(1, 1, {.start = true, .place_until_ns = 300});
@@ -429,7 +429,7 @@ TEST_F(SequencePolicyTest, DeadlinesHoldWithoutAPlace) {
   EXPECT_EQ(policy->waiting(), 0);
 }
 
-// Cancelled requests have no time at which they are looked for: each place is.
+// Cancelled requests have no deadline, so every place is searched for them.
 TEST_F(SequencePolicyTest, CancelledOnesOfEveryPlaceAreFound) {
   for (const uint64_t place : {0, 1, 2}) {
     SCOPED_TRACE(place);
@@ -459,7 +459,7 @@ TEST_F(SequencePolicyTest, TheNextDeadlineOfThoseThatWaitForAPlaceCounts) {
   EXPECT_EQ(policy->next_expiry_ns(), kNoDeadline);
 }
 
-// What is left of a sequence that has ended may be lost without harm to the next one of its number.
+// The rest of an ended sequence may be dropped without affecting the next one with its id.
 TEST_F(SequencePolicyTest, ALostRestLeavesTheNextOfItsNumber) {
   use_oldest(2, 2);
   add(1, 1, {.start = true});

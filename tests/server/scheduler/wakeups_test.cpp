@@ -1,5 +1,5 @@
-// Threads that wait, with nobody else to wake them: each hand-over is one that a lost wake-up would never end. Pauses
-// and timeouts are longer than any test, so that they cannot stand in for it; what hangs is ended by tests/support.
+// Threads that wait, with no other thread to wake them: a lost wake-up hangs the test at that hand-over. Pauses and
+// timeouts are longer than any test, so that they cannot hide it. tests/support kills a test that hangs.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -24,7 +24,7 @@ namespace {
 
 using std::chrono::hours;
 
-// So often that the other thread has gone to sleep in between at least once, however the two are scheduled.
+// Enough rounds that the other thread has slept in between at least once, however the two are scheduled.
 constexpr int kRounds = 50;
 
 std::vector<std::pair<std::string, Tensor>> one_row() { return {{"x", Tensor::empty(Dims{1, 2}, DType::kFloat32)}}; }
@@ -129,7 +129,7 @@ class InPairs final : public SchedulingPolicy {
   size_t ready_ = 0;
 };
 
-// Runs until another does beside it.
+// Runs until another one runs beside it.
 class Meeting final : public Task {
  public:
   Meeting(std::latch& met, std::latch& done) : met_(met), done_(done) {}
@@ -143,7 +143,7 @@ class Meeting final : public Task {
   std::latch &met_, &done_;
 };
 
-// One wake-up, two tasks: the worker that takes the first one passes it on.
+// One wake-up, two tasks: the worker that takes the first one passes the wake-up on.
 TEST(WakeUps, WorkersForAllThatOneTaskMadeReady) {
   Scheduler::Options options;
   options.workers = 2;

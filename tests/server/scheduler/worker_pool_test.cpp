@@ -22,7 +22,7 @@ std::atomic<bool> has_no_threads = false;
 
 }  // namespace
 
-// Takes the place of the C library's for everything in this program.
+// Interposes the C library's function for the whole program.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
                               void* argument) {
   static const auto real = reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
@@ -102,7 +102,7 @@ TEST(WorkerPool, WorkAfterAnExceptionRuns) {
   second.get_future().wait();
 }
 
-// Blocks so many threads of the pool at once, and lets them go.
+// Blocks this many threads of the pool at once, then releases them.
 void keep_busy(WorkerPool& pool, size_t threads) {
   std::latch all_run(static_cast<std::ptrdiff_t>(threads)), over(1), done(static_cast<std::ptrdiff_t>(threads));
   for (size_t i = 0; i < threads; ++i) {
@@ -121,7 +121,7 @@ TEST(WorkerPool, ThreadsThatWereIdleForLongEndAndAreReplaced) {
   const size_t kept = static_cast<size_t>(std::max(1, available_cores())), max = kept + 2;
   WorkerPool pool(max, std::chrono::milliseconds(20));
   for (int round = 0; round < 3; ++round) {
-    keep_busy(pool, max);  // from the second round on it only ends where those that are over count no more
+    keep_busy(pool, max);  // from the second round on it ends only if finished threads no longer count
     while (pool.threads() > kept) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_EQ(pool.threads(), kept) << "as many as there are cores stay";
   }
@@ -158,7 +158,7 @@ TEST(WorkerPool, ALaterCallTakesThePlaceOfAnEarlierOne) {
   WorkerPool::Alarm twice(pool, [&] { ++twice_rang; });
   WorkerPool::Alarm last(pool, [&] { last_rings.set_value(); });
   holder.set(0);
-  holds.get_future().wait();  // nothing rings until all are set
+  holds.get_future().wait();  // nothing fires until all are set
   never.set(0);
   never.set(INT64_MAX);
   twice.set(0);
@@ -184,10 +184,10 @@ TEST(WorkerPool, AStoppedAlarmHasRungOut) {
   rings.get_future().wait();
   alarm.stop();
   EXPECT_TRUE(has_ended);
-  alarm.set(0);  // does nothing any more
+  alarm.set(0);  // has no effect any more
 }
 
-// Whoever stops an alarm that rings sleeps until it has rung out. So often that it was asleep at least once.
+// A thread that stops a firing alarm sleeps until its callback has ended. Repeated, so that it slept at least once.
 TEST(WorkerPool, StoppingARingingAlarmIsWoken) {
   for (int round = 0; round < 50; ++round) {
     WorkerPool pool;

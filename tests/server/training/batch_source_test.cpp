@@ -1,4 +1,4 @@
-// Where a job's batches come from: files, a rank's part of them, and what is held back.
+// The batches of a job: from files, a rank's part of them, and what is buffered.
 #include "server/training/data/batch_source.h"
 
 #include <gmock/gmock.h>
@@ -133,13 +133,13 @@ TEST(BatchSourceTest, AStreamThatGivesNothingIsInterruptedOrStarves) {
   std::vector<Tensor> batch;
   int asked = 0;
   const auto next = [&] { return source->next(batch, [&] { return ++asked == 3; }); };
-  stream->attach();  // a client that is there has as long as it likes
+  stream->attach();  // an attached client may take as long as it likes
   EXPECT_EQ(next(), BatchSource::Next::kInterrupted);
   stream->detach(false);
   EXPECT_EQ(next(), BatchSource::Next::kStarved);
   EXPECT_THAT(waits, ElementsAre(true, false, true, false));
   EXPECT_EQ(source->batches(), 3);
-  // Numbers of the model's own type.
+  // Converted to the model's own dtype.
   stream->push({}, {{"x", rows(2).to(DType::kFloat64)}, {"y", rows(2)}});
   EXPECT_EQ(next(), BatchSource::Next::kBatch);
   EXPECT_EQ(source->batches(), 4);

@@ -1,4 +1,4 @@
-// Files of training data: what numpy and torch write, CSV, and files that are damaged or hostile.
+// Files of training data: written by numpy and torch, CSV, and damaged or malicious files.
 #include "server/training/data/data_file.h"
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ class DataFile : public ::testing::Test {
   static inline fs::path folder_;
 };
 
-// The message without the path in front of it, which must be there.
+// The message without its path prefix, which must be there.
 std::string error_of(const std::string& path, ErrorCode* code = nullptr) {
   try {
     read_data_file(path);
@@ -226,7 +226,7 @@ TEST_F(DataFile, HostileSafetensors) {
   EXPECT_EQ(error_of(write("long.safetensors", std::string(8, '\xff'))), "is no safetensors file, or is truncated");
 }
 
-// Every file, cut off and with bytes changed: an Error that names the file, or a table that can be read.
+// Every file, truncated and with bytes changed: an Error that names the file, or a readable table.
 TEST_F(DataFile, DamagedFilesNeverCrash) {
   write("valid.csv", "a,b.0,b.1\n1,2,3\n4,\"5\",6.5\n");
   std::mt19937 random(1);
@@ -246,7 +246,7 @@ TEST_F(DataFile, DamagedFilesNeverCrash) {
           bytes[std::min(at + k, bytes.size() - 1)] = static_cast<char>(random());
       const std::string damaged = write("damaged" + extension, bytes);
       try {
-        // Every element is there to be read.
+        // Every element must be readable.
         for (const auto& [array, tensor] : read_data_file(damaged).arrays) {
           EXPECT_EQ(tensor.clone().numel(), tensor.numel());
         }

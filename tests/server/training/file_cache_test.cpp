@@ -1,4 +1,4 @@
-// Files of other hosts by their content: what counts, what stays, what is fetched again.
+// Files of other hosts, cached by content: what counts, what stays, what is fetched again.
 #include "server/training/hosts/file_cache.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ std::string text_of(const fs::path& path) {
 }
 
 struct FileCacheTest : ::testing::Test {
-  // Places a file of this content, which the other host has as `served`.
+  // Places a file of this content, which the other host serves as `served`.
   void place(FileCache& cache, const std::string& content, const std::string& served) {
     const fs::path to = folder.path() / concat("placed", placed++);
     cache.place(
@@ -57,7 +57,7 @@ TEST_F(FileCacheTest, AFileComesOnce) {
   place(cache, "hello");
   place(cache, "");
   EXPECT_EQ(fetched, 2);
-  // And a new process has it still.
+  // A new process still finds it.
   FileCache again(folder.path() / "cache", 0);
   place(again, "hello");
   EXPECT_EQ(fetched, 2);
@@ -137,7 +137,7 @@ TEST_F(FileCacheTest, FilesThatAreGoneMakeNoRoom) {
   FileCache cache(folder.path() / "cache", 10);
   place(cache, "aaaaa");
   const fs::path gone = folder.path() / "cache" / std::string(64, 'a'), sizeless = gone.string() + 'b';
-  fs::create_symlink(folder.path() / "nowhere", gone);  // as one that goes while the folder is looked at
+  fs::create_symlink(folder.path() / "nowhere", gone);  // like an entry that disappears during the scan
   fs::create_directory(sizeless);
   place(cache, "bbbbbb");
   EXPECT_TRUE(fs::is_symlink(gone));

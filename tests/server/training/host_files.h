@@ -10,12 +10,12 @@
 #include "server/training/jobs/file_fingerprint.h"
 #include "tests/server/temporary_folder.h"
 
-// Files that daemons give each other, in tests.
+// Helpers for tests of files that daemons send each other.
 namespace tensord::server {
 
 namespace fs = std::filesystem;
 
-// The code and message of what a call throws.
+// The code and message of a call's error.
 template <class Call>
 std::pair<ErrorCode, std::string> code_and_text_of(Call call) {
   try {

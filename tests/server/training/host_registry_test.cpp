@@ -61,11 +61,11 @@ TEST_F(HostRegistryTest, ANameIsOneHosts) {
   const auto first = join(info_of("a"));
   EXPECT_EQ(error_of([&] { join(info_of("a", 4, "another-instance")); }).code(), ErrorCode::kAlreadyExists);
   EXPECT_EQ(first->left(), "");
-  // The same process again: its old stream is over.
+  // The same process joins again: its old stream has ended.
   const auto again = join(info_of("a", 8));
   EXPECT_EQ(first->left(), "it has joined again");
   EXPECT_EQ(links.front()->closed, "it has joined again");
-  // That the old stream ends later takes nothing from the new one.
+  // When the old stream ends later, the new one is unaffected.
   registry.leave(first, "the stream has ended");
   ASSERT_EQ(registry.hosts().size(), 1u);
   EXPECT_EQ(registry.hosts()[0].info.processes, 8);
@@ -135,7 +135,7 @@ TEST_F(HostRegistryTest, WhatAHostSaysIsBounded) {
   });
   EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted);
   EXPECT_THAT(error.what(), HasSubstr("host a says more than is read"));
-  // Who reads makes room.
+  // A reader makes room.
   for (int i = 0; i < 200; ++i) {
     host->take_reports();
     host->receive(line);

@@ -1,4 +1,4 @@
-// The ranks of another daemon's job that this one runs: its files, processes and memory.
+// The ranks of another daemon's job on this host: their files, processes and memory.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -46,7 +46,7 @@ class HostedRanksTest : public ::testing::Test {
     reports_.push_back(std::move(report));
     changed_.notify_all();
   }
-  // The next report that is a T.
+  // The next report of type T.
   template <class T>
   T next() {
     std::unique_lock lock(mutex_);
@@ -90,7 +90,7 @@ TEST_F(HostedRanksTest, FilesAreThereUntilTheStartIsStopped) {
   EXPECT_EQ(next<PreparedReport>().start, "01234567");
   const fs::path file = folder_.path() / "ranks" / "01234567" / "d" / "f";
   EXPECT_EQ(content_of(file), "abc");
-  ranks_->take(StopOrder{"76543210"});  // of the past
+  ranks_->take(StopOrder{"76543210"});  // of an earlier job
   EXPECT_TRUE(fs::exists(file));
   ranks_->take(StopOrder{"01234567"});
   EXPECT_FALSE(fs::exists(file.parent_path().parent_path()));
@@ -98,7 +98,7 @@ TEST_F(HostedRanksTest, FilesAreThereUntilTheStartIsStopped) {
   EXPECT_EQ(next<FailedReport>().code, ErrorCode::kDataLoss);
 }
 
-// Data that lies here already is read where it lies, unless some of it has to be fetched: then all is in one folder.
+// Local data is read in place, unless some of it must be fetched: then all of it is in one folder.
 TEST_F(HostedRanksTest, DataThatIsHereAlreadyStays) {
   const fs::path own = folder_.path() / "own", start = folder_.path() / "ranks" / "01234567";
   fs::create_directories(own);
@@ -153,7 +153,7 @@ TEST_F(HostedRanksTest, AStartBeginsOnceWithAsManyRanksAsAreAllowed) {
     make(processes);
     for (const size_t count : {size_t{0}, static_cast<size_t>(processes) + 1}) {
       ranks_->take(PrepareOrder{"01234567", {}, 5});
-      ranks_->take(StartOrder{"76543210", {0}, ""});  // of the past
+      ranks_->take(StartOrder{"76543210", {0}, ""});  // of an earlier job
       ranks_->take(StartOrder{"01234567", std::vector<int64_t>(count), ""});
       EXPECT_EQ(next<FailedReport>().message, concat("ranks: this host starts at most ", processes, ", got ", count));
       EXPECT_EQ(refusal(StartOrder{"01234567", {0}, ""}), "start: it has begun already");
@@ -164,7 +164,7 @@ TEST_F(HostedRanksTest, AStartBeginsOnceWithAsManyRanksAsAreAllowed) {
   }
 }
 
-// What a rank's process is, and the order to start some of them.
+// The program of a rank's process, and the order to start some ranks.
 class StartedRanksTest : public HostedRanksTest {
  protected:
   std::string program(const std::string& script) const {
@@ -206,7 +206,7 @@ TEST_F(StartedRanksTest, EachRankSaysHowItEndedOnce) {
             2);
 }
 
-// The smaller of what the job wants and of this host's share for each of its ranks here.
+// The smaller of the job's request and each rank's share of this host.
 TEST_F(StartedRanksTest, MemoryOfARank) {
   struct Case {
     uint64_t host, job;
@@ -237,7 +237,7 @@ TEST_F(HostedRanksTest, PathsStayInTheFolder) {
   const std::string longest(4096, 'a');
   EXPECT_EQ(refused(longest + 'a'), concat("files.path: '", longest.substr(0, 256), "' is no path in a folder"));
   ranks_->take(PrepareOrder{"01234567", {file_of("abc", longest)}, 5});
-  EXPECT_EQ(next<FailedReport>().start, "01234567");  // of the file system's own bound
+  EXPECT_EQ(next<FailedReport>().start, "01234567");  // of the file system's own limit
 }
 
 TEST_F(HostedRanksTest, OrdersWithoutAStartDoNothing) {

@@ -43,7 +43,7 @@ inline void save_two_classes(const std::string& path, float first = 0, float sec
   module->save(path);
 }
 
-// Of all parameters, one behind the other.
+// Of all parameters, concatenated.
 inline std::vector<float> weights_of(const std::string& path) {
   jit::LoadOptions options;
   options.for_training = true;
@@ -54,7 +54,7 @@ inline std::vector<float> weights_of(const std::string& path) {
   return out;
 }
 
-// Rows of x and y, one after the other, two in a batch and in their order.
+// Rows of x and y, in order, two in a batch.
 inline JobSpec two_classes_spec() {
   JobSpec spec;
   spec.model.name = "m";

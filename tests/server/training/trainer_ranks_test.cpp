@@ -1,4 +1,4 @@
-// A job's loop on several ranks: they end with what one process has, and go on from what they saved.
+// A job's training loop on several ranks: the result equals one process's, and continues from checkpoints.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -18,7 +18,7 @@ using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
-// Means over the rows, by a matrix.
+// Means over the rows, computed by a matrix.
 constexpr const char* kNet = R"(
 class Net(Module):
     __parameters__ = ["weight"]
@@ -39,7 +39,7 @@ class Net(Module):
         h = torch.batch_norm(self.forward(x), None, None, None, None, True, 0.1, 1e-5, False)
         return torch.mean(torch.square(torch.sub(h, torch.mul(self.steps, self.steps))))
 )";
-// Two tables, whose gradients are sparse, and something dense between them.
+// Two tables with sparse gradients, and a dense parameter between them.
 constexpr const char* kTables = R"(
 class Net(Module):
     __parameters__ = ["first", "scale", "last"]
@@ -80,7 +80,7 @@ class TrainerRanksTest : public ::testing::Test {
     return spec;
   }
   void forget() const { fs::remove_all(folder_ / "job"); }
-  // Of a process without a group, or of so many ranks, from the last checkpoint: what the first one has at its end.
+  // Runs a process without a group, or this many ranks, from the last checkpoint; returns the errors.
   std::vector<std::string> errors_of_run(JobSpec spec, int size) {
     fs::create_directories(folder_ / "job");
     spec.distribution.world_size = size;
@@ -113,7 +113,7 @@ class TrainerRanksTest : public ::testing::Test {
     for (const std::string& error : errors_of_run(spec, size)) EXPECT_EQ(error, "");
     return fixtures::weights_of((folder_ / "result.pt").string());
   }
-  // The same batches as of the file.
+  // The same batches as in the file.
   static void stream_to(TrainingJob& job) {
     job.renew_stream(0);
     job.stream()->attach();
@@ -182,7 +182,7 @@ TEST_F(TrainerRanksTest, TheyEndWhereOneProcessDoes) {
   EXPECT_THAT(run(spec, 2), Pointwise(FloatNear(1e-4F), normed));
 }
 
-// Of three ranks one has no row of two: which gradients are sparse it is told.
+// One of three ranks gets no row of a batch of two: it is told which gradients are sparse.
 TEST_F(TrainerRanksTest, GradientsOfTablesAreSparse) {
   const auto numbers = [](const Dims& sizes, int64_t step) {
     const Tensor out = Tensor::empty(sizes, DType::kFloat32);
@@ -225,7 +225,7 @@ TEST_F(TrainerRanksTest, TheyGoOnFromWhatTheySaved) {
   }
 }
 
-// Each would count its own.
+// Each rank would count its own.
 TEST_F(TrainerRanksTest, PlacesThatDoNotCountAreOfOneRankAlone) {
   fixtures::save_rows(folder_ / "data" / "rows.csv", "1,-100\n2,-100\n3,0\n4,0\n");
   JobSpec spec = fixtures::two_classes_spec();

@@ -1,4 +1,4 @@
-// A job's loop: how long it is, what it measures, when it writes checkpoints, and what its errors say.
+// A job's training loop: its length, its metrics, when it writes checkpoints, and its error messages.
 #include "server/training/trainer.h"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "tests/server/temporary_folder.h"
 #include "tests/server/training/job_files.h"
 
-// The next folder is not made for this reason; 0: it is.
+// Makes mkdir of the next folder fail with this errno; 0: it succeeds.
 static int no_folder = 0;
 
 extern "C" int mkdir(const char* path, mode_t mode) noexcept {
@@ -145,7 +145,7 @@ TEST_F(TrainerTest, WhatIsNoNumberIsNotTheBest) {
   EXPECT_TRUE(std::isnan(none.metrics.at("accuracy")));
   EXPECT_EQ(none.best_step, 0);
   EXPECT_EQ(best_files(), 0U);
-  // The last of those that are as good.
+  // The last one of equal metrics.
   rows("evaluation.csv", "1,-100\n2,1\n3,1\n");
   const JobProgress some = run(evaluated("accuracy")).progress;
   EXPECT_EQ(some.best_step, some.step);
@@ -157,7 +157,7 @@ TEST_F(TrainerTest, OfEquallyGoodOnesTheLowerLossWins) {
   rows("rows.csv", "1,1\n2,1\n3,1\n2,1\n1,1\n3,1\n");
   JobSpec spec = evaluated("accuracy");
   spec.evaluation.metrics = {"accuracy", "loss"};
-  spec.optimizer.options["lr"] = 1e-6;  // no prediction changes
+  spec.optimizer.options["lr"] = 1e-6;  // predictions do not change
   for (const bool grows : {false, true}) {
     rows("evaluation.csv", grows ? "2,0\n3,0\n" : "2,1\n3,1\n");
     EXPECT_EQ(run(spec).progress.best_step, grows ? 1 : 3);
@@ -241,7 +241,7 @@ TEST_F(TrainerTest, OldBestOnesGoOldestFirst) {
   spec.epochs = 2;
   spec.checkpoints.every_steps = 1;
   spec.checkpoints.keep = 1;
-  rows("rows.csv", "1,0\n2,0\n3,0\n4,0\n5,0\n6,0\n");  // it gets better and better
+  rows("rows.csv", "1,0\n2,0\n3,0\n4,0\n5,0\n6,0\n");  // it keeps improving
   EXPECT_EQ(run(spec).progress.best_step, 6);
   EXPECT_EQ(best_files(), 2U);
   EXPECT_TRUE(fs::exists(folder_ / "job" / "best-6.pt"));
@@ -260,13 +260,13 @@ TEST_F(TrainerTest, TheFirstRankAloneWritesFiles) {
     own.group = &group;
     Trainer trainer(*job, own);
     EXPECT_EQ(trainer.run(), Trainer::Outcome::kDone);
-    EXPECT_GT(job->status().progress.best_step, 0);  // all know it
+    EXPECT_GT(job->status().progress.best_step, 0);  // all ranks know it
   });
   EXPECT_TRUE(fs::exists(folder_ / "rank-0" / "checkpoint-3"));
   EXPECT_TRUE(fs::is_empty(folder_ / "rank-1"));
 }
 
-// A disk may have room the next time; what else is wrong with it does not pass.
+// A full disk may have room the next time; other errors of a disk are permanent.
 TEST_F(TrainerTest, WhichErrorsOfCheckpointsAJobOutlives) {
   JobSpec spec = fixtures::two_classes_spec();
   spec.checkpoints.every_steps = 1;
@@ -390,7 +390,7 @@ TEST_F(TrainerTest, CheckpointsByTime) {
   });
   EXPECT_EQ(trainer.run(), Trainer::Outcome::kDone);
   client.join();
-  ASSERT_GE(saved_.size(), 2U);  // the last one is written anyway
+  ASSERT_GE(saved_.size(), 2U);  // the last one is always written
   EXPECT_LT(saved_[0], 3);
   EXPECT_EQ(saved_.back(), 3);
 }

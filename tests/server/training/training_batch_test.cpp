@@ -44,7 +44,7 @@ TEST(TrainingBatchTest, Reads) {
   EXPECT_EQ(arrays[1].second.dtype(), DType::kInt64);
 }
 
-// What a newer client may have in the same fields is passed over, and what cannot be is refused.
+// Fields of newer clients are skipped; impossible values are refused.
 TEST(TrainingBatchTest, NumbersAndEndsAreVarints) {
   const auto parse = [](const std::string& bytes) { return parse_training_batch(wire(bytes, bytes.size())); };
   EXPECT_EQ(parse("\x40\x05").number, 5);

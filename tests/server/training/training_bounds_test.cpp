@@ -1,4 +1,4 @@
-// Training's bounds, each at its last value and one beyond, and what its files may not say.
+// Limits of training, each at its last value and one beyond, and invalid contents of its files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ TEST(TrainingBounds, HostsAtTheirLimits) {
   const auto join = [&](const HostInfo& info) { return registry.join(info, std::make_shared<SilentLink>()); };
   join(host(std::string(253, 'n')));
   EXPECT_EQ(error_of([&] { join(host(std::string(254, 'n'))); }).code(), ErrorCode::kInvalidArgument);
-  // The ends of each range of letters, and what lies next to them.
+  // The ends of each range of letters, and their neighbors.
   for (const char letter : std::string("azAZ09.-_")) EXPECT_NO_THROW(join(host({letter}))) << letter;
   for (const char letter : std::string("`{@[/:,^ ")) {
     EXPECT_THAT(error_of([&] { join(host({letter})); }).what(), HasSubstr("name: a host's name")) << letter;
@@ -65,7 +65,7 @@ TEST(TrainingBounds, ManyHosts) {
   EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted);
   EXPECT_THAT(error.what(), HasSubstr("at most 1024 hosts can join"));
   EXPECT_THAT(registry.hosts(), SizeIs(1024));
-  join(7);  // who is among them may join again
+  join(7);  // a host that has joined may join again
 }
 
 TEST(TrainingBounds, ReportsAreReadUpTo64MiB) {
@@ -77,7 +77,7 @@ TEST(TrainingBounds, ReportsAreReadUpTo64MiB) {
   line(kMax - kOverhead);
   EXPECT_THAT(joined->take_reports(), SizeIs(1));
   EXPECT_EQ(error_of([&] { line(kMax - kOverhead + 1); }).code(), ErrorCode::kResourceExhausted);
-  // What is short costs something too, and a new start begins with nothing.
+  // A short report also has a cost, and a new start begins at zero.
   joined->begin("now");
   line(kMax - 2 * kOverhead);
   line(0);
@@ -91,7 +91,7 @@ using Arrays = std::vector<std::pair<std::string, Tensor>>;
 Arrays batch(int64_t rows) { return {{"x", Tensor::empty(Dims{rows, 4}, DType::kFloat32)}}; }
 
 TEST(TrainingBounds, AStreamIsFullAtItsBytes) {
-  // Of what waits, nothing but its bytes counts: three batches of 16 bytes fit below 48, a fourth does not.
+  // Only the bytes of waiting batches count: three batches of 16 bytes fit below 48, a fourth does not.
   BatchStream stream(48, 0);
   stream.attach();
   int called = 0;
@@ -149,12 +149,12 @@ TEST(TrainingBounds, OutputsAndLabelsAreComparedElementByElement) {
   EXPECT_EQ(refusal("accuracy", floats({3, 1}), floats({2})), "accuracy: the output has shape [3, 1], the label [2]");
   EXPECT_EQ(refusal("mae", floats({3, 2}), floats({6})), "none");
   EXPECT_THAT(refusal("mae", floats({3, 2}), floats({5})), HasSubstr("they cannot be compared"));
-  // No class at all, and a dimension without elements, are no division by zero.
+  // No classes, or a dimension without elements, must not divide by zero.
   EXPECT_EQ(refusal("accuracy", floats({0, 4}), floats({0})), "none");
   EXPECT_EQ(refusal("accuracy", floats({3, 0}), floats({0})), "none");
 }
 
-// A score of exactly the limit is the other class.
+// A score of exactly the threshold is class 0.
 TEST(TrainingBounds, BinaryAccuracyAtItsLimits) {
   const auto accuracy = [](const char* loss, float score, float label) {
     LossSpec spec;
@@ -198,7 +198,7 @@ TEST_F(JobFiles, WhatIsOfAnotherJobOrTooLargeIsSetAside) {
     std::ofstream out(file, std::ios::app);
     out << std::string((16 << 20) - fs::file_size(file), ' ');
   }
-  EXPECT_THAT(store.load(), SizeIs(2));  // 16 MiB are fine
+  EXPECT_THAT(store.load(), SizeIs(2));  // 16 MiB are allowed
   EXPECT_FALSE(fs::exists(store.job_folder(moved)));
   EXPECT_TRUE(fs::exists(folder_ / "unreadable" / moved));
   std::ofstream(file, std::ios::app) << ' ';
@@ -245,12 +245,12 @@ TEST_F(JobFiles, UploadsGiveWayOldestFirst) {
   store.make_room_for_upload(5, 49, 10);
   EXPECT_EQ(uploads(), 3u);
   EXPECT_FALSE(fs::exists(store.upload_file(ids[0])));
-  store.make_room_for_upload(5, 0, 1 << 20);  // no bound of bytes
+  store.make_room_for_upload(5, 0, 1 << 20);  // no limit of bytes
   EXPECT_EQ(uploads(), 3u);
   store.make_room_for_upload(3, 0, 10);
   EXPECT_EQ(uploads(), 2u);
   EXPECT_TRUE(fs::exists(store.upload_file(ids[3])));
-  store.remove_uploads(8 * 3600);  // one was written eight hours ago, by now a little more; the other seven
+  store.remove_uploads(8 * 3600);  // one was written slightly more than eight hours ago, the other seven
   EXPECT_EQ(uploads(), 1u);
   EXPECT_TRUE(fs::exists(store.upload_file(ids[3])));
 }
@@ -259,7 +259,7 @@ TEST_F(JobFiles, UploadsThatAreGoneDoNotCount) {
   const JobStore store(folder_.string());
   const std::string kept = store.make_upload();
   std::ofstream(store.upload_file(kept)) << "u";
-  // As one that somebody removes while the folder is looked at.
+  // Like entries that are removed during the scan.
   const fs::path gone = store.upload_file("gone"), sizeless = store.upload_file("sizeless");
   fs::create_symlink(folder_ / "nowhere", gone);
   fs::create_directory(sizeless);
@@ -292,7 +292,7 @@ TEST_F(JobFiles, WithoutFilesNothingIsReadOrRemoved) {
 TEST_F(JobFiles, UploadsAreMadeWithoutStandardInput) {
   const JobStore store(folder_.string());
   const int input = dup(0);
-  close(0);  // the next file has this number
+  close(0);  // the next file gets this number
   const std::string id = store.make_upload();
   dup2(input, 0);
   close(input);
@@ -329,7 +329,7 @@ TEST_F(JobFiles, FoldersThatCannotBeMadeAreNamed) {
   fs::create_directory(folder_ / "lock");
   EXPECT_THAT(error_of([&] { JobStore(folder_.string()); }).what(), HasSubstr("or it cannot be written"));
   fs::remove(folder_ / "lock");
-  // What cannot be set aside stays where it is, and the log says where that is.
+  // A job that cannot be moved aside stays where it is, and the log names its path.
   const JobStore store(folder_.string());
   std::ofstream(folder_ / "unreadable") << "f";
   fs::create_directory(store.job_folder("broken"));

@@ -20,7 +20,7 @@
 #include "tests/server/temporary_folder.h"
 #include "tests/support/synced_files.h"
 
-// Somebody cuts this file off right after it was mapped.
+// This file is truncated right after it was mapped.
 static std::string cut_when_mapped;
 
 extern "C" void* mmap(void* at, size_t size, int protection, int flags, int descriptor, off_t offset) noexcept {
@@ -70,14 +70,14 @@ TEST_F(CheckpointTest, KeepsTheNewest) {
   EXPECT_EQ(ValueDict(jit::load_torch_file(newest->state_file())).at("step").to_int(), 100);
 }
 
-// All of its files, and the folder that they are in, before it has its name; its name afterwards.
+// All files and their folder are synced before the rename, and the parent folder afterwards.
 TEST_F(CheckpointTest, IsOnTheDiskBeforeItHasItsName) {
   const Checkpoints checkpoints(folder_, 2);
   std::string unfinished;
   Checkpoints::Files written = files(7);
   written.save_model = [&](const std::string& path) {
     unfinished = fs::path(path).parent_path().string();
-    AtomicFile file(path);  // as Module::save writes
+    AtomicFile file(path);  // like Module::save
     file.write("model");
     file.commit();
   };
@@ -181,12 +181,12 @@ TEST_F(CheckpointTest, AFolderThatCannotBeMadeIsAnError) {
   fs::create_directory(gone);
   const Checkpoints checkpoints(gone, 3);
   std::ofstream(gone / "checkpoint-2") << "a file where the folder should be";
-  checkpoints.write(2, files(2));  // is put away
+  checkpoints.write(2, files(2));  // is being removed
   EXPECT_EQ(checkpoints.newest()->step, 2);
   Checkpoints::Files files_in_the_way = files(3);
   files_in_the_way.save_model = [&, own = files_in_the_way.save_model](const std::string& path) {
     own(path);
-    fs::create_directories(gone / "checkpoint-3" / "other");  // what nobody expects while it writes
+    fs::create_directories(gone / "checkpoint-3" / "other");  // appears unexpectedly while it writes
   };
   try {
     checkpoints.write(3, files_in_the_way);
@@ -245,7 +245,7 @@ TEST_F(CheckpointTest, AManifestOfOtherKindsIsPassedOver) {
   }
 }
 
-// A damaged one has a later step than the job has again.
+// A damaged checkpoint has a later step than the resumed job.
 TEST_F(CheckpointTest, WhatIsWrittenAfterADamagedOneStays) {
   for (const int64_t keep : {1, 2}) {
     const fs::path folder = folder_ / std::to_string(keep);
@@ -263,7 +263,7 @@ TEST_F(CheckpointTest, WhatIsWrittenAfterADamagedOneStays) {
   }
 }
 
-// It is no reason to begin anew.
+// That is no reason to start over.
 TEST_F(CheckpointTest, OneThatCannotBeMappedIsNotDamaged) {
   constexpr size_t kModelBytes = size_t{64} << 20;
   const Checkpoints checkpoints(folder_, 2);
@@ -301,7 +301,7 @@ TEST_F(CheckpointTest, WithoutFilesNoneIsPassedOver) {
   EXPECT_EQ(entries(), 2u);
 }
 
-// The daemon would end where it touches what is gone.
+// Otherwise the daemon would crash when it touches the missing pages.
 TEST_F(CheckpointTest, OneThatIsCutOffWhileItIsReadIsPassedOver) {
   const Checkpoints checkpoints(folder_, 2);
   checkpoints.write(1, files(1));
@@ -379,7 +379,7 @@ JobStatus status_of(const std::string& id, int64_t created) {
   return status;
 }
 
-// Its checkpoints lie in the same folder.
+// Its checkpoints are in the same folder.
 TEST_F(CheckpointTest, AJobWhoseFileCannotBeReadIsNotSweptUp) {
   const JobStore store(folder_.string());
   for (const char* id : {"link", "folder", "itself"}) {

@@ -1,4 +1,5 @@
-// Disks that are full: what an errno becomes, files that have no room, hosts that rest after their disk ended a start.
+// Full disks: how errno values are mapped, files without room, nodes that back off after a disk error has ended a
+// start.
 #include <gmock/gmock.h>
 #include <sys/statvfs.h>
 
@@ -12,7 +13,7 @@
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 
-// Bytes of every disk, and how many of them are free; nothing: that cannot be said.
+// Total and free blocks of every disk; nothing: statvfs fails.
 static std::optional<std::pair<fsblkcnt_t, fsblkcnt_t>> disk;
 
 extern "C" int statvfs(const char*, struct statvfs* out) noexcept {
@@ -99,12 +100,13 @@ TEST_F(CacheRoom, WhatHasNoRoomNowIsNotFetched) {
   EXPECT_EQ(fetched, 0);
 }
 
-// What is fetched is nothing here, and so not what was announced.
+// The fetched file is empty here, so it does not match the announced size.
 TEST_F(CacheRoom, WhatHasRoomOrMayHaveSomeIsFetched) {
   int expected = 0;
-  for (const auto& [of_disk, bytes] : {std::pair(std::optional(std::pair<fsblkcnt_t, fsblkcnt_t>(1000, 500)), 500),
-                                       {std::pair<fsblkcnt_t, fsblkcnt_t>(0, 0), 501},  // as some say that have no size
-                                       {std::nullopt, 501}}) {
+  for (const auto& [of_disk, bytes] :
+       {std::pair(std::optional(std::pair<fsblkcnt_t, fsblkcnt_t>(1000, 500)), 500),
+        {std::pair<fsblkcnt_t, fsblkcnt_t>(0, 0), 501},  // as reported by file systems without a size
+        {std::nullopt, 501}}) {
     disk = of_disk;
     EXPECT_EQ(error_of([&, bytes = bytes] { place(static_cast<uint64_t>(bytes)); }).code(), ErrorCode::kDataLoss);
     EXPECT_EQ(fetched, ++expected);

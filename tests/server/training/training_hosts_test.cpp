@@ -1,5 +1,5 @@
-// Daemons that join another one: who may, what of their reports is kept, which of them a job gets, and the files that
-// they get for it.
+// Daemons that join another one: which are admitted, which of their reports are kept, which of them a job gets, and the
+// files that they get for it.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -83,7 +83,7 @@ TEST_F(TrainingHostRegistry, ANameIsOfOneProcess) {
   const auto second = join(info_of("a"));
   EXPECT_EQ(first->left(), "it has joined again");
   EXPECT_EQ(link->closed, std::vector{ErrorCode::kCancelled});
-  registry_.leave(first, "late");  // takes nothing from the second
+  registry_.leave(first, "late");  // does not affect the second
   EXPECT_EQ(first->left(), "it has joined again") << "the first reason stays";
   EXPECT_EQ(names(), std::vector<std::string>{"a"});
   registry_.leave(second, "gone");
@@ -128,7 +128,7 @@ TEST_F(TrainingHostRegistry, ReportsAreOfTheStartThatWasBegunLast) {
   EXPECT_TRUE(host->take_reports().empty()) << "those of the first start are gone";
 }
 
-// 256 bytes for a report, and its line.
+// Each report costs 256 bytes plus its line.
 TEST_F(TrainingHostRegistry, ReportsThatNobodyReadsEndAt64Megabytes) {
   const auto host = join(info_of("a"));
   const auto fill = [&](size_t bytes) { host->receive(LineReport{"s", 0, false, std::string(bytes - 256, 'x')}); };
@@ -198,7 +198,7 @@ TEST_F(TrainingHostRegistry, FilesAreReadAsLongAsAJobNeedsThem) {
 
 class TrainingFileCache : public ::testing::Test {
  protected:
-  // What `place` makes where `sent` comes, piece by piece.
+  // The result of `place` when `sent` arrives in pieces.
   std::string placed(FileCache& cache, const HostFile& file, const std::string& sent) {
     const fs::path to = folder_.path() / "to";
     fs::remove(to);
@@ -231,7 +231,7 @@ TEST_F(TrainingFileCache, AFileComesOnce) {
   FileCache again(folder_.path() / "cache", 0);
   EXPECT_EQ(placed(again, file, ""), "abc");
   EXPECT_EQ(fetched_, 1);
-  std::ofstream(folder_.path() / "cache" / file.sha256) << "abd";  // by somebody else
+  std::ofstream(folder_.path() / "cache" / file.sha256) << "abd";  // by another process
   EXPECT_EQ(placed(cache, file, "abc"), "abc");
   EXPECT_EQ(fetched_, 2);
 }
@@ -289,7 +289,7 @@ TEST(RemoteHosts, OtherHostsThatAreNeeded) {
   }
 }
 
-// One host is free, and as many more have to come as the job has ranks beyond two.
+// One host is free; the message says how many more are needed for the job's ranks beyond two.
 TEST_F(TrainingHostRegistry, AJobThatHasTooFewHostsSaysHowMany) {
   const auto refusal_of = [&](int64_t world_size) {
     JobStatus status;

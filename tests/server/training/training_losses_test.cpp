@@ -1,4 +1,4 @@
-// The losses of a job by their values, the labels they take, and what evaluation counts, each at its edges.
+// The losses of a job by their values, the labels they accept, and what evaluation counts, each at its limits.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -42,7 +42,7 @@ std::string refusal(const std::string& name, const Tensor& output, const Tensor&
   return error.what();
 }
 
-// Output 0.5 and 0.25 against labels 1 and 3, by hand.
+// Output 0.5 and 0.25 with labels 1 and 3, computed by hand.
 TEST(TrainingLossesTest, EachOfThemByItsValue) {
   const Tensor output = floats({2}, {0.5F, 0.25F}), label = floats({2}, {1, 3}), bits = floats({2}, {1, 0});
   struct Case {
@@ -70,7 +70,7 @@ TEST(TrainingLossesTest, LossesOfClasses) {
   const Tensor logs = floats({2, 2}, {-1, -2, -3, -4});
   EXPECT_NEAR(value_of(loss_of("nll"), logs, ints({2}, {0, 1})), 2.5, 1e-6);
   EXPECT_NEAR(value_of(loss_of("cross_entropy"), logs, ints({2}, {0, 1})), std::log1p(std::exp(-1.0)) + 0.5, 1e-5);
-  // Chances of classes instead of their numbers.
+  // Class probabilities instead of class indices.
   EXPECT_NEAR(value_of(loss_of("cross_entropy"), logs, floats({2, 2}, {1, 0, 0, 1})), std::log1p(std::exp(-1.0)) + 0.5,
               1e-5);
   EXPECT_THAT(refusal("nll", logs, floats({2}, {0, 1})), HasSubstr("loss.label: 'y' must hold the numbers of classes"));
@@ -95,7 +95,7 @@ TEST(TrainingLossesTest, TheClassToIgnoreIsTheJobsOrPyTorchs) {
 
 TEST(TrainingLossesTest, OnlyAColumnOfClassesIsARow) {
   EXPECT_NEAR(value_of(loss_of("nll"), floats({2, 2}, {-1, -2, -3, -4}), ints({2, 1}, {0, 1})), 2.5, 1e-6);
-  // Places of a picture one wide: two dimensions of labels belong to three of the output.
+  // Pixels of an image of width one: two-dimensional labels for a three-dimensional output.
   EXPECT_NEAR(value_of(loss_of("nll"), floats({2, 2, 1}, {-1, -2, -3, -4}), ints({2, 1}, {0, 1})), 2.5, 1e-6);
   EXPECT_THROW(value_of(loss_of("nll"), floats({2, 2}, {-1, -2, -3, -4}), ints({2, 2}, {0, 1, 0, 1})), Error);
 }
@@ -105,7 +105,7 @@ TEST(TrainingLossesTest, LabelsOfNumbersGetTheOutputsShapeAndType) {
   EXPECT_NEAR(value_of(loss_of("mse"), output, ints({2}, {2, 4})), 2.5, 1e-6);
   EXPECT_NEAR(value_of(loss_of("mse"), output, ints({1, 2}, {2, 4}).as_view({2}, {1}, 0)), 2.5, 1e-6);
   const Tensor square = floats({2, 2}, {1, 2, 3, 4});
-  // Labels that are transposed keep their places.
+  // Transposed labels keep their positions.
   EXPECT_NEAR(value_of(loss_of("mse"), square, square.as_view({2, 2}, {1, 2}, 0)), 0.5, 1e-6);
   EXPECT_NEAR(value_of(loss_of("mse"), floats({4}, {1, 3, 2, 4}), square.as_view({2, 2}, {1, 2}, 0)), 0, 1e-6);
   EXPECT_THAT(refusal("mse", output, ints({3}, {1, 2, 3})), HasSubstr("loss.label: 'y' has shape"));
@@ -115,11 +115,11 @@ TEST(TrainingLossesTest, ProbabilitiesAreToldFromScores) {
   const auto is_warned = [](const Tensor& output) {
     return !check_first_output(loss_of("cross_entropy"), output).empty();
   };
-  EXPECT_TRUE(is_warned(floats({4, 2}, {1, 0, 0, 1, 0.5F, 0.5F, 1, 0})));  // a chance may be 0
+  EXPECT_TRUE(is_warned(floats({4, 2}, {1, 0, 0, 1, 0.5F, 0.5F, 1, 0})));  // a probability may be 0
   EXPECT_FALSE(is_warned(floats({4, 2}, {1.5F, -0.5F, 0, 1, 0.5F, 0.5F, 1, 0})));
   EXPECT_FALSE(is_warned(floats({2, 4}, {0.25F, 0.25F, 0.25F, 0.25F, 1, 0, 0, 0})));  // too few rows
   EXPECT_FALSE(is_warned(floats({}, {1})));
-  EXPECT_FALSE(is_warned(ints({4, 2}, {1, 0, 0, 1, 1, 0, 0, 1})));  // no loss takes them, which it says itself
+  EXPECT_FALSE(is_warned(ints({4, 2}, {1, 0, 0, 1, 1, 0, 0, 1})));  // the loss refuses these itself
   EXPECT_FALSE(is_warned(floats({8}, {0.125F, 0.125F, 0.125F, 0.125F, 0.125F, 0.125F, 0.125F, 0.125F})));
   EXPECT_TRUE(is_warned(floats({1, 2, 4}, {0.5F, 0.25F, 1, 0, 0.5F, 0.75F, 0, 1})));
   EXPECT_FALSE(is_warned(floats({1, 2, 4}, {0.5F, 0.25F, 1, 0, 0.5F, 0.75F, 0, 0.5F})));
@@ -142,14 +142,14 @@ TEST(TrainingLossesTest, AccuracyCountsWhatIsNoClassAsWrong) {
   const Tensor scores = floats({3, 2}, {2, 1, 2, 1, 2, 1});
   EXPECT_DOUBLE_EQ(metric_of("accuracy", scores, ints({3}, {0, 0, 0})), 1);
   EXPECT_DOUBLE_EQ(metric_of("accuracy", scores, ints({3}, {0, -1, 2})), 1.0 / 3);
-  // Nor is what lies behind a row's scores its score.
+  // Elements after a row's scores do not count as scores.
   EXPECT_DOUBLE_EQ(metric_of("accuracy", floats({2, 2}, {2, 1, 9, 1}), ints({2}, {2, 0})), 0.5);
   EXPECT_DOUBLE_EQ(metric_of("accuracy", scores, ints({3}, {0, 1, -100})), 0.5);
   LossSpec spec;
   spec.ignore_index = 1;
   EXPECT_DOUBLE_EQ(metric_of("accuracy", scores, ints({3}, {0, 1, -100}), spec), 0.5);
   EXPECT_DOUBLE_EQ(metric_of("accuracy", floats({1, 2}, {NAN, 1}), ints({1}, {0})), 0);
-  // Of equal scores the first class comes first.
+  // Of equal scores the first class wins.
   EXPECT_DOUBLE_EQ(metric_of("accuracy", floats({2, 2}, {1, 1, 1, 1}), ints({2}, {0, 1})), 0.5);
   EXPECT_TRUE(std::isnan(metric_of("accuracy", scores, ints({3}, {-100, -100, -100}))));
   EXPECT_THROW(metric_of("accuracy", scores, ints({2}, {0, 1})), Error);

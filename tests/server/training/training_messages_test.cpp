@@ -1,4 +1,4 @@
-// Jobs as messages and back: every field of a point, options wherever they stand, states that are none.
+// Jobs as messages and back: every field of a point, options in any place, invalid states.
 #include "server/transport/calls/training_messages.h"
 
 #include <gmock/gmock.h>
@@ -75,7 +75,7 @@ TEST(TrainingMessages, OptionsOfGroups) {
   EXPECT_EQ(refusal(message), "optimizer.groups.options: 'freeze' is no option");
 }
 
-// What has no field of its own comes back in the map, what has one does not.
+// Options without a field of their own are returned in the map, others are not.
 TEST(TrainingMessages, OptionsWithoutAField) {
   training::v1::JobSpec message = spec();
   message.mutable_optimizer()->set_name("adagrad");

@@ -1,4 +1,4 @@
-// What a job's model may be: arguments, losses and outputs in each of their forms, and what is refused.
+// Which models a job accepts: arguments, losses and outputs in each variant, and what is refused.
 #include "server/training/training_model.h"
 
 #include <gmock/gmock.h>
@@ -123,7 +123,7 @@ TEST_F(TrainingModelTest, ArgumentsAreTensorsOrHaveDefaults) {
     EXPECT_EQ(error.code(), ErrorCode::kUnimplemented);
     EXPECT_THAT(error.what(), HasSubstr(concat("argument 'times' of ", name, " has type ")));
   }
-  // One that has a default, but is to come from the data.
+  // An argument with a default that the data should supply.
   EXPECT_EQ(refusal(methods, by_method("step"), {{"times", "t"}}).code(), ErrorCode::kUnimplemented);
   EXPECT_THAT(refusal(methods, by_method("step"), {{"other", "o"}}).what(), HasSubstr("has no argument 'other'"));
   EXPECT_THAT(refusal(methods, by_method("none")).what(), HasSubstr("loss.method: the model has no method 'none'"));
@@ -234,11 +234,11 @@ TEST_F(TrainingModelTest, OperatorsThatRanksHaveForThemselves) {
   EXPECT_EQ(found("torch.dropout(x, 0.5, self.training)"), "dropout");
   EXPECT_EQ(found("torch.dropout(x, 0.0, self.training)"), "");
   EXPECT_EQ(found("torch.dropout(x, 0, self.training)"), "");
-  EXPECT_EQ(found("torch.dropout(x, p, self.training)", ", p: float=0.0"), "dropout");  // not known before it runs
+  EXPECT_EQ(found("torch.dropout(x, p, self.training)", ", p: float=0.0"), "dropout");  // unknown until it runs
   EXPECT_EQ(found("torch.dropout(x, float(torch.numel(x)), self.training)"), "dropout");
   EXPECT_EQ(found("torch.dropout(torch.mul(x, torch.rand_like(x)), 0.5, True)"), "dropout, rand_like");
   EXPECT_EQ(found("torch.bernoulli(x)"), "bernoulli");
-  // By chances that are a constant tensor.
+  // With probabilities from a constant tensor.
   const std::string chances = concat(tests_folder(), "/server/data/chances.pt");
   EXPECT_EQ(TrainingModel(chances, by_name("mse"), {}, false).local_operators(), "bernoulli_");
 }

@@ -1,4 +1,4 @@
-// What a job says of itself in numbers, at the ends of each rule: metrics, losses, speed, memory, the largest value.
+// The numbers that a job reports, at the limits of each rule: metrics, losses, speed, memory, the largest value.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ double metric(const std::string& name, const LossSpec& loss, const Tensor& outpu
 }
 
 TEST(MetricNumbers, LabelsThatAreNoClassCountAsWrong) {
-  // Behind the scores of the first row come those of the second, which are larger.
+  // The scores of the second row follow those of the first, and are larger.
   const Tensor scores = floats({2, 3}, {3, 2, 1, 9, 9, 9});
   const LossSpec loss = loss_of("cross_entropy");
   EXPECT_EQ(metric("accuracy", loss, scores, longs({2}, {3, 0})), 0.5);
@@ -69,7 +69,7 @@ TEST(MetricNumbers, OfNoRows) {
 }
 
 TEST(MetricNumbers, OfTwoClassesByOneScore) {
-  const Tensor labels = floats({4}, {0, 1, 0.5F, 1});  // a half is no 1
+  const Tensor labels = floats({4}, {0, 1, 0.5F, 1});  // a half is not 1
   EXPECT_EQ(metric("accuracy", loss_of("bce_with_logits"), floats({4}, {0, 0, 0, 1}), labels), 0.75);
   EXPECT_EQ(metric("accuracy", loss_of("bce"), floats({4}, {0.5F, 0.5F, 0.5F, 0.6F}), labels), 0.75);
   EXPECT_EQ(metric("accuracy", loss_of("bce"), floats({2}, {1, 0}), floats({2}, {0, 0})), 0.5);
@@ -109,10 +109,10 @@ TEST(LossNumbers, RowsThatAreNoProbabilities) {
     EXPECT_EQ(of(floats({4, 2}, one)), "none") << row;
     EXPECT_THAT(of(floats({4, 2}, one).to(DType::kFloat16)), HasSubstr("probabilities")) << row;
     one[2 * row] += 1;
-    one[2 * row + 1] -= 1.005F;  // sums to 1, with a negative one
+    one[2 * row + 1] -= 1.005F;  // sums to 1, with a negative element
     EXPECT_EQ(of(floats({4, 2}, one)), "none") << row;
   }
-  // Of each place: (rows, classes, places).
+  // At each position: (rows, classes, positions).
   for (size_t place = 0; place < 8; ++place) {
     std::vector<float> one = {0.25F, 1, 0.75F, 0, 0.5F, 0.5F, 0.5F, 0.5F};
     one[place] += 0.005F;
@@ -141,7 +141,7 @@ TEST(LossNumbers, LabelsOfClasses) {
   EXPECT_THAT(of(loss_of("cross_entropy"), floats({}, {1}), {0}), HasSubstr("a single number has no classes"));
 }
 
-// Values that a schedule begins with, of two groups.
+// Initial values of a schedule, for two groups.
 TEST(ScheduleNumbers, ACycleHasThePeakOfEachGroup) {
   std::vector<std::pair<std::string, Tensor>> parameters;
   for (const char* name : {"a", "b"}) {
@@ -202,7 +202,7 @@ TEST(MeterNumbers, TheStatusIsChangedTenTimesASecond) {
   EXPECT_EQ(last.step, 4);
   EXPECT_EQ(last.planned_steps, 2U);
   EXPECT_NEAR(last.samples_per_second, 80, 1e-6);
-  EXPECT_EQ(last.seconds_left, -1);  // of no known end
+  EXPECT_EQ(last.seconds_left, -1);  // of unknown end
 }
 
 TEST(MeterNumbers, WhatIsLeftIsReckonedFromThisRun) {

@@ -93,20 +93,20 @@ TEST_F(JobOriginTest, TheLastVersionHasTheLastStepsMetrics) {
 
 TEST_F(JobOriginTest, DataThatHasChangedIsNotedBesideWhatItWas) {
   note(0);
-  note(10);  // goes on with the same files
+  note(10);  // continues with the same files
   EXPECT_EQ(origin()["data"].size(), 2U);
   write("data/rows.npz", "abcd");
   note(15);
   ASSERT_EQ(origin()["data"].size(), 3U);
   EXPECT_EQ(origin()["data"][2]["from_step"], 15);
   EXPECT_EQ(origin()["data"][2]["size_bytes"], 4);
-  // What was read after the published step has no part in it.
+  // Data read after the published step is not included.
   write("data/rows.npz", "abcde");
   note(20);
   EXPECT_EQ(origin()["data"].size(), 3U);
   job_.spec.publish.when = "at_end";
   EXPECT_EQ(origin()["data"].size(), 4U);
-  // A base that is written to in place later is not what the job started from.
+  // A base that is overwritten in place later is not what the job started from.
   write("base.pt", "later");
   note(30);
   EXPECT_EQ(origin()["base_sha256"], kAbc);
@@ -155,7 +155,7 @@ TEST_F(JobOriginTest, WithoutABestStepTheLastCounts) {
   note(0);
   EXPECT_EQ(origin()["step"], 50);
   EXPECT_EQ(origin()["metrics"], Json({{"accuracy", 0.7}, {"loss", 2.0}}));
-  // Published before any step: its data has a part in it all the same.
+  // Published before any step: its data is included all the same.
   job_.progress.step = 0;
   EXPECT_EQ(origin()["data"].size(), 2U);
 }
@@ -186,7 +186,7 @@ TEST_F(JobOriginTest, AFileThatIsNotThereIsNamed) {
   }
 }
 
-// A version's record does not leave out what cannot be read just now, and a note does not replace it.
+// The record of a version must not omit inputs that are temporarily unreadable, nor replace them by the note.
 TEST_F(JobOriginTest, InputsThatCannotBeReadAreAnError) {
   note(0);
   const fs::path file = folder_ / "job" / "inputs.json", kept = folder_ / "kept";
@@ -209,7 +209,7 @@ TEST_F(JobOriginTest, StreamedDataAndOlderJobs) {
   job_.spec.data = {};
   job_.spec.data.streamed = true;
   job_.spec.evaluation.file.clear();
-  job_.progress.best_metrics.clear();  // as a daemon before this one left it
+  job_.progress.best_metrics.clear();  // as an older daemon left it
   const Json found = origin();
   EXPECT_EQ(found["data"], Json::array({{{"use", "training"}, {"streamed", true}}}));
   EXPECT_EQ(found["metrics"], Json({{"accuracy", 0.95}}));

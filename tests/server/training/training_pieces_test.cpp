@@ -46,7 +46,7 @@ LossSpec loss_of(const std::string& builtin) {
   return spec;
 }
 
-// Whatever a job calls its file, by links too.
+// Whatever path a job gives, including links.
 TEST(DataFileTest, StaysInTheDataFolder) {
   namespace fs = std::filesystem;
   const fixtures::TemporaryFolder temporary("data");
@@ -88,7 +88,7 @@ TEST(EvaluationMetricsTest, Accuracies) {
 
 TEST(EvaluationMetricsTest, AccuracyOfPlacesAndOfScores) {
   EvaluationMetrics places({"accuracy"}, loss_of("cross_entropy"));
-  places.add(0, 1, floats({1, 2, 2}, {1, 0, 0, 1}), ints({1, 2}, {0, 1}));  // (rows, classes, places)
+  places.add(0, 1, floats({1, 2, 2}, {1, 0, 0, 1}), ints({1, 2}, {0, 1}));  // (rows, classes, positions)
   EXPECT_DOUBLE_EQ(places.means().at("accuracy"), 1);
   EvaluationMetrics logits({"accuracy"}, loss_of("bce_with_logits"));
   logits.add(0, 3, floats({3, 1}, {0.4f, -0.1f, 2}), floats({3}, {1, 1, 1}));
@@ -139,7 +139,7 @@ TEST(BuiltinLossTest, OutputsThatTheLossIsNotMadeFor) {
   EXPECT_NE(error("cross_entropy", places).find("probabilities"), std::string::npos);
   EXPECT_NE(error("nll", chances).find("takes logarithms of probabilities"), std::string::npos);
   EXPECT_NE(error("kl_div", chances).find("takes logarithms"), std::string::npos);
-  // Scores, of which some rows sum to 1; too few rows to tell; what is taken as it is.
+  // Scores of which only some rows sum to 1; too few rows to decide; outputs that are used unchanged.
   EXPECT_EQ(error("cross_entropy", floats({4, 2}, {2, -1, 0.5F, 0.5F, 1, 0, 0, 1})), "none");
   EXPECT_EQ(error("cross_entropy", floats({4, 2}, {0.2F, 0.3F, 0.5F, 0.5F, 1, 0, 0, 1})), "none");
   EXPECT_EQ(error("cross_entropy", floats({3, 2}, {0.5F, 0.5F, 1, 0, 0, 1})), "none");
@@ -180,7 +180,7 @@ TEST(JobOptimizerTest, GroupsByPattern) {
   EXPECT_EQ(error_of([&] { make_job_optimizer(spec, all); }).first, ErrorCode::kFailedPrecondition);
 }
 
-// Steps of a hundredth are lost in the rounding of 16 bits, unless there is a copy of more.
+// Steps of one hundredth are lost in 16-bit rounding, unless there are master weights.
 TEST(JobOptimizerTest, ParametersOf16BitsTakeSmallSteps) {
   for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
     const Tensor weight = floats({2}, {256, 256}).to(dtype);
@@ -197,7 +197,7 @@ TEST(JobOptimizerTest, ParametersOf16BitsTakeSmallSteps) {
   }
 }
 
-// Learning rates of `steps` steps, begun again from the state after each `restart` steps.
+// Learning rates of `steps` steps, restarted from the state after every `restart` steps.
 std::vector<double> rates(const ScheduleSpec& spec, int64_t steps, int64_t restart = 1 << 30) {
   OptimizerSpec optimizer_spec;
   optimizer_spec.name = "sgd";
@@ -256,7 +256,7 @@ TEST(LearningRateTest, ARestartChangesNothing) {
   }
 }
 
-// Whatever the optimizer calls it.
+// Whatever the optimizer's option is called.
 TEST(LearningRateTest, ACycleMovesTheMomentumToo) {
   const auto first = [](const char* optimizer_name, const auto& momentum_of) {
     OptimizerSpec optimizer_spec;
@@ -371,7 +371,7 @@ TEST(ProgressMeterTest, PointsAndSpeed) {
   EXPECT_EQ(progress.metrics.at("loss"), 3);
   const auto points = job.points_after(0);
   ASSERT_GT(points.size(), 100u);
-  EXPECT_EQ(points[0].step, 5);  // each holds the mean of 5 steps
+  EXPECT_EQ(points[0].step, 5);  // each has the mean of 5 steps
   EXPECT_DOUBLE_EQ(points[0].loss, 3);
   EXPECT_EQ(points.back().metrics.count("loss"), 1u);
 }

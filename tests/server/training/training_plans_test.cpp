@@ -68,7 +68,7 @@ Trained train(const std::string& archive, const std::string& plans, const std::s
   const ops::GeneratorGuard guard(generator);
   Trained run;
   for (unsigned i = 0; i < 10; ++i) {
-    const Tensor labels = Tensor::empty(Dims{8}, DType::kInt32);  // as files may have them
+    const Tensor labels = Tensor::empty(Dims{8}, DType::kInt32);  // as files may contain them
     for (int64_t row = 0; row < 8; ++row) labels.data<int32_t>()[row] = static_cast<int32_t>((row * 7 + i) % 6);
     std::vector<Tensor> batch(2);
     for (size_t k = 0; k < 2; ++k) batch[k] = model.arrays()[k] == "y" ? labels : random({8, 6}, 50 + i);

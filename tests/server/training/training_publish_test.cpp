@@ -55,7 +55,7 @@ class PublisherTest : public ::testing::Test {
 TEST_F(PublisherTest, AJobPublishesOnce) {
   EXPECT_EQ(publish("a").version, 2);
   EXPECT_EQ(publish("b").version, 3);
-  // As after a crash between the new version and the job's own note of it.
+  // As after a crash between writing the new version and recording it in the job.
   EXPECT_EQ(publish("a").version, 2);
   EXPECT_EQ(written_, 2);
   repository_->roll_back("m");
@@ -63,7 +63,7 @@ TEST_F(PublisherTest, AJobPublishesOnce) {
   EXPECT_EQ(repository_->find("m", "")->version(), "2");
 }
 
-// Folders of people, and files that are no record of a job.
+// Folders of users, and files that are not the record of a job.
 TEST_F(PublisherTest, OtherFoldersAreNotWhatAJobPublished) {
   for (int i = 0; i < 40; ++i) {
     const fs::path folder = root_ / "m" / concat("draft-", i);
@@ -84,7 +84,7 @@ TEST_F(PublisherTest, AModelOfAnotherNameNeedNotBeThere) {
   EXPECT_EQ(publisher_->publish(other, "model.onnx", R"({"job": "a"})", write).version, 1);
   EXPECT_TRUE(fs::exists(root_ / "n" / "1" / "model.onnx"));
   EXPECT_TRUE(repository_->has_model("n"));
-  // An upload says nothing of a model that is served.
+  // An upload is independent of a served model.
   JobStatus upload = job("b");
   upload.spec.model = {.name = "m", .version = 0, .upload_id = "upload"};
   repository_->unload("m");

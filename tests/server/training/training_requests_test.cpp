@@ -1,4 +1,4 @@
-// What clients ask of the service: jobs in each state, other numbers of ranks, what is too much, uploads.
+// Requests to the training service: jobs in each state, other numbers of ranks, exceeded limits, uploads.
 #include <gmock/gmock.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -20,7 +20,7 @@
 #include "tests/server/training/job_files.h"
 #include "tests/support/places.h"
 
-// This machine has eight cores, whatever it has.
+// Pretends that this machine has eight cores.
 extern "C" int sched_getaffinity(pid_t, size_t size, cpu_set_t* set) noexcept {
   CPU_ZERO_S(size, set);
   for (size_t i = 0; i < 8; ++i) CPU_SET_S(i, size, set);
@@ -55,7 +55,7 @@ class TrainingRequestsTest : public ::testing::Test {
     if (!service_) service_ = std::make_unique<TrainingService>(options_, repository_, metrics_);
     return *service_;
   }
-  // A job as a daemon that ended left it.
+  // A job as a stopped daemon left it.
   std::string leave_job(JobState state, JobSpec spec = fixtures::two_classes_spec()) const {
     check_job_spec(spec);
     const JobStore store(options_.folder);
@@ -66,7 +66,7 @@ class TrainingRequestsTest : public ::testing::Test {
     store.save(status);
     return status.id;
   }
-  // What the client is told.
+  // The error message that the client gets.
   template <class Call>
   static std::string refusal(const Call& call, ErrorCode code) {
     const Error error = error_of(call);
@@ -179,7 +179,7 @@ TEST_F(TrainingRequestsTest, AStreamSaysWhyItsJobTakesNoData) {
   EXPECT_EQ(refusal([&] { stream->attach(); }, ErrorCode::kFailedPrecondition), "the job is PAUSED and takes no data");
 }
 
-// What nothing runs of has no speed and no memory; what several ranks run has theirs.
+// A job that does not run has no speed or memory; a job on several ranks has those of each rank.
 TEST_F(TrainingRequestsTest, MetricsOfJobsThatRunAndThatDoNot) {
   const std::string id = leave_job(JobState::kPaused);
   const auto job = service().find(id);
@@ -320,7 +320,7 @@ class TrainingUploadsTest : public TrainingRequestsTest {
     std::ranges::sort(out);
     return out;
   }
-  // As one that was finished.
+  // Like a finished upload.
   void leave_upload(const std::string& name, size_t bytes, int hours) {
     service();
     const fs::path path = root_ / "jobs" / "uploads" / name;
@@ -379,7 +379,7 @@ TEST_F(TrainingUploadsTest, TheOldestGiveWay) {
     EXPECT_THAT(files(), SizeIs(4));
   }
   EXPECT_EQ(files(), (std::vector<std::string>{"b", "c", "d"}));
-  // Four times as much is more than there are numbers for.
+  // Four times as much overflows.
   service_.reset();
   options_.max_upload_bytes = (uint64_t{1} << 62) + 1;
   const TrainingService::Upload large(service(), 1);
@@ -394,7 +394,7 @@ TEST_F(TrainingUploadsTest, WithoutALimitNoneGivesWay) {
 
 TEST_F(TrainingUploadsTest, ADiskThatIsFull) {
   TrainingService::Upload one(service(), 0), two(service(), 0);
-  two.write("short");  // it is in the stream's memory yet
+  two.write("short");  // still in the stream's buffer
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
   signal(SIGXFSZ, SIG_IGN);

@@ -1,4 +1,4 @@
-// Jobs that the service runs, and how they end: what is published and what is not, starts that fail or never end.
+// Jobs that the service runs, and how they end: which versions are published, starts that fail or never end.
 #include <gmock/gmock.h>
 #include <sched.h>
 
@@ -13,7 +13,7 @@
 #include "tests/server/training/job_files.h"
 #include "tests/support/places.h"
 
-// This machine has one core, whatever it has.
+// Pretends that this machine has one core.
 extern "C" int sched_getaffinity(pid_t, size_t size, cpu_set_t* set) noexcept {
   CPU_ZERO_S(size, set);
   CPU_SET_S(0, size, set);
@@ -38,7 +38,7 @@ class TrainingRunsTest : public ::testing::Test {
     repository_.load_all();
     start();
   }
-  // A daemon that was stopped, again.
+  // Restarts the daemon.
   void start() {
     service_.reset();
     TrainingService::Options options;
@@ -67,7 +67,7 @@ class TrainingRunsTest : public ::testing::Test {
     is_started_ = true;
     return ended(id);
   }
-  // The class of all rows is the first, of which so many are.
+  // All rows are predicted as the first class, which this many of them have.
   JobSpec measured(const std::string& rows_of_evaluation, const char* when, std::optional<double> bar) {
     rows("evaluation.csv", rows_of_evaluation);
     JobSpec spec = fixtures::two_classes_spec();
@@ -78,7 +78,7 @@ class TrainingRunsTest : public ::testing::Test {
     spec.publish.metric = "accuracy";
     return spec;
   }
-  // A job whose start takes until somebody ends it.
+  // A job whose start blocks until it is stopped.
   std::string create_endless() const {
     const std::string id = service_->create(fixtures::two_classes_spec()).id;
     const fs::path archive = JobStore::base_archive_in(root_ / "jobs" / "jobs" / id);
@@ -86,7 +86,7 @@ class TrainingRunsTest : public ::testing::Test {
     fs::copy_file(concat(tests_folder(), "/server/data/endless.pt"), archive);
     service_->start();
     wait(id, [](const JobStatus& status) { return status.state == JobState::kRunning; });
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // mostly it loads by now
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // usually it is loading by now
     return id;
   }
 
@@ -147,7 +147,7 @@ TEST_F(TrainingRunsTest, OneCoreIsEnough) {
 }
 
 TEST_F(TrainingRunsTest, WithoutGlooThereIsOneProcess) {
-  setenv("TENSORD_GLOO", "/nowhere", 1);  // looked for once
+  setenv("TENSORD_GLOO", "/nowhere", 1);  // looked up once
   JobSpec spec = fixtures::two_classes_spec();
   spec.distribution.world_size = 1;
   EXPECT_EQ(service_->create(spec).spec.distribution.world_size, 1);
@@ -196,7 +196,7 @@ TEST_F(TrainingRunsTest, AJobThatRunsIsDeletedWhenItHasStopped) {
   wait(id, [](const JobStatus& status) { return status.message == "waiting for data"; });
   service_->remove(id);
   EXPECT_EQ(error_of([&] { service_->find(id); }).code(), ErrorCode::kNotFound);
-  service_->stop();  // where it took longer than deleting waits
+  service_->stop();  // if it took longer than the delete call waits
   EXPECT_FALSE(fs::exists(root_ / "jobs" / "jobs" / id));
 }
 

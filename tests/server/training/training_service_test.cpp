@@ -15,7 +15,7 @@ namespace {
 
 class TrainingServiceTest : public ::testing::Test {
  protected:
-  // A job as a daemon that ended left it.
+  // A job as a stopped daemon left it.
   std::string leave_job(JobState state, int64_t created_at_ms) const {
     const JobStore store(folder_.path().string());
     JobStatus status;
@@ -52,7 +52,7 @@ TEST_F(TrainingServiceTest, JobsAreThereBeforeAnyModel) {
   EXPECT_THROW(service->find("other"), Error);
 }
 
-// What a script raised, or a column's name, may hold any bytes.
+// An exception in a script, or the name of a column, may contain any bytes.
 TEST_F(TrainingServiceTest, ATextThatIsNoUtf8DoesNotKeepAJobFromBeingSaved) {
   const JobStore store(folder_.path().string());
   JobStatus status;
@@ -78,7 +78,7 @@ TEST_F(TrainingServiceTest, AJobThatCannotBeReadIsSetAside) {
   EXPECT_TRUE(std::filesystem::exists(aside / "bad-4" / "job.json"));
 }
 
-// Its stream would go on from a checkpoint whose curve says nothing.
+// Its stream would continue from a checkpoint that has no curve.
 TEST_F(TrainingServiceTest, AJobWhoseCheckpointIsOfNoUseDoesNotEndTheStart) {
   const std::string id = leave_job(JobState::kRunning, 1);
   const auto checkpoint = folder_.path() / "jobs" / id / "checkpoint-3";

@@ -1,4 +1,4 @@
-// Every number of a training job at its bounds and beyond them, and every field where it does not belong.
+// Every number of a training job at its limits and beyond, and every field in the wrong place.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,9 +53,9 @@ std::string error_of(const Json& json) {
 }
 
 struct Bounds {
-  const char* field;  // with points between its parts
+  const char* field;  // path with dots
   double min, max;
-  const char* others = "{}";  // what a job with the field needs
+  const char* others = "{}";  // the other fields that a job with this field needs
 };
 
 std::string pointer_of(std::string field) {
@@ -160,7 +160,7 @@ TEST(JobSpecLimitsTest, RealNumbersEndWhereTheyShould) {
 }
 
 TEST(JobSpecLimitsTest, FieldsThatDoNotGoTogetherAreNamed) {
-  // What is merged into a good job, and how the message begins.
+  // The change to a valid job, and the start of the error message.
   const std::pair<const char*, const char*> wrong[] = {
       {R"({"model": {"name": null}})", "model: needs"},
       {R"({"model": {"upload_id": "a/b"}})", "model.upload_id: "},
@@ -360,7 +360,8 @@ TEST(JobSpecLimitsTest, ValuesOfOtherTypesAreRefused) {
   EXPECT_EQ(error_of(json), "none");
 }
 
-// Every option of the engine's table, with every optimizer: its own bounds, JSON's kinds, and none of another's.
+// Every option of the engine's table with every optimizer: its limits, JSON types, and refusal of another optimizer's
+// options.
 TEST(JobSpecLimitsTest, EachOptimizerHasItsOwnOptions) {
   std::set<std::string> names;
   for (const nn::OptimizerInfo* info : nn::optimizer_infos()) {
@@ -396,7 +397,7 @@ TEST(JobSpecLimitsTest, EachOptimizerHasItsOwnOptions) {
   }
 }
 
-// What passes the check can be made: at the bounds of every option, and with what every group says.
+// Whatever passes the check can be constructed: at the limits of every option, and with overrides in every group.
 TEST(JobSpecLimitsTest, WhatPassesCanBeMade) {
   const auto made = [](const Json& json) {
     const Tensor parameter = Tensor::scalar(1.0);

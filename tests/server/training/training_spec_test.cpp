@@ -41,7 +41,7 @@ TEST(JobSpecTest, FillsInDefaults) {
 }
 
 TEST(JobSpecTest, EveryFieldThatIsWrongIsNamed) {
-  // What is merged into a good job, and the field that the message starts with.
+  // The change to a valid job, and the field that the error message starts with.
   const std::pair<const char*, const char*> cases[] = {
       {R"({"model": {"name": ""}})", "model: "},
       {R"({"model": {"name": "../m"}})", "model.name: "},
@@ -149,7 +149,7 @@ TEST(JobSpecTest, NumbersAreReadInEverySpelling) {
     json.merge_patch(Json::parse(change));
     return job_spec_from_json(json);
   };
-  // What has no sign may come as a number that could have one.
+  // Unsigned fields accept signed JSON numbers.
   Json json = good();
   json["seed"] = int64_t{0};
   EXPECT_EQ(job_spec_from_json(json).seed, 0u);
@@ -190,7 +190,7 @@ TEST(JobSpecTest, Patterns) {
   EXPECT_FALSE(matches_pattern("layer10.weight", "layer?.weight"));
   EXPECT_FALSE(matches_pattern("weight.x", "*.weight"));
   EXPECT_FALSE(matches_pattern("a*c", "abc"));
-  EXPECT_TRUE(matches_pattern("*abc", "*c"));  // a star of the name is no other character
+  EXPECT_TRUE(matches_pattern("*abc", "*c"));  // a literal star in the name is an ordinary character
   EXPECT_TRUE(matches_pattern("a*", "a*?"));
   EXPECT_FALSE(matches_pattern("a", "a?"));
   EXPECT_TRUE(matches_pattern(std::string(10000, 'a') + "b", "*a*a*a*a*b"));

@@ -77,7 +77,7 @@ TEST(BatchStreamTest, WhatWasTakenIsThereAgain) {
     EXPECT_EQ(got.arrays[0].second.size(0), number - 4);
   }
   EXPECT_EQ(stream.pop(0ms, got), BatchStream::Popped::kComplete);
-  // The end comes again as well.
+  // The end is replayed too.
   ASSERT_TRUE(stream.rewind(8));
   ASSERT_EQ(stream.pop(0ms, got), BatchStream::Popped::kBatch);
   EXPECT_EQ(got.number, 8);
@@ -114,7 +114,7 @@ TEST(BatchStreamTest, OnlySoManyBytesAreKept) {
   }
   EXPECT_FALSE(stream.rewind(6));
   EXPECT_TRUE(stream.rewind(7));
-  // What came back counts as waiting.
+  // Replayed batches count as waiting.
   bool has_room = false;
   stream.when_room([&] { has_room = true; });
   EXPECT_FALSE(has_room);
@@ -134,7 +134,7 @@ TEST(BatchStreamTest, WithoutKeepingNothingIsThereAgain) {
   EXPECT_TRUE(stream.rewind(1));
 }
 
-// What rank 0's process sees of a stream.
+// A stream as rank 0's process sees it.
 class FedStream {
  public:
   explicit FedStream(std::shared_ptr<BatchStream> stream, int64_t first) : seen(/*max_bytes=*/1, first) {
@@ -148,7 +148,7 @@ class FedStream {
   ~FedStream() {
     broadcaster_.reset();
     near_.reset();
-    // The reader may wait for room.
+    // The reader may be waiting for room.
     seen.close(ErrorCode::kUnavailable, "the end");
     reader_.join();
   }
@@ -188,7 +188,7 @@ TEST(StreamBroadcasterTest, BringsBatchesClientAndEnd) {
   EXPECT_EQ(fed.seen.pop(60s, got), BatchStream::Popped::kComplete);
 }
 
-// However many batches come of it.
+// However many batches are received.
 TEST(StreamBroadcasterTest, AClientThatStaysIsThereOnce) {
   const auto stream = std::make_shared<BatchStream>(1 << 20, 0);
   FedStream fed(stream, 0);
@@ -214,7 +214,7 @@ TEST(StreamBroadcasterTest, EndsWithTheFirstBatchThatCannotBeWritten) {
   const FileDescriptor near(ends[0]);
   close(ends[1]);
   std::atomic<bool> took_second{false}, is_over{false};
-  // Calls this on the thread that is done with the batch.
+  // Calls the function on the thread that releases the batch.
   const auto account = [](std::function<void()> call) {
     return std::shared_ptr<const void>(nullptr, [call = std::move(call)](const void*) { call(); });
   };
@@ -232,7 +232,7 @@ TEST(StreamBroadcasterTest, EndsWithTheFirstBatchThatCannotBeWritten) {
 TEST(StreamBroadcasterTest, EndsWhereNobodyReads) {
   const auto stream = std::make_shared<BatchStream>(1 << 30, 0);
   FedStream fed(stream, 0);
-  // More than the socket and the reader take.
+  // More than the socket and the reader buffer.
   for (int i = 0; i < 8; ++i) stream->push({}, batch(1 << 16));
 }
 
@@ -288,7 +288,7 @@ TEST(BatchStreamTest, AFullStreamHoldsItsClientBack) {
   EXPECT_NE(error_of([&] { stream.push({}, batch(1)); }).second.find("FAILED"), std::string::npos);
 }
 
-// A job that was deleted while it ran is also stopped: its client learns what came first.
+// A job that was deleted while running is also stopped: its client gets the first reason.
 TEST(BatchStreamTest, TheFirstReasonStays) {
   BatchStream stream(1 << 20, 0);
   stream.attach();
@@ -347,7 +347,7 @@ TEST(TrainingJobTest, CurvesOfMeasurementsAreBoundedToo) {
   for (const CurvePoint& point : points) EXPECT_EQ(point.metrics.size(), 1u) << point.step;
 }
 
-// The first ones too, and whichever comes when there are too many.
+// Including the first ones, and each new one when there are too many.
 TEST(TrainingJobTest, MeasurementsAndTheNewestPointStay) {
   TrainingJob job(JobStatus{});
   for (int64_t step = 1; step <= 4097; ++step) {

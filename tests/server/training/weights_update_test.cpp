@@ -1,4 +1,4 @@
-// New weights in a model's archive: what fits, and what does not.
+// New weights in a model's archive: which are accepted and which are refused.
 #include "server/training/weights_update.h"
 
 #include <gmock/gmock.h>
@@ -78,7 +78,8 @@ TEST_F(WeightsUpdateTest, SomeOfThemInOtherFloats) {
   EXPECT_NO_THROW(write_with_weights(file("base.pt"), file("new.pt"), file("out.pt")));
 }
 
-// A checkpoint of source is an archive; what is published from it is source again, with its weights beside it.
+// The checkpoint of a source model is an archive. The model published from it is source again, with its weights beside
+// it.
 TEST_F(WeightsUpdateTest, WhatIsPublishedHasTheFormatOfItsBase) {
   update({{"weight", numbers(DType::kFloat32, {3, 4})}, {"seen", numbers(DType::kInt64, {8})}});
   std::ofstream(file("base.py")) << kCounted;

@@ -1,4 +1,5 @@
-// Which headers and tokens open which calls, over gRPC and HTTP; tests/e2e/access_test.py has every call in the daemon.
+// Which headers and tokens permit which calls, over gRPC and HTTP. tests/e2e/access_test.py tests every call in the
+// daemon.
 #include "server/transport/access/access.h"
 
 #include <gmock/gmock.h>
@@ -79,7 +80,7 @@ TEST(AccessPolicy, AGroupWithARuleNeedsItsHeader) {
         << "any of them";
   }
   EXPECT_THAT(status(access, CallGroup::kTrace).error_message(), HasSubstr("expecting header '" + header + "'"));
-  // HTTP has rules of its own, and for other groups those of gRPC.
+  // HTTP has rules of its own, and falls back to gRPC's for other groups.
   EXPECT_EQ(http(access, CallGroup::kInference), 403);
   EXPECT_EQ(http(access, CallGroup::kInference, {{header, "s=e:c"}}), 403);
   EXPECT_EQ(http(access, CallGroup::kInference, {{"x-az", "web"}}), 200);
@@ -91,7 +92,7 @@ TEST(AccessPolicy, AGroupWithARuleNeedsItsHeader) {
   EXPECT_EQ(http(access, CallGroup::kLogging), 200);
 }
 
-// Letters at the ends of the alphabet, and what lies beside them.
+// Letters at the ends of the alphabet, and their neighbors.
 TEST(AccessPolicy, KeysAreInLowerCase) {
   const auto header_of = [](const char* key) {
     NetworkOptions options;
@@ -131,7 +132,7 @@ TEST(AccessPolicy, TokensOpenTheirGroups) {
     expect({bearer("Bearer admin")}, Code::OK);
     expect({bearer("Bearer user")}, is_users ? Code::OK : Code::PERMISSION_DENIED);
   }
-  // Any of several; the best of them counts.
+  // If a call has several tokens, the one with the most rights counts.
   const auto two = [&](const char* first, const char* second) {
     return code(access, CallGroup::kLogging, {bearer(first), bearer(second)});
   };
@@ -140,7 +141,7 @@ TEST(AccessPolicy, TokensOpenTheirGroups) {
   EXPECT_EQ(two("Bearer user", "Bearer x"), Code::PERMISSION_DENIED);
   EXPECT_EQ(two("Bearer x", "Bearer user"), Code::PERMISSION_DENIED);
   EXPECT_EQ(two("x", "Bearer x"), Code::UNAUTHENTICATED);
-  // With the rule's header the token is asked for as well.
+  // A token is required in addition to the rule's header.
   const std::pair<std::string, std::string> key("triton-grpc-protocol-key", "v");
   EXPECT_EQ(code(access, CallGroup::kTrace, {key}), Code::UNAUTHENTICATED);
   EXPECT_EQ(code(access, CallGroup::kTrace, {key, bearer("Bearer user")}), Code::PERMISSION_DENIED);

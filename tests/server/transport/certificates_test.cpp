@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 class CertificatesTest : public ::testing::Test {
  protected:
-  // A certificate that signs itself, and its key.
+  // A self-signed certificate and its key.
   void make_pair(const std::string& name) const {
     const std::string command =
         concat("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -keyout ",
@@ -63,7 +63,7 @@ TEST_F(CertificatesTest, TheLastGoodPairServesUntilTheNewOneIsWhole) {
     certificates.look();
     EXPECT_EQ(certificates.current()->chain, old_chain) << broken;
   }
-  EXPECT_EQ(refused, 5);  // each is told once
+  EXPECT_EQ(refused, 5);  // each is reported once
   std::filesystem::remove(path("cert"));
   certificates.look();
   EXPECT_EQ(certificates.current()->chain, old_chain);

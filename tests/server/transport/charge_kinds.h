@@ -18,10 +18,10 @@
 #include "server/transport/infer/encode.h"
 #include "tests/server/fake_models.h"
 
-// Each kind of request and answer, of any size: what comes or leaves, and what the daemon does with it.
+// Each kind of request and response, of any size: the bytes or tensors, and how the daemon processes them.
 namespace tensord::server::charge_test {
 
-// What is counted while a request is taken apart or an answer is made.
+// Counts memory while a request is parsed or a response is written.
 struct Counter {
   RequestLimits limits{0, 0};
   RequestLimits::Admission admission = limits.charge(0);
@@ -31,8 +31,8 @@ struct Counter {
   };
 };
 
-// Of a size: makes the bytes that come, or the tensor that leaves; then does what the daemon does, and gives back what
-// it keeps.
+// For a given size: makes the incoming bytes, or the outgoing tensor, then processes them as the daemon does, and
+// returns what the daemon keeps.
 struct Kind {
   const char* name;
   std::function<std::shared_ptr<void>(size_t size)> make;
@@ -65,7 +65,7 @@ inline WireMessage wire_of(const std::string& bytes) {
   return wire;
 }
 
-// Reads a request of infer as RestInfer does, its inputs too; refusals are as good as answers.
+// Reads an infer request as RestInfer does, including its inputs; a refusal is also a valid result.
 inline std::shared_ptr<void> read_infer(void* made, Counter& counter) {
   const std::string& json = *static_cast<std::string*>(made);
   struct Kept {
@@ -275,7 +275,7 @@ inline std::vector<Kind> grpc_kinds() {
   return kinds;
 }
 
-// Writes `tensor` as an answer of infer in JSON, packed or not.
+// Writes `tensor` as the response of infer in JSON, compressed or not.
 using Outputs = std::vector<InferTensor>;
 inline std::shared_ptr<void> write_json(const Outputs& outputs, Counter& counter, Coding coding) {
   InferAnswer answer = encode_infer_json({"m", "1", "id", {}}, outputs, {}, {}, counter.quota, {});

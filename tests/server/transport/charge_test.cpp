@@ -1,5 +1,5 @@
-// Each kind of request and answer at three sizes: what it makes the daemon hold is charged, and what it computes grows
-// with its size alone. Bytes are counted where they are allocated, instructions by stepping through a child process.
+// Each kind of request and response at three sizes: all memory that the daemon holds for it is charged, and its
+// computation is linear in its size. Bytes are counted at allocation, instructions by single-stepping a child process.
 #include <gmock/gmock.h>
 #include <malloc.h>
 #include <sys/ptrace.h>
@@ -62,10 +62,10 @@ class ChargeTest : public ::testing::TestWithParam<size_t> {
   const Kind kind_ = all_kinds().at(GetParam());
 };
 
-// What comes is counted as it is received, and is there before.
+// Incoming bytes are charged as they are received, and exist before.
 TEST_P(ChargeTest, NothingIsHeldThatIsNotCharged) {
   if (!TENSORD_COUNTS_HEAP) GTEST_SKIP() << "the heap is the sanitizer's";
-  constexpr int64_t kFreeBytes = 64 << 10;  // of a request, whatever it has
+  constexpr int64_t kFreeBytes = 64 << 10;  // of a request, whatever its contents
   for (const size_t size : {1'000, 10'000, 100'000}) {
     const std::shared_ptr<void> made = kind_.make(size);
     Counter counter;
@@ -80,7 +80,7 @@ TEST_P(ChargeTest, NothingIsHeldThatIsNotCharged) {
   }
 }
 
-// Those of `call` in a child process; -1: it cannot be watched here.
+// Instructions of `call` in a child process; -1: ptrace is unavailable.
 int64_t instructions(const std::function<void()>& call) {
   const pid_t child = fork();
   if (child == 0) {
@@ -103,7 +103,8 @@ TEST_P(ChargeTest, WhatIsComputedGrowsWithTheSize) {
   std::vector<int64_t> counts;
   for (const size_t size : {1, 10, 100}) {
     const std::shared_ptr<void> made = kind_.make(size);
-    // Once without a count: a child that has to find functions in shared libraries takes a hundred times as many.
+    // A first run without counting, because resolving functions of shared libraries in the child takes a hundred times
+    // as many instructions.
     const auto run = [&] {
       Counter counter;
       kind_.run(made.get(), counter);
@@ -112,8 +113,8 @@ TEST_P(ChargeTest, WhatIsComputedGrowsWithTheSize) {
     counts.push_back(instructions(run));
     if (counts.back() < 0) GTEST_SKIP() << "no process can be watched here";
   }
-  // Ten times as many for ten times the size, and room for maps and lists that are made larger on the way; what grows
-  // with the square is at a hundred.
+  // Ten times the size may take 25 times the instructions, to allow for growing maps and lists; quadratic growth would
+  // take a hundred times.
   const int64_t small = std::max<int64_t>(counts[1] - counts[0], 2'000);
   EXPECT_LE(counts[2] - counts[1], 25 * small) << kind_.name << ": " << ::testing::PrintToString(counts);
 }
@@ -171,7 +172,7 @@ TEST(Charge, NamesAndIdsAreBounded) {
   EXPECT_THAT(refusal(), HasSubstr("the name of a model has 16385 bytes"));
 }
 
-// It is kept as long as its sequence is, which is longer than any request.
+// It is kept as long as its sequence, which outlives any request.
 TEST(Charge, TheTextOfASequenceIsBounded) {
   const auto read = [](size_t size) {
     InferMessage message;

@@ -42,7 +42,7 @@ TEST(Classification, TakesEachRowOfABatchForItself) {
   EXPECT_THAT(out.strings, ElementsAre("3:1:b", "2:2", "9:0:a", "8:1:b"));
   // Without a batch dimension all values are one row.
   EXPECT_THAT(classify(scores, 2, false, {}).strings, ElementsAre("9:3", "8:4"));
-  // A label without a text is none, and one value has no rows.
+  // An empty label is omitted, and a single value has no rows.
   EXPECT_THAT(classify(scores, 1, true, {"", "b"}).strings, ElementsAre("3:1:b", "9:0"));
   const InferTensor one = classify(tensor_of<int32_t>(DataType::kInt32, {}, {5}), 1, true, {});
   EXPECT_EQ(one.shape, (Dims{1}));

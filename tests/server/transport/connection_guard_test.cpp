@@ -1,4 +1,4 @@
-// Connections as gRPC would read, write and close them, by the calls that are interposed.
+// Connections that gRPC would read, write and close, through the interposed calls.
 
 #include "server/connections/connection_guard.h"
 
@@ -31,7 +31,7 @@ PeerAddress address(uint32_t number) {
   return PeerAddress(storage);
 }
 
-// Both ends of a connection; `server` is what the guard has.
+// Both ends of a connection; the guard has `server`.
 struct Pair {
   Pair() {
     int files[2];
@@ -43,7 +43,7 @@ struct Pair {
     if (server >= 0) ::close(server);
     server = -1;
   }
-  // What gRPC gets of it: the bytes, or errno below 0.
+  // What gRPC receives: the byte count, or errno if below 0.
   ssize_t pass(const std::string& bytes) {
     EXPECT_EQ(write(client, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
     return receive();
@@ -82,9 +82,9 @@ TEST(ConnectionGuard, CutsAFlood) {
   EXPECT_EQ(cuts(*guard, CutReason::kControlFrames), 1u);
   EXPECT_GE(pings, 500);
   EXPECT_LT(pings, 2000);
-  EXPECT_LE(pair.receive(), 0);  // and so it stays
+  EXPECT_LE(pair.receive(), 0);  // and remains so
   EXPECT_EQ(guard->connections(), 0);
-  // Others of that address wait.
+  // New connections from that address wait.
   Pair next;
   EXPECT_FALSE(guard->add(next.server, address(1)));
   EXPECT_TRUE(guard->add(next.server, address(2)));
@@ -98,7 +98,7 @@ TEST(ConnectionGuard, OtherFilesAreLeftAlone) {
   const int number = guarded.server;
   guarded.end();
   EXPECT_EQ(guard->connections(), 0);
-  ASSERT_EQ(dup2(other.server, number), number);  // the number is used again
+  ASSERT_EQ(dup2(other.server, number), number);  // the number is reused
   std::string flood = kPreface;
   for (int i = 0; i < 3000; ++i) flood += kPing;
   for (size_t sent = 0; sent < flood.size(); sent += 60'000) EXPECT_GT(other.pass(flood.substr(sent, 60'000)), 0);
@@ -110,7 +110,7 @@ TEST(ConnectionGuard, TheOneThatIsIdleForLongestMakesRoom) {
   const auto guard = make(3);
   Pair pairs[5];
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(guard->add(pairs[i].server, address(1)));
-  // The first has a call, the second has said something after the third came.
+  // The first has a call, the second has sent data after the third connected.
   pairs[0].pass(kPreface + headers(1));
   pairs[1].pass(kPreface);
   EXPECT_EQ(guard->open_streams(), 1);

@@ -1,5 +1,4 @@
-// Memory of clients on a GPU, with a driver that is made for tests: tests/CMakeLists.txt lets libcuda.so.1 be the one
-// of fake_cuda.
+// Clients' memory on a GPU, with a fake driver: tests/CMakeLists.txt substitutes fake_cuda for libcuda.so.1.
 #include "server/memory/cuda_region.h"
 
 #include <dlfcn.h>
@@ -21,7 +20,7 @@ using ::testing::HasSubstr;
 constexpr uint64_t kBlockBytes = 4096, kAllocationOffset = 256;
 constexpr uint64_t kAllocationBytes = kBlockBytes - kAllocationOffset;
 
-// What a client allocated on the GPU, inside a larger block, as drivers do with small allocations.
+// A client's allocation on the GPU, inside a larger block, as drivers place small allocations.
 class Allocation {
  public:
   Allocation() : name_("/tensord_cuda_test_" + std::to_string(getpid()) + "_" + std::to_string(next_++)) {
@@ -149,7 +148,7 @@ TEST(CudaRegion, KindsAreKeptApart) {
   EXPECT_EQ(regions.list<CudaRegion>("").size(), 1u);
   EXPECT_TRUE(regions.list("").empty());
   {
-    // A request that has it goes on.
+    // A request that uses it continues.
     const SharedRange range = regions.find("gpu", 0, 8);
     regions.remove_all<CudaRegion>();
     char bytes[8];

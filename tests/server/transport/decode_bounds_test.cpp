@@ -1,4 +1,4 @@
-// Inputs at the bounds of each way to take them: in pieces, in shared memory, on a GPU.
+// Inputs at the limits of each way to read them: in pieces, in shared memory, on a GPU.
 #include <gmock/gmock.h>
 
 #include <climits>
@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Memory that the processor does not see; of any size, as nothing is there but zeros.
+// Memory that the CPU cannot access; of any size, since it only has zeros.
 class Unseen final : public SharedRegion {
  public:
   const std::string& name() const override { return name_; }
@@ -66,7 +66,7 @@ TEST(DecodeBounds, LargeTensorsInPiecesNeedNoCores) {
             request.raw_input_contents(0));
 }
 
-// What has no bytes has no pieces, and bools are looked at.
+// Empty tensors have no pieces, and bools are validated.
 TEST(DecodeBounds, NotEverythingIsLeftInPieces) {
   inference::ModelInferRequest none = request_of("INT8", 0), flags = request_of("BOOL", 40);
   none.add_raw_input_contents("");
@@ -80,7 +80,7 @@ TEST(DecodeBounds, NotEverythingIsLeftInPieces) {
   EXPECT_EQ(static_cast<const uint8_t*>(of_flags.tensor.raw_data())[39], 1);
 }
 
-// Vast memory costs a client nothing; no more of it is copied than a message could have.
+// Huge shared memory costs a client nothing, so no more of it is copied than a message could contain.
 TEST(DecodeBounds, NoMoreIsCopiedThanAMessageCouldHave) {
   const int64_t limit = int64_t{1} << 31;
   const std::pair<const char*, int64_t> rows[] = {
@@ -92,7 +92,7 @@ TEST(DecodeBounds, NoMoreIsCopiedThanAMessageCouldHave) {
     };
     EXPECT_THAT(outcome(), HasSubstr("has 2147483648 bytes in shared memory; ")) << datatype;
   }
-  // The most that may be; what the texts become is too much here.
+  // At the maximum size; the resulting strings exceed the limit here.
   RequestLimits limits(0, 1 << 20);
   RequestLimits::Admission admission = limits.hold(0);
   EXPECT_THAT(error_of([&] {

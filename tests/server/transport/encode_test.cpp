@@ -1,4 +1,4 @@
-// Answers as they are written by hand, against protobuf's own reader.
+// Responses of the hand-written encoder, checked with protobuf's own parser.
 #include <gtest/gtest.h>
 
 #include <climits>
@@ -104,8 +104,8 @@ TEST(Encode, LengthsAreWrittenWhole) {
   }
 }
 
-// All that gRPC can send, and a byte more: of the tensors, with the head, with what a stream adds. Nobody touches the
-// tensors' memory, so that there is none.
+// The largest message that gRPC can send, and one byte more: with tensors, with the header, with a stream's additions.
+// The tensors' memory is never touched, so it is not allocated.
 TEST(Encode, NoMoreThanGrpcCanSend) {
   const auto encode = [](int64_t bytes) {
     std::vector<InferTensor> outputs(1);
@@ -128,7 +128,7 @@ TEST(Encode, NoMoreThanGrpcCanSend) {
             "Response has byte size 2147483648 which exceeds the limit of gRPC, 2147483647");
 }
 
-// Without a message it would be no error to the client.
+// Clients would not treat an empty message as an error.
 TEST(Encode, AnErrorOfAStreamHasAMessage) {
   for (const std::string message : {"", "what failed"}) {
     const EncodedResponse encoded = encode_stream_error(message, {"m", "1", "id", {}});

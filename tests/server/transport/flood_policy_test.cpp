@@ -1,4 +1,4 @@
-// Frames found in bytes, and what the policy makes of them.
+// Frames parsed from bytes, and the policy's decisions.
 
 #include "server/connections/flood_policy.h"
 
@@ -100,7 +100,7 @@ class FloodPolicyTest : public ::testing::Test {
     policy_.sent({.length = 10, .type = FrameHead::kHeaders, .flags = 5, .stream = stream});
   }
   void acknowledge() { policy_.received({.type = FrameHead::kSettings, .flags = FrameHead::kAck}); }
-  // How often it goes well until it is cut; `most` and kNone when it is not.
+  // How often `fn` succeeds until the connection is cut; `max` and kNone if it is not cut.
   template <class Fn>
   std::pair<int, CutReason> repeat(int max, Fn fn) {
     for (int i = 0; i < max; ++i) {

@@ -1,4 +1,4 @@
-// The life of a call: what holds it, and that it goes when nothing does.
+// The lifetime of a call: what keeps it alive, and that it is destroyed afterwards.
 #include "server/transport/grpc/call.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Not;
 
-// What happened, in its order.
+// Records events in order.
 class Events {
  public:
   void add(const std::string& event) {
@@ -61,7 +61,7 @@ struct Setting {
   std::function<void(WatchedCall&)> accept;
 };
 
-// A stream that does what its test says.
+// A stream that runs the test's functions.
 class WatchedCall final : public GrpcCall {
  public:
   WatchedCall(const CallQueue& queue, Setting& setting)
@@ -69,11 +69,11 @@ class WatchedCall final : public GrpcCall {
   ~WatchedCall() override { setting_.events.add(is_taken_ ? "gone" : "gone unused"); }
 
   void write() { writer_.Write(grpc::ByteBuffer(), written_.begin()); }
-  // An operation that has no end before somebody cancels it.
+  // An operation that does not end until it is cancelled.
   void sleep() { alarm_.Set(queue().queue, gpr_inf_future(GPR_CLOCK_MONOTONIC), woken_.begin()); }
   void wake() { alarm_.Cancel(); }
   void finish(const grpc::Status& status) { writer_.Finish(status, finish_tag()); }
-  // An operation that is begun, and is not started after all.
+  // An operation that is prepared, but then not started.
   void begin_nothing() {
     woken_.begin();
     woken_.call_off();
@@ -130,7 +130,7 @@ class GrpcCallTest : public ::testing::Test {
     stub_ = health::Health::NewStub(server_->InProcessChannel({}));
   }
 
-  // As the daemon does: what lives on the queue has to end before it is shut down.
+  // Like the daemon: all calls on the queue must end before it is shut down.
   void shut_down() {
     if (!server_) return;
     setting_.streams.cancel_all();
@@ -141,7 +141,7 @@ class GrpcCallTest : public ::testing::Test {
     server_.reset();
   }
 
-  // The status that a client's call ends with; `between` is done when the call is there.
+  // The status that a client's call ends with; `between` runs once the call exists.
   grpc::Status call(const std::function<void(grpc::ClientContext&)>& between = {}) {
     grpc::ClientContext context;
     const auto reader = stub_->Watch(&context, {});
@@ -173,7 +173,7 @@ TEST_F(GrpcCallTest, GoesWhenItHasFinishedAndIsOver) {
   EXPECT_THAT(seen, Contains("finished").Times(1));
   EXPECT_THAT(seen, Contains("over").Times(1));
   EXPECT_EQ(seen.back(), "gone");
-  // The next one waits; this one counts until all of it has gone.
+  // The next call is waiting; this one counts until it is completely destroyed.
   while (live_ != 1) std::this_thread::yield();
 }
 

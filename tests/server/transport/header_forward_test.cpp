@@ -24,7 +24,7 @@ TEST(HeaderForward, TakesHeadersWhoseWholeNameMatches) {
 
 TEST(HeaderForward, WithoutAPatternThereAreNone) { EXPECT_TRUE(forward("", {{"my-key", "1"}}).empty()); }
 
-// Of HTTP, one by one.
+// HTTP headers, one at a time.
 TEST(HeaderForward, TakesOneByOneToo) {
   ParameterMap parameters;
   HeaderForward("").add("my-key", "1", parameters);

@@ -28,7 +28,7 @@ TEST(HostSendQueue, SaysThingsInTheirOrderThenNothing) {
 
 TEST(HostSendQueue, WhatWaitsIsBounded) {
   HostSendQueue send_queue;
-  EXPECT_FALSE(send_queue.push(sized(HostSendQueue::kMaxBytes)));  // with its head it is more
+  EXPECT_FALSE(send_queue.push(sized(HostSendQueue::kMaxBytes)));  // with its header it exceeds the limit
   EXPECT_TRUE(send_queue.push(sized(HostSendQueue::kMaxBytes / 2)));
   EXPECT_FALSE(send_queue.push(sized(HostSendQueue::kMaxBytes / 2)));
   EXPECT_TRUE(send_queue.push(sized(HostSendQueue::kMaxBytes / 2 - 64)));

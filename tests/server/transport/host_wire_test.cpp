@@ -1,4 +1,4 @@
-// What daemons that train together say, as messages and back.
+// Messages between daemons that train together: converted and parsed back.
 #include "server/transport/hosts/host_wire.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 namespace rpc = hosts::v1;
 
-// Through bytes, as on the network.
+// Serialized and parsed, as on the network.
 template <class T>
 T sent(const T& given);
 template <>
@@ -35,7 +35,7 @@ TEST(HostWire, ReportsComeBackAsTheyWere) {
   EXPECT_EQ(hello.instance, "0123456789abcdef");
   EXPECT_EQ(hello.version, "0.1.0");
   EXPECT_EQ(hello.processes, 8);
-  EXPECT_EQ(hello.address, "");  // where it comes from is what the coordinator sees, not what it says
+  EXPECT_EQ(hello.address, "");  // the coordinator uses the address that it sees, not the one in the message
   EXPECT_EQ(std::get<PreparedReport>(sent<HostReport>(PreparedReport{"s"})).start, "s");
   const auto started = std::get<StartedReport>(sent<HostReport>(StartedReport{"s", 3, 1234}));
   EXPECT_EQ(started.start, "s");
@@ -94,7 +94,7 @@ TEST(HostWire, CodesAndTextsOfStrangersAreMadeGood) {
   EXPECT_EQ(std::get<FailedReport>(to_report(message)).code, ErrorCode::kInternal);
   message.mutable_failed()->set_code(100000);
   EXPECT_EQ(std::get<FailedReport>(to_report(message)).code, ErrorCode::kInternal);
-  // A message must be valid UTF-8, or protobuf does not send it.
+  // Strings must be valid UTF-8, or protobuf does not send them.
   rpc::HostReport written;
   to_message(FailedReport{"s", ErrorCode::kInternal, "\xff\xfe"}, written);
   EXPECT_EQ(std::get<FailedReport>(sent<HostReport>(to_report(written))).message, written.failed().message());

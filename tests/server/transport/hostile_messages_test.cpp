@@ -1,5 +1,5 @@
-// Messages and configurations that nobody would write: filled at random field by field, then altered. Every one is read
-// or refused with an error of ours, in bounded time, and what is read is what protobuf reads.
+// Malicious messages and configurations: filled at random field by field, then altered. Each is parsed, or refused with
+// an error of ours, in bounded time; the parsed values equal protobuf's.
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>
@@ -28,7 +28,7 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// Fills messages by their descriptors, with values that parsers find hard.
+// Fills messages by their descriptors, with values that are hard to parse.
 class Filler {
  public:
   explicit Filler(uint32_t seed) : random_(seed) {}
@@ -109,7 +109,7 @@ void alter(std::string& bytes, Filler& random) {
 struct Tally {
   int read = 0, refused = 0;
 
-  // Runs `parse`, which may only fail with an Error that names what the client did.
+  // Runs `parse`, which may only fail with an Error that blames the client.
   template <class Parse>
   void take(const Parse& parse, const std::string& input) {
     try {
@@ -125,7 +125,7 @@ struct Tally {
   }
 };
 
-// Every other configuration here has fields that are logged as not used.
+// Most configurations here have unused fields, which are logged.
 class HostileConfig : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -216,7 +216,7 @@ void expect_same(const InferMessage& ours, const inference::ModelInferRequest& t
 }
 
 TEST(HostileRequest, RandomFieldsAreReadAsProtobufReadsThem) {
-  const google::protobuf::LogSilencer silencer;  // it tells of every text that is not UTF-8
+  const google::protobuf::LogSilencer silencer;  // protobuf logs every string that is not UTF-8
   Filler random(3);
   Tally whole, altered;
   int both = 0;
@@ -230,7 +230,7 @@ TEST(HostileRequest, RandomFieldsAreReadAsProtobufReadsThem) {
     const bool protobuf_reads = reference.ParseFromString(bytes);
     const auto parse = [&] {
       const InferMessage message = parse_infer_message(wire_of(bytes));
-      // What is in `contents` is read when the tensor is made.
+      // Elements in `contents` are read when the tensor is created.
       const bool has_contents = std::any_of(message.inputs.begin(), message.inputs.end(),
                                             [](const InferMessage::Input& input) { return !input.contents.empty(); });
       EXPECT_TRUE(protobuf_reads || has_contents);
@@ -244,7 +244,7 @@ TEST(HostileRequest, RandomFieldsAreReadAsProtobufReadsThem) {
   EXPECT_GT(altered.refused, 1000);
 }
 
-// Altered requests, decoded for a model whose input may be anything.
+// Altered requests, decoded for a model that accepts any input.
 TEST(HostileRequest, DecodesOrRefuses) {
   Filler random(4);
   Tally tally;

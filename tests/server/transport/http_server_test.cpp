@@ -1,4 +1,5 @@
-// The HTTP server by raw sockets: what it takes, in what order it answers, and whom it cuts.
+// The HTTP server through raw sockets: which requests it accepts, in which order it responds, and which connections it
+// cuts.
 #include "server/http/server.h"
 
 #include <arpa/inet.h>
@@ -25,7 +26,7 @@ using ::testing::StartsWith;
 
 constexpr int64_t kMs = 1'000'000;
 
-// A client that says exactly what it is told.
+// A client that sends exactly the given bytes.
 class Client {
  public:
   explicit Client(int port) : file_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -50,7 +51,7 @@ class Client {
     }
     return true;
   }
-  // Until `end` is seen, or the server has closed.
+  // Reads until `end`, or until the server closes.
   std::string read_until(std::string_view end) {
     std::string all;
     char bytes[1 << 16];
@@ -68,7 +69,7 @@ class Client {
   int file_;
 };
 
-// Answers "METHOD PATH BODY", at once or when it is told to.
+// Responds "METHOD PATH BODY", at once or when the test says.
 class Echo final : public HttpHandler {
  public:
   std::optional<HttpAnswer> admit(const HttpHead& head, BodyPlan& plan) override {
@@ -131,7 +132,7 @@ class HttpServerTest : public ::testing::Test {
     if (!server_) server_.emplace(options, echo_);
     return Client(server_->port());
   }
-  // The answer to one request on a connection of its own.
+  // The response to one request on a new connection.
   std::string ask(const std::string& request) {
     Client client = connect();
     client.send(request);
@@ -139,7 +140,7 @@ class HttpServerTest : public ::testing::Test {
   }
 
   Echo echo_;
-  std::optional<HttpServer> server_;  // goes before what it uses
+  std::optional<HttpServer> server_;  // destroyed before the members that it uses
 };
 
 TEST_F(HttpServerTest, AnswersAndKeepsTheConnection) {
@@ -230,7 +231,7 @@ TEST_F(HttpServerTest, ARefusedClientReadsItsAnswer) {
   std::thread sender([&] { client.send(body); });
   EXPECT_THAT(client.read_all(), StartsWith("HTTP/1.1 403"));
   sender.join();
-  // Without a body the connection goes on.
+  // Without a body the connection stays open.
   Client other = connect();
   other.send("GET /refused HTTP/1.1\r\n\r\nGET /x HTTP/1.1\r\nConnection: close\r\n\r\n");
   const std::string all = other.read_all();
@@ -309,7 +310,7 @@ TEST_F(HttpServerTest, MemoryIsTakenFromTheQuotaAndGivenBack) {
                                HasSubstr("Connection: close"), HasSubstr("{\"error\":\"no room for 900")));
   EXPECT_THAT(ask("POST /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n80000\r\n" + std::string(1 << 19, 'x')),
               StartsWith("HTTP/1.1 429"));
-  EXPECT_THAT(ask("GET /large HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 429"));  // the answer counts too
+  EXPECT_THAT(ask("GET /large HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 429"));  // the response counts too
   clients.clear();
   wait_for([&] { return used == 0; });
   EXPECT_THAT(ask("POST /b HTTP/1.1\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc"), HasSubstr("POST /b abc"));
@@ -339,7 +340,7 @@ TEST_F(HttpServerTest, DeadlinesRunFromTheFirstByte) {
   EXPECT_GE(cut_after_ms(drips, "GET / HTTP/1.1\r\nname: ", 'x'), 290);
   EXPECT_GE(cut_after_ms(body, "POST / HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n", 'x'), 290);
   EXPECT_GE(cut_after_ms(silent, "", 0), 0);
-  // One that reads nothing.
+  // A client that reads nothing.
   Client stalled = connect();
   stalled.send("GET /large HTTP/1.1\r\n\r\n");
   wait_for([this] { return server_->connections() == 0; });
@@ -348,7 +349,7 @@ TEST_F(HttpServerTest, DeadlinesRunFromTheFirstByte) {
 TEST_F(HttpServerTest, WhoIsRefusedMaySendHisBodyAndReadsWhy) {
   HttpServer::Options options;
   options.deadlines = {.window_ns = 200 * kMs, .window_bytes = 1000, .linger_ns = 200 * kMs};
-  // How many of fifty parts, one each 20 ms, are sent before the connection is cut.
+  // How many of fifty parts, one every 20 ms, are sent before the connection is cut.
   const auto parts_sent = [](Client& client, const std::string& head, size_t part_bytes) {
     client.send(head);
     int sent = 0;
@@ -362,14 +363,14 @@ TEST_F(HttpServerTest, WhoIsRefusedMaySendHisBodyAndReadsWhy) {
   Client honest = connect(options), slow = connect(), endless = connect();
   EXPECT_EQ(parts_sent(honest, head, 1000), 50);
   EXPECT_THAT(honest.read_all(), StartsWith("HTTP/1.1 403"));
-  // Not with a byte now and then, and not for ever.
+  // Neither by sending a byte now and then, nor forever.
   EXPECT_LT(parts_sent(slow, head, 1), 50);
   EXPECT_LT(parts_sent(endless, "POST /refused HTTP/1.1\r\nContent-Length: 5\r\n\r\n", 1000), 50);
 }
 
 TEST_F(HttpServerTest, AFullTableClosesTheOldestIdleConnection) {
   HttpServer::Options options;
-  options.threads = 1;  // a client may read its answer before another loop has called its connection idle
+  options.threads = 1;  // a client may read its response before another loop has marked its connection as idle
   options.limits = {.connections = 4, .per_address = 0, .heads_per_address = 2};
   std::vector<Client> busy;
   busy.push_back(connect(options));
@@ -390,7 +391,7 @@ TEST_F(HttpServerTest, AFullTableClosesTheOldestIdleConnection) {
   EXPECT_EQ(clients[1].read_all(), "");
   next.send("GET /next HTTP/1.1\r\n\r\n");
   EXPECT_THAT(next.read_until("GET /next "), HasSubstr("200 OK"));
-  // Of heads that are half sent, two may be: the third one cuts the first.
+  // Two connections may have incomplete headers: the third cuts the first.
   EXPECT_EQ(server_->connections(), 4u);
   for (Client* client : {&clients[0], &clients[2], &next}) client->send("GET /half");
   wait_for([this] { return server_->connections() == 3; });
@@ -453,7 +454,7 @@ TEST_F(HttpServerTest, AStopCutsWhatIsNotDoneInTime) {
   EXPECT_EQ(busy.read_all(), "");
   EXPECT_EQ(echo_.gone, 1);
   server_.reset();
-  echo_.held[0]->answer(HttpAnswer::text(200, "too late"));  // nobody is there
+  echo_.held[0]->answer(HttpAnswer::text(200, "too late"));  // the client has gone
 }
 
 TEST_F(HttpServerTest, APortThatIsTakenIsAnError) {
@@ -476,7 +477,7 @@ TEST(TimerWheel, CallsWhatIsLateAndNothingElse) {
   std::array<Timer, 5> timers;
   for (size_t i = 0; i < timers.size(); ++i) timers[i].owner = i;
   wheel.set(timers[0], 100 * kMs);
-  wheel.set(timers[1], 200'000 * kMs);  // more than a round
+  wheel.set(timers[1], 200'000 * kMs);  // more than one turn of the wheel
   wheel.set(timers[2], 100 * kMs);
   wheel.set(timers[3], 0);
   wheel.set(timers[4], 150 * kMs);

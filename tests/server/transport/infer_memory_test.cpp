@@ -1,4 +1,4 @@
-// Inputs and outputs of requests that lie in the client's shared memory, and inputs that are left in pieces.
+// Inputs and outputs in the client's shared memory, and inputs that are left in pieces.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/mman.h>
@@ -112,7 +112,7 @@ TEST(SharedInputs, WhatMustNotChangeIsCopied) {
   EXPECT_EQ(integers.copied_bytes, 4u);
   std::memset(region.data, 0xff, 4);
   EXPECT_EQ(integers.inputs[0].tensor.data<int16_t>()[1], 2);
-  EXPECT_EQ(static_cast<const uint8_t*>(flags.inputs[0].tensor.raw_data())[2], 1);  // 2 is no bool
+  EXPECT_EQ(static_cast<const uint8_t*>(flags.inputs[0].tensor.raw_data())[2], 1);  // 2 is not a valid bool
 }
 
 TEST(SharedInputs, TextsAreCheckedInACopy) {
@@ -168,7 +168,7 @@ TEST(ScatteredInputs, KeepTheirPieces) {
     bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
   }
   EXPECT_EQ(bytes, raw);
-  // A model that does not gather gets a tensor.
+  // A model that does not accept scattered inputs gets a tensor.
   const DecodedInputs gathered = decode_inputs(parsed.message, parsed.wire, signature);
   EXPECT_EQ(gathered.inputs[0].scattered, nullptr);
   EXPECT_EQ(gathered.copied_bytes, 100u);
@@ -298,7 +298,7 @@ TEST_F(OutputsTest, OfAModelThatReadLostMemoryAreAnError) {
       HasSubstr("was taken away"));
 }
 
-// Each edge of "lies in the memory of an input": only what does is copied.
+// Each limit of "overlaps the memory of an input": only overlapping outputs are copied.
 TEST_F(OutputsTest, ThatLieBesideAnInputAreNotCopied) {
   const SharedRange input = region.regions.find("r", 64, 8);
   const auto copied = [&](uint64_t offset, int64_t count) {
@@ -404,7 +404,7 @@ TEST(Parameters, OfTheRequestAreChecked) {
     EXPECT_THAT(error(name, number(1)), HasSubstr("expected bool_param"));
   }
   EXPECT_THAT(error("triton_other", flag), HasSubstr("are reserved"));
-  // What KServe's client sends over both protocols is no parameter of the model.
+  // Parameters that KServe's client sends over both protocols are not parameters of the model.
   read("headers", nothing, request);
   read("binary_data_output", flag, request);
   EXPECT_FALSE(request.parameters.contains("headers") || request.parameters.contains("binary_data_output"));

@@ -1,4 +1,4 @@
-// Where a server listens for gRPC: addresses that are taken, sockets that are handed over, files that are few.
+// Where a server listens for gRPC: addresses in use, inherited sockets, too few file descriptors.
 #include "server/transport/grpc/listening.h"
 
 #include <gmock/gmock.h>
@@ -15,9 +15,9 @@
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 
-// What the process may open, where a test says it.
+// The process's file limit, if a test sets it.
 static const rlimit* said_files = nullptr;
-static bool is_forbidden = false;  // to ask
+static bool is_forbidden = false;  // getrlimit fails
 
 extern "C" int getrlimit(__rlimit_resource_t resource, rlimit* out) noexcept {
   if (resource != RLIMIT_NOFILE || said_files == nullptr) {
@@ -43,7 +43,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string told;  // of connections, in the log
+std::string told;  // log lines about connections
 
 void note(LogLevel, std::string_view message, std::initializer_list<LogField> fields, const std::source_location&) {
   if (!message.starts_with("fewer connections")) return;
@@ -66,7 +66,7 @@ class ListeningTest : public ::testing::Test {
     options.is_unix_socket_only = true;
     return options;
   }
-  // What is told of connections where the process may open so many files.
+  // The log line about connections for these file limits.
   std::string told_of(rlim_t now, rlim_t max, int max_connections) {
     const rlimit files{now, max};
     said_files = &files;

@@ -1,4 +1,4 @@
-// What requests may cost beyond their own bytes, and what becomes of memory that is free.
+// Limits on the memory of requests beyond their own bytes, and the return of free memory.
 
 #include <gmock/gmock.h>
 
@@ -36,7 +36,7 @@ WireMessage wire_of(const std::string& bytes) {
 }
 
 TEST(MessageBounds, PartsOfContentsAreCountedOverAllInputs) {
-  // Field 5 (inputs) with fields 5 (contents) that are empty.
+  // Field 5 (inputs) with empty fields 5 (contents).
   std::string contents, message;
   for (int i = 0; i < 4000; ++i) contents += std::string("\x2a\0", 2);
   const auto input = [&] {
@@ -59,7 +59,7 @@ TEST(MessageBounds, ParametersAreCountedOverAllInputs) {
               HasSubstr("32768 parameters in all"));
 }
 
-// Each list as long as may be, and longer by one.
+// Each list at its maximum length, and one longer.
 TEST(MessageBounds, ListsUpToTheirLimits) {
   const auto field = [](char tag, const std::string& content) {
     std::string size;
@@ -186,7 +186,7 @@ TEST(Uploads, TheOldestMakeRoom) {
   EXPECT_TRUE(is_there(3));
 }
 
-// Keeps what it was told.
+// Records the statuses.
 struct Watcher final : HealthWatcher {
   void set_status(HealthWatch::Status status) override { statuses.push_back(status); }
   void close() override { is_closed = true; }

@@ -1,4 +1,4 @@
-// Access, limits and the HTTP port, each by itself; tests/e2e/network_test.py has them in the daemon.
+// Access, limits and the HTTP port, each in isolation; tests/e2e/network_test.py tests them in the daemon.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -107,7 +107,7 @@ TEST(RequestLimits, CountRequestsAndBytes) {
       error_of([&] { limits.admit(41); }),
       HasSubstr("there is no room for 41 bytes more: clients have 60 of the 100 bytes of --client-memory-quota"));
   EXPECT_EQ(limits.bytes(), 60u);
-  // Moved, an admission counts once.
+  // A moved admission counts once.
   auto moved = std::move(first);
   EXPECT_EQ(limits.requests(), 1u);
   moved = {};
@@ -125,11 +125,11 @@ TEST(RequestLimits, CountRequestsAndBytes) {
 TEST(RequestLimits, OtherCallsCountTheirBytesAlone) {
   RequestLimits limits(1, 10'000);
   auto request = limits.admit(9'000);
-  // A probe is answered however much is under way.
+  // A probe is admitted however much is in progress.
   auto probe = limits.hold(100);
   EXPECT_EQ(limits.bytes(), 9'000u);
   EXPECT_THAT(error_of([&] { limits.hold(5'000); }), HasSubstr("takes no more"));
-  // What it unpacks to counts.
+  // Its decompressed size counts.
   probe.grow(1'000);
   EXPECT_THAT(error_of([&] { probe.grow(1); }), HasSubstr("takes no more"));
   EXPECT_EQ(limits.bytes(), 10'000u);

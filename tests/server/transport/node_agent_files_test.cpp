@@ -1,4 +1,4 @@
-// Files that a daemon joins another with: one that cannot be read is not as if it were not given.
+// Files of a daemon that joins another one: an unreadable file is an error, not treated as absent.
 #include <gmock/gmock.h>
 
 #include <fstream>

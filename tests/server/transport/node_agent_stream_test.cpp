@@ -1,4 +1,4 @@
-// How a stream of a host ends is said, whatever the other daemon gives as the reason.
+// The log line for the end of a host's stream, whatever reason the other daemon gives.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 
@@ -32,7 +32,7 @@ void note_reason(LogLevel, std::string_view, std::initializer_list<LogField> fie
   log_changed.notify_all();
 }
 
-// Ends each stream at once, first without a reason and then with one.
+// Ends each stream at once, the first without a reason and the next with one.
 class Service final : public rpc::HostService::Service {
   grpc::Status Join(grpc::ServerContext*, grpc::ServerReaderWriter<rpc::HostOrder, rpc::HostReport>*) override {
     const bool is_first = !was_called_.exchange(true);

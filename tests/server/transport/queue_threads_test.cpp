@@ -1,4 +1,4 @@
-// Threads of a completion queue come when those that serve it are stalled, and go.
+// Threads of a completion queue are added when the serving threads stall, and removed.
 #include "server/transport/grpc/queue_threads.h"
 
 #include <gmock/gmock.h>
@@ -74,7 +74,7 @@ TEST(QueueThreadStates, TheEventsOfAnyThreadAreTraffic) {
   EXPECT_FALSE(had_events(before, at(1, {serving(4, 1), serving(7, 1), {}})));
 }
 
-// Each share at its bound.
+// Each share at its limit.
 TEST(QueueThreadStates, SharesOfTheirTime) {
   const auto before = at(0, {serving(8, 0), {}}), both = at(0, {serving(8, 0), serving(8, 0)});
   EXPECT_FALSE(are_stalled(before, at(1, {serving(8, 0.5), {}}), kNone)) << "half of it may be waiting";
@@ -86,7 +86,7 @@ TEST(QueueThreadStates, SharesOfTheirTime) {
   EXPECT_TRUE(are_enough(both, both, 1)) << "no time has gone by";
 }
 
-// An event whose handler is a function; brought by an alarm that has gone off.
+// An event whose handler is a function; an expired alarm delivers it.
 class Event final : public EventTag {
  public:
   Event(grpc::CompletionQueue& queue, std::function<void()> handler, bool is_light = false)
@@ -104,7 +104,7 @@ class Event final : public EventTag {
 
 class QueueThreadsTest : public ::testing::Test {
  protected:
-  // Events of which each waits until the next one was handled: as many threads as events are needed.
+  // Each event waits until the next one was handled, so the chain needs as many threads as events.
   void handle_chain(int length) {
     std::vector<std::promise<void>>& handled = chains_.emplace_back(static_cast<size_t>(length) + 1);
     handled.back().set_value();
@@ -118,7 +118,7 @@ class QueueThreadsTest : public ::testing::Test {
   }
 
   grpc::CompletionQueue queue_;
-  std::list<std::vector<std::promise<void>>> chains_;  // the threads of a test go before these
+  std::list<std::vector<std::promise<void>>> chains_;  // the threads of a test end before these
   std::list<Event> events_;
 };
 
@@ -139,12 +139,12 @@ TEST_F(QueueThreadsTest, AsManyAsAreNeededServe) {
 TEST_F(QueueThreadsTest, AfterAQuietTimeToo) {
   QueueThreads threads(queue_, 2);
   handle_chain(2);
-  std::this_thread::sleep_for(std::chrono::milliseconds(250));  // nobody watches any more
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));  // the watchdog no longer watches
   handle_chain(2);
   threads.shut_down();
 }
 
-// How often the thread that looks out has gone to sleep.
+// How often the watchdog thread has gone to sleep.
 std::string sleeps_of_lookout() {
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
     std::string name, line;
@@ -155,13 +155,13 @@ std::string sleeps_of_lookout() {
       if (line.starts_with("voluntary_ctxt_switches:")) return line;
     }
   }
-  return "";  // it has not begun
+  return "";  // not started yet
 }
 
 TEST_F(QueueThreadsTest, WithoutTrafficNobodyLooksOut) {
   QueueThreads threads(queue_, 1);
   handle_chain(1);
-  // It looks every 2 ms while there is work, so equal counts say that it sleeps; hangs where it never does.
+  // It polls every 2 ms while there is work, so equal counts mean that it sleeps; the test hangs if it never does.
   for (std::string last, now = sleeps_of_lookout(); now.empty() || now != last; now = sleeps_of_lookout()) {
     last = now;
     std::this_thread::sleep_for(std::chrono::seconds(1));

@@ -1,4 +1,4 @@
-// The pieces of the REST protocol, each by itself; tests/e2e/rest_test.py has them in the daemon.
+// The parts of the REST protocol, each in isolation; tests/e2e/rest_test.py tests them in the daemon.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -69,7 +69,7 @@ TEST(JsonReader, Strings) {
   EXPECT_EQ(string(R"("a\"\\\/\b\f\n\r\t")"), "a\"\\/\b\f\n\r\t");
   EXPECT_EQ(string(R"("\u0041\u00e9\u20ac\ud83d\ude00")"), "Aé€😀");
   EXPECT_EQ(string(std::string("\"\\u0000\"")), std::string("\0", 1));
-  // The ends of each range: of hexadecimal digits, of both halves of a pair, of what needs no escape.
+  // The ends of each range: hexadecimal digits, both halves of a surrogate pair, characters without escapes.
   EXPECT_EQ(string(R"("\u0AF9\u0af9")"), "\xe0\xab\xb9\xe0\xab\xb9");
   EXPECT_EQ(string(R"("\ud800\udc00\udbff\udfff")"), "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf");
   EXPECT_EQ(string(R"("\ud7ff\ue000")"), "\xed\x9f\xbf\xee\x80\x80");
@@ -153,7 +153,7 @@ TEST(JsonData, WhatDoesNotFitIsRefused) {
                 HasSubstr("INVALID_ARGUMENT: Failed to parse 'data' field: shape does not match true shape"))
         << json;
   }
-  // As many elements as the shape says, but no array.
+  // As many elements as the shape says, but ragged.
   for (const char* json : {"[[1,2,3],[4]]", "[[1],[2,3,4]]", "[1,[2,3,4]]", "[[1,2,3],4]", "[[1,2],[3,4],[]]",
                            "[[[1],[2]],[[3,4]]]", "[[1,2],[[3,4]]]", "[[],[1,2,3,4]]", "[1,2,3,4,[]]"}) {
     EXPECT_THAT(refusal(DataType::kFp32, {2, 2}, json),
@@ -164,7 +164,7 @@ TEST(JsonData, WhatDoesNotFitIsRefused) {
   for (const char* json : {"[1,2,3,4]", "[[1,2],[3,4]]", "[[1,2,3,4]]", "[[[1,2]],[[3,4]]]"}) {
     EXPECT_EQ(refusal(DataType::kFp32, {2, 2}, json), "none") << json;
   }
-  // Before memory is taken.
+  // Before memory is allocated.
   EXPECT_THAT(refusal(DataType::kFp32, {1 << 20, 1 << 20}, "[1]"), HasSubstr("shape does not match"));
   EXPECT_THAT(refusal(DataType::kFp16, {1}, "[1]"), HasSubstr("receiving FP16 data via JSON is not supported"));
   EXPECT_THAT(refusal(DataType::kBf16, {1}, "[1]"), HasSubstr("receiving BF16 data via JSON is not supported"));
@@ -176,7 +176,7 @@ TEST(JsonData, WhatDoesNotFitIsRefused) {
       {DataType::kBytes, "[1]"},    {DataType::kFp32, "[null]"},  {DataType::kUint64, "[18446744073709551615]"}};
   for (const auto& [datatype, json] : wrong) {
     EXPECT_THAT(refusal(datatype, {1}, json), HasSubstr("INVALID_ARGUMENT")) << json;
-    if (datatype == DataType::kUint64) continue;  // is JSON, but no tensor
+    if (datatype == DataType::kUint64) continue;  // valid JSON, but not a tensor
     EXPECT_THAT(refusal(datatype, {1}, json), HasSubstr("failed to parse the data of input 'x' for model 'm': "))
         << json;
   }
@@ -201,7 +201,7 @@ TEST(JsonData, WhatIsWrittenIsReadAgain) {
       const std::string_view a(static_cast<const char*>(out.tensor.raw_data()) + size * static_cast<size_t>(i), size);
       const std::string_view b(static_cast<const char*>(back.tensor.raw_data()) + size * static_cast<size_t>(i), size);
       if (a == b) continue;
-      // NaN has many bits, and one text.
+      // NaN has many bit patterns, and one spelling.
       EXPECT_TRUE(datatype == DataType::kFp32 ? std::isnan(values<float>(out)[static_cast<size_t>(i)])
                                               : std::isnan(values<double>(out)[static_cast<size_t>(i)]));
     }
@@ -321,7 +321,7 @@ TEST(InferJson, Refusals) {
   EXPECT_THAT(refusal(R"({"inputs":[{"name":"x","datatype":"FP32","data":[1]}]})"),
               HasSubstr("Unable to parse 'shape'"));
   EXPECT_THAT(refusal(R"({"inputs":[{"name":"x","shape":[1],"data":[1]}]})"), HasSubstr("Unable to parse 'datatype'"));
-  // What does not fit its own shape is said before anything is about the model; a string and an object are elements.
+  // Data that contradicts its own shape is reported before anything about the model; strings and objects are elements.
   EXPECT_THAT(refusal(input(R"(,"data":[[1],[2,3]])")),
               HasSubstr("INVALID_ARGUMENT: Unable to parse 'data': Shape does not"));
   EXPECT_THAT(refusal(input(R"(,"data":[[],[{"a":[1,2]}]])")),
@@ -329,7 +329,7 @@ TEST(InferJson, Refusals) {
   EXPECT_EQ(refusal(input(R"(,"data":[1,2,3],"data":["a",null])")), "none");
   EXPECT_THAT(refusal(R"({"inputs":[{"name":"x","shape":[1.5],"datatype":"FP32","data":[1]}]})"),
               HasSubstr("Unable to parse 'shape'"));
-  // Sizes whose product is no number, of elements or of bytes.
+  // Sizes whose product overflows, in elements or in bytes.
   const auto shape = [&](const std::string& sizes) {
     return refusal(R"({"inputs":[{"name":"x","shape":)" + sizes + R"(,"datatype":"FP32","data":[1]}]})");
   };

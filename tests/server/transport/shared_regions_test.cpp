@@ -52,7 +52,7 @@ class Object {
 TEST(SharedRegions, TensorsLieInTheClientsMemory) {
   Object object(3 * kPage);
   SharedRegions regions(true);
-  // Neither begins nor ends at a page.
+  // Neither the start nor the end is page-aligned.
   regions.add({.name = "r", .key = object.key(), .offset = 100, .size_bytes = static_cast<uint64_t>(2 * kPage)});
   object.write("hello", 100 + 8);
   const SharedRange range = regions.find("r", 8, 5);
@@ -117,7 +117,7 @@ TEST(SharedRegions, MemoryThatIsNotThereYetIsCounted) {
               HasSubstr("too much"));
   SharedRange range = regions.find("sparse", 0, 1);
   regions.remove("sparse");
-  EXPECT_EQ(counted, 99 * page);  // as long as a request has it
+  EXPECT_EQ(counted, 99 * page);  // while a request uses it
   range = {};
   EXPECT_EQ(counted, 0u);
 }
@@ -150,7 +150,7 @@ TEST(SharedRegions, RemovedRegionsServeWhoHasThem) {
   regions.remove("a");
   EXPECT_EQ(std::memcmp(storage->data(), "12345678", 8), 0);
   regions.remove_all();
-  // Until nobody has it, it is there.
+  // It is listed until nobody uses it.
   EXPECT_EQ(regions.list("").size(), 1u);
   EXPECT_EQ(regions.list("a")[0].size_bytes, 8u);
   storage = regions.find("a", 0, 4).as_storage();
@@ -202,7 +202,7 @@ TEST(SharedRegions, MemoryThatIsTakenAwayIsAnError) {
   EXPECT_EQ(out.back(), 0);
   EXPECT_EQ(error_of([&] { range.write(out.data(), 1); }).code(), ErrorCode::kFailedPrecondition);
   EXPECT_EQ(error_of([&] { regions.find("r", 0, 1); }).code(), ErrorCode::kFailedPrecondition);
-  // Growing it again does not bring it back, registering it does.
+  // Growing it again does not restore it; registering it again does.
   object.resize(4 * kPage);
   EXPECT_EQ(error_of([&] { regions.find("r", 0, 1); }).code(), ErrorCode::kFailedPrecondition);
   regions.remove("r");
@@ -250,7 +250,7 @@ TEST(SharedRegions, ThereAreNotTooMany) {
   EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted);
 }
 
-// Memory that nobody guards faults as ever, also when other memory is guarded.
+// Unguarded memory faults as usual, also while other memory is guarded.
 TEST(FaultGuardDeathTest, OtherFaultsEndTheProcess) {
   EXPECT_EXIT(
       {
@@ -265,7 +265,7 @@ TEST(FaultGuardDeathTest, OtherFaultsEndTheProcess) {
         (void)other[0];
         _exit(0);
       },
-      [](int status) { return status != 0; }, "");  // a sanitizer makes its own end of it
+      [](int status) { return status != 0; }, "");  // sanitizers end the process in their own way
 }
 
 }  // namespace

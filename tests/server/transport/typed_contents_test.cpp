@@ -1,4 +1,4 @@
-// Elements of typed contents: of their own field alone, packed or one by one, in as many parts as they come.
+// Elements of typed contents: only those of the dtype's own field, packed or single, in any number of parts.
 #include "server/transport/infer/contents.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ WireReader reader_of(const std::string& bytes) {
   return WireReader(kept.emplace_back(std::move(wire)));
 }
 
-// How a field's element 1 lies on the wire: alone with its type, and in a packed piece.
+// A field's element 1 on the wire: single with its wire type, and in packed encoding.
 struct Field {
   int number, type;
   std::string element;
@@ -42,7 +42,7 @@ std::string packed(const Field& field, size_t count) {
   for (size_t i = 0; i < count; ++i) all += field.element;
   return tag(field.number, 2) + static_cast<char>(all.size()) + all;
 }
-// What belongs to no field of the message: a number, a text, eight and four bytes, a group.
+// Unknown fields: a varint, a string, eight and four bytes, a group.
 const std::string kUnknown =
     tag(9, 0) + "\5" + tag(10, 2) + "\3abc" + tag(11, 1) + "12345678" + tag(12, 5) + "1234" + tag(13, 3) + tag(13, 4);
 
@@ -78,7 +78,7 @@ TEST(TypedContents, OnlyTheirOwnFieldCounts) {
       EXPECT_THAT(message_of([&] { decoded(parts, 3); }), HasSubstr("unexpected number of elements"));
     }
     EXPECT_THAT(message_of([&] { decoded({others}, 1); }), HasSubstr("unexpected number of elements"));
-    // A type that its elements never have is skipped.
+    // A wire type that its elements never have is skipped.
     const int other_type = own.type == 5 ? 1 : 5;
     const std::string strange = tag(number, other_type) + std::string(other_type == 5 ? 4 : 8, '\1');
     EXPECT_EQ(decoded({strange + single(own)}, 1).as_view({}, {}, 0).item_double(), 1);
@@ -111,7 +111,7 @@ TEST(TypedContents, TextsOfTheirOwnFieldAlone) {
   EXPECT_EQ(decode_typed_strings(strange, 1, "x"), std::vector<std::string>{"ab"});
 }
 
-// Neither one long text nor a count that nothing stands behind takes memory for others.
+// Neither one long string nor a count without elements may reserve memory.
 TEST(TypedContents, RoomIsMadeForWhatCanCome) {
   const WireReader one[] = {reader_of(tag(8, 2) + "\x64" + std::string(100, 't'))};
   EXPECT_EQ(decode_typed_strings(one, 1, "x").capacity(), 1u);

@@ -1,4 +1,4 @@
-// Compressed messages are unpacked within limits; tests/e2e/network_test.py sends them to the daemon.
+// Compressed messages are decompressed within limits; tests/e2e/network_test.py sends them to the daemon.
 #include "server/transport/grpc/unpack.h"
 
 #include <gmock/gmock.h>
@@ -32,8 +32,8 @@ std::string compressed(const std::string& text, bool is_gzip = true) {
   return out;
 }
 
-// As gRPC hands over a message that a client compressed, in slices of `slice_bytes`. Only gRPC itself makes such a
-// ByteBuffer; it is the pointer and nothing else, as its header asserts.
+// A compressed message as gRPC delivers it, in slices of `slice_bytes`. Only gRPC itself can create such a ByteBuffer;
+// the class is a single pointer, as its header asserts.
 grpc::ByteBuffer received(const std::string& bytes, grpc_compression_algorithm algorithm, size_t slice_bytes) {
   std::vector<grpc_slice> slices;
   for (size_t at = 0; at < bytes.size(); at += slice_bytes) {
@@ -56,7 +56,7 @@ std::string text_of(const grpc::ByteBuffer& buffer) {
   return text;
 }
 
-// What the message unpacks to, or the error.
+// The decompressed message, or the error.
 std::string unpacked(grpc::ByteBuffer message, RequestLimits& limits) {
   RequestLimits::Admission admission = limits.hold(message.Length());
   try {
@@ -92,7 +92,7 @@ TEST(Unpack, GivesBackWhatWasCompressed) {
   EXPECT_EQ(limits.bytes(), 0u);
 }
 
-// As of a call that ended before its message came.
+// Like a call that ended before its message arrived.
 TEST(Unpack, LeavesWhatIsNoMessage) {
   RequestLimits limits(0, 0, 1 << 20);
   RequestLimits::Admission admission = limits.hold(0);
@@ -112,7 +112,7 @@ TEST(Unpack, StopsAtTheLimits) {
   EXPECT_THAT(unpacked(message(), smaller), HasSubstr("unpacks to more than the 10485759 bytes"));
   EXPECT_THAT(unpacked(message(), quota), HasSubstr("of the 4194304 bytes"));
   EXPECT_EQ(quota.bytes(), 0u);
-  // Nothing is taken that was not asked for first.
+  // No memory is used before it was requested.
   RequestLimits::Admission admission = quota.hold(0);
   grpc::ByteBuffer kept = message();
   EXPECT_THROW(unpack(kept, quota, admission), Error);
@@ -120,7 +120,7 @@ TEST(Unpack, StopsAtTheLimits) {
   EXPECT_EQ(kept.Length(), bomb.size());
 }
 
-// A small message takes a small piece, whatever the largest may have.
+// A small message gets a small buffer, whatever the largest may be.
 TEST(Unpack, TakesNotMuchMoreThanItNeeds) {
   for (const uint64_t max_message_bytes : {uint64_t{0}, uint64_t{64} << 20}) {
     RequestLimits limits(0, 0, max_message_bytes);
@@ -130,7 +130,7 @@ TEST(Unpack, TakesNotMuchMoreThanItNeeds) {
     EXPECT_EQ(message.Length(), 100u);
     EXPECT_LE(limits.bytes(), 1024u);
   }
-  // A large one is at most a piece of 8 MiB too large: its pieces double from 1 MiB on until then.
+  // A large one wastes at most a buffer of 8 MiB: buffers double from 1 MiB up to that size.
   for (const size_t size : {size_t{7} << 20, (size_t{15} << 20) + 1}) {
     RequestLimits limits(0, 0, 0);
     RequestLimits::Admission admission = limits.hold(0);
@@ -147,7 +147,7 @@ TEST(Unpack, StopsWhereAMessageIsMuchLargerThanItCame) {
   ASSERT_LT(bomb.size(), 600'000u);
   EXPECT_EQ(unpacked(received(max, GRPC_COMPRESS_GZIP, 1 << 20), limits).size(), size_t{64} << 20);
   EXPECT_THAT(unpacked(received(bomb, GRPC_COMPRESS_GZIP, 1 << 20), limits), HasSubstr("more than 100 times its size"));
-  // Nor is more memory taken, but for the byte that would show that there is more.
+  // Nor is more memory used, except the byte that would show that there is more.
   RequestLimits::Admission admission = limits.hold(0);
   grpc::ByteBuffer message = received(max, GRPC_COMPRESS_GZIP, 1 << 20);
   unpack(message, limits, admission);

@@ -1,4 +1,4 @@
-// Each bound of the reader of protobuf's wire format, at it and beyond, in one piece and in pieces of every size.
+// Each limit of the reader of protobuf's wire format, at it and beyond, in one piece and in pieces of every size.
 #include "server/transport/grpc/wire_reader.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using WireType = WireReader::WireType;
 
-// The message lives as long as this.
+// The message lives as long as this object.
 class Cut {
  public:
   // The first piece may have another size.
@@ -31,7 +31,7 @@ class Cut {
   WireMessage wire_;
 };
 
-// What is said of `bytes`, cut in every way; the same of all.
+// The error for `bytes`, split in every way; it must always be the same.
 std::string said(const std::string& bytes, const std::function<void(WireReader&)>& read) {
   std::string first;
   for (const size_t piece : {size_t{1}, size_t{2}, size_t{3}, size_t{7}, bytes.size() + 1}) {
@@ -109,7 +109,7 @@ TEST(WireReaderBounds, RangesAndParts) {
   EXPECT_EQ(part(0), "read, 3 left");
   EXPECT_EQ(part(3), "read, 0 left");
   EXPECT_THAT(part(4), HasSubstr("a part is longer than what is left"));
-  // A part ends where it does, though the message goes on.
+  // A part ends at its length, though the message continues.
   EXPECT_THAT(said("abc", [](WireReader& reader) { reader.read_part(2).advance(3); }), HasSubstr("it ends too early"));
   for (const size_t count : {0, 1, 2, 3}) {
     EXPECT_EQ(said("abc", [&](WireReader& reader) { reader.advance(count); }), concat("read, ", 3 - count, " left"));
@@ -166,16 +166,16 @@ TEST(WireReaderBounds, WhereBytesLie) {
   EXPECT_EQ(c.pieces().size(), 5u);
   EXPECT_EQ(in_whole.contiguous(), nullptr);  // nothing is left
   EXPECT_TRUE(in_whole.pieces().empty());
-  // A part of a piece is no more than that.
+  // A part of a piece does not extend to the whole piece.
   WireReader piece = whole.reader();
   EXPECT_EQ(piece.read_part(2).pieces().at(0).size(), 2u);
-  // One that ends with its piece lies in it whole.
+  // A part that ends with its piece is contiguous.
   WireReader rest = halves.reader();
   rest.advance(3);
   EXPECT_NE(rest.contiguous(), nullptr);
 }
 
-// Past the caches: every offset to a line, and what is left behind the last whole one.
+// Larger than the caches: every offset to a cache line, and the rest after the last whole one.
 TEST(WireReaderBounds, LargeCopiesBeginAndEndAnywhere) {
   const size_t min = size_t{16} << 20;
   std::string bytes(min + 130, '\0');
@@ -194,7 +194,7 @@ TEST(WireReaderBounds, LargeCopiesBeginAndEndAnywhere) {
   }
 }
 
-// Unsigned numbers as they come, in the wider signed ones that tensors have, and back.
+// Unsigned numbers from the wire, widened to the signed dtypes of tensors, and back.
 TEST(WideUnsigned, EveryNumberThatATensorCanHold) {
   const auto through = [](DataType datatype, const std::string& wire) {
     const auto count = static_cast<int64_t>(wire.size() / size_of(datatype));

@@ -1,5 +1,5 @@
-// The hand-written parser against protobuf's own: what it reads of whole messages, that every
-// truncation is refused, and that no altered message gets past its bounds.
+// The hand-written parser compared with protobuf's own: whole messages, truncations, which are all refused, and altered
+// messages, which must stay in bounds.
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -124,7 +124,7 @@ TEST(Wire, SkipsFieldsItDoesNotKnow) {
   EXPECT_EQ(parse_infer_message(cut.wire).model_name, "modèle");
 }
 
-// A prefix either ends between two fields, where protobuf takes it too, or is refused.
+// A prefix either ends between two fields, where protobuf accepts it too, or is refused.
 TEST(Wire, EveryTruncationIsRefused) {
   inference::ModelInferRequest request = full_request();
   request.mutable_inputs(0)->clear_contents();
@@ -185,8 +185,7 @@ TEST(Wire, VarintsAreBounded) {
   }
 }
 
-// Groups of a field that nobody knows, one in the other: whether they are closed, or so many that following them would
-// take all of the stack.
+// Nested groups of an unknown field: closed or not, or so deep that recursion would overflow the stack.
 TEST(Wire, GroupsNestToALimit) {
   const auto error_of_groups = [](size_t begun, size_t ended) {
     const Cut cut(std::string(begun, '\x7b') + std::string(ended, '\x7c'), 0);  // field 15
@@ -211,7 +210,7 @@ TEST(Wire, TextMustBeUtf8) {
   }
 }
 
-// Puts the message so that the payload starts at `offset` bytes from an aligned address.
+// Places the message so that the payload starts at `offset` bytes from an aligned address.
 TEST(Decode, UsesAlignedTensorsInPlace) {
   std::string raw(4096, '\0');
   for (size_t i = 0; i < raw.size(); ++i) raw[i] = static_cast<char>(i * 7);
@@ -235,7 +234,7 @@ TEST(Decode, UsesAlignedTensorsInPlace) {
       EXPECT_EQ(tensor.raw_data(), memory->data() + moved + payload_at);
       EXPECT_EQ(decoded.copied_bytes, 0u);
       EXPECT_FALSE(tensor.storage()->is_writable());
-      EXPECT_GT(memory.use_count(), 2);  // the tensor keeps the message
+      EXPECT_GT(memory.use_count(), 2);  // the tensor keeps the message alive
     } else {
       EXPECT_EQ(decoded.copied_bytes, raw.size());
       EXPECT_TRUE(tensor.storage()->is_writable());
@@ -292,11 +291,11 @@ TEST(Decode, SizesThatCannotBeAreRefusedBeforeAllocation) {
   const int64_t big = int64_t{1} << 40;
   EXPECT_NE(decode_error(raw_request("FP32", {big, big}, "abcd")), "no error");
   EXPECT_NE(decode_error(raw_request("FP64", {INT64_MAX}, "abcd")).find("byte size mismatch"), std::string::npos);
-  // 8 times as many bytes are 0 of 64 bits, as many as there are.
+  // Eight times this many bytes wraps to 0 in 64 bits, which would match the data.
   EXPECT_NE(decode_error(raw_request("FP64", {int64_t{1} << 61}, "")).find("Expected more than fits memory, got 0"),
             std::string::npos);
   EXPECT_NE(decode_error(raw_request("FP32", {int64_t{1} << 29}, "abcd")),
-            "no error");  // 2 GB that are not there
+            "no error");  // 2 GB that do not exist
   EXPECT_NE(decode_error(raw_request("FP32", {-1}, "abcd")).find("negative"), std::string::npos);
   EXPECT_NE(decode_error(raw_request("FP32", {INT64_MIN}, "abcd")).find("negative"), std::string::npos);
   EXPECT_NE(decode_error(raw_request("FP32", std::vector<int64_t>(65, 1), "abcd")).find("dimensions"),
@@ -355,7 +354,7 @@ TEST(Decode, TypedContentsOfEveryDatatype) {
   EXPECT_NE(decode_error(raw_request("COMPLEX64", {1}, "abcdefgh")).find("unknown data-type"), std::string::npos);
 }
 
-// Memory beside that of the tensor stays as it is. Elements one by one, and all in one field.
+// Memory beside the tensor's must not change. Elements one by one, and all in one field.
 TEST(Decode, MoreTypedElementsThanTheShapeHasAreRefused) {
   std::vector<Tensor> neighbors;
   for (int i = 0; i < 64; ++i) {
@@ -383,7 +382,7 @@ TEST(Decode, MoreTypedElementsThanTheShapeHasAreRefused) {
   }
 }
 
-// No tensor has wide unsigned elements.
+// Tensors have no unsigned dtypes wider than uint8.
 TEST(Decode, WidensUnsignedElements) {
   const auto bytes_of = [](auto... values) {
     std::string out;

@@ -10,7 +10,7 @@
 
 import pkgutil
 
-# `tensord.engine`, a distribution of its own, may lie in another folder.
+# `tensord.engine` is a separate distribution and may be installed in another folder.
 __path__ = pkgutil.extend_path(__path__, __name__)
 
 from tensord._connection import NO_RETRY, TLS, Retry, Settings

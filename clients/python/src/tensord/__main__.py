@@ -1,4 +1,4 @@
-"""`python -m tensord`: the client commands of the `tensord` binary, for machines that only have Python."""
+"""`python -m tensord`: the client commands of the `tensord` binary, for machines that have only Python."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    """The exit code: 0 when it went well, 1 when the call or the job failed, 2 when the command line is wrong, 3 when the
-    server cannot be reached or did not answer in time; those of the binary."""
+    """Returns the binary's exit codes: 0 for success, 1 if the call or job failed, 2 for a usage error, 3 if the server
+    is unreachable or timed out."""
     given = parser().parse_args(arguments)
     try:
         code: int = given.run(given)
@@ -39,7 +39,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     except (TensordError, OSError) as error:
         print(f"tensord: {error}", file=sys.stderr)
         return EXIT_FAILED
-    except BrokenPipeError:  # `… | head`
+    except BrokenPipeError:  # such as `… | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
     except KeyboardInterrupt:

@@ -30,7 +30,7 @@ async def close(channel: Any) -> None:
 
 
 async def each(items: Items[T]) -> AsyncIterator[T]:
-    """The items of what can be iterated in either way."""
+    """Iterates over a synchronous or asynchronous iterable."""
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield item
@@ -40,7 +40,7 @@ async def each(items: Items[T]) -> AsyncIterator[T]:
 
 
 async def received(call: Any) -> AsyncIterator[bytes]:
-    """The messages of a call with one request and many answers. Raises grpc.RpcError."""
+    """The responses of a server-streaming call. Raises grpc.RpcError."""
     while True:
         message = await call.read()
         if message is grpc.aio.EOF:
@@ -50,14 +50,14 @@ async def received(call: Any) -> AsyncIterator[bytes]:
 
 async def send_all(channel: Any, method: str, messages: AsyncIterator[bytes], timeout: Optional[float],
                    metadata: Headers) -> bytes:
-    """A call of many messages and one answer. What `messages` raises goes through."""
+    """A client-streaming call. Exceptions of `messages` are passed on."""
     call: Any = channel.stream_unary(method)(timeout=timeout, metadata=metadata)
     try:
         async for message in messages:
             await call.write(message)
         await call.done_writing()
     except (grpc.RpcError, asyncio.InvalidStateError):
-        pass  # the server has ended the call; its answer says why
+        pass  # the server ended the call; the response says why
     except BaseException:
         call.cancel()
         raise
@@ -69,7 +69,7 @@ async def send_all(channel: Any, method: str, messages: AsyncIterator[bytes], ti
 
 
 class Duplex:
-    """A call of many messages in both ways. `write` waits while the server takes nothing more."""
+    """A bidirectional stream. `write` waits while flow control stops the client."""
 
     def __init__(self, channel: Any, method: str, **options: Any) -> None:
         self._call: Any = channel.stream_stream(method)(**options)
@@ -86,10 +86,10 @@ class Duplex:
         try:
             await self._call.done_writing()
         except (grpc.RpcError, asyncio.InvalidStateError):
-            pass  # it has ended already; reading says why
+            pass  # the call has ended; reading says why
 
     async def read(self) -> Optional[bytes]:
-        """None: it has ended."""
+        """Returns None when the call has ended."""
         try:
             message: Any = await self._call.read()
         except grpc.RpcError as error:

@@ -34,19 +34,19 @@ def each(items: Items[T]) -> Iterator[T]:
 
 
 def received(call: Any) -> Iterator[bytes]:
-    """The messages of a call with one request and many answers. Raises grpc.RpcError."""
+    """The responses of a server-streaming call. Raises grpc.RpcError."""
     yield from call
 
 
 def send_all(channel: Any, method: str, messages: Iterator[bytes], timeout: Optional[float],
              metadata: Headers) -> bytes:
-    """A call of many messages and one answer. What `messages` raises goes through."""
+    """A client-streaming call. Exceptions of `messages` are passed on."""
     failures: List[BaseException] = []
 
     def guarded() -> Iterator[bytes]:
         try:
             yield from messages
-        except BaseException as error:  # gRPC would only say that iterating failed
+        except BaseException as error:  # gRPC would only report that iterating failed
             failures.append(error)
             raise
 
@@ -58,7 +58,7 @@ def send_all(channel: Any, method: str, messages: Iterator[bytes], timeout: Opti
 
 
 class Duplex:
-    """A call of many messages in both ways. `write` never waits; another thread than the reading one may call it."""
+    """A bidirectional stream. `write` never waits and may be called on another thread than `read`."""
 
     def __init__(self, channel: Any, method: str, **options: Any) -> None:
         self._requests: queue.SimpleQueue[Optional[bytes]] = queue.SimpleQueue()
@@ -71,7 +71,7 @@ class Duplex:
         self._requests.put(None)
 
     def read(self) -> Optional[bytes]:
-        """None: it has ended."""
+        """Returns None when the call has ended."""
         try:
             message: Optional[bytes] = next(self._call, None)
             return message

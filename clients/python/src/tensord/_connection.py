@@ -1,4 +1,4 @@
-"""How a client reaches its server: address, TLS, tokens, retries, deadlines."""
+"""How a client reaches its server: address, TLS, tokens, retries and deadlines."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Pem = Union[bytes, str, "os.PathLike[str]"]
 class TLS:
     """How to be sure of the server, and the server of this client. PEM contents are bytes, anything else is a path.
 
-    Without `root_certificates` those of the system count. `certificate` and `private_key` are for servers that want to
-    know their clients. `server_name` is the name in the server's certificate where it is not the one in the address.
+    Without `root_certificates`, the system's are used. `certificate` and `private_key` are for servers that require a
+    client certificate. `server_name` is the name in the server's certificate if it differs from the address.
     """
 
     root_certificates: Optional[Pem] = None
@@ -47,10 +47,10 @@ def _pem(value: Optional[Pem]) -> Optional[bytes]:
 
 @dataclass(frozen=True)
 class Retry:
-    """When a call is sent again, and how long after: twice as long each time, less a random part of up to a half.
+    """When a failed call is repeated: the backoff doubles each time, minus random jitter of up to a half.
 
-    Only calls that do the same when they come twice are: not those of sequences and streams, nor new jobs. A server
-    that names a time (`grpc-retry-pushback-ms`) is waited for that long. The call's timeout bounds all attempts.
+    Only idempotent calls are repeated: not those of sequences and streams, and not the creation of jobs. A pushback by
+    the server (`grpc-retry-pushback-ms`) is respected. The call's timeout includes all attempts.
     """
 
     attempts: int = 3
@@ -64,7 +64,7 @@ NO_RETRY = Retry(attempts=1)
 
 @dataclass(frozen=True)
 class Operation(Generic[T]):
-    """A unary call: what is sent, and what its answer means; `parse` raises for answers that make no sense."""
+    """A unary call: the request and how to parse the response. `parse` raises for malformed responses."""
 
     method: str
     request: bytes
@@ -73,7 +73,7 @@ class Operation(Generic[T]):
 
 
 class Attempts:
-    """Counts the attempts of one call and the time that is left for them."""
+    """Counts a call's attempts and the remaining time."""
 
     def __init__(self, retry: Retry, is_repeatable: bool, timeout: float) -> None:
         self._retry = retry
@@ -109,11 +109,11 @@ _COMPRESSION = {"": None, "none": None, "gzip": grpc.Compression.Gzip, "deflate"
 
 @dataclass(frozen=True)
 class Settings:
-    """What all calls of a client share. The keyword arguments of `Client` and `AsyncClient` are these fields.
+    """Settings shared by all calls of a client. They are the keyword arguments of `Client` and `AsyncClient`.
 
-    `timeout` is in seconds, for calls that are given none; math.inf for no limit. `token` is sent as
-    `authorization: Bearer …`; a function is asked before each call. `headers` go with every call. `options` are
-    gRPC's channel options. `load_balancing="round_robin"` spreads calls over all addresses that the name resolves to.
+    `timeout` is the default in seconds; math.inf means no limit. `token` is sent as `authorization: Bearer …`; a
+    function is called before each call. `headers` are sent with every call. `options` are gRPC's channel options.
+    `load_balancing="round_robin"` distributes calls over all addresses that the name resolves to.
     """
 
     tls: Union[TLS, bool] = False
@@ -137,7 +137,7 @@ class Settings:
         return Attempts(self.retry, is_repeatable, self.timeout if timeout is None else timeout)
 
     def stream_timeout(self, timeout: Optional[float]) -> Optional[float]:
-        """Streams live for as long as they are used, unless the call says otherwise."""
+        """A stream has no timeout unless the call sets one."""
         return None if timeout is None or math.isinf(timeout) else timeout
 
     @property
@@ -148,7 +148,7 @@ class Settings:
 
 
 def resolve(address: str, settings: Settings) -> Tuple[str, Optional[TLS], List[ChannelOption]]:
-    """Target, TLS and options of the channel. grpcs:// means TLS; a host without a port has 8001."""
+    """The channel's target, TLS and options. grpcs:// turns on TLS; the default port is 8001."""
     tls = settings.tls if isinstance(settings.tls, TLS) else TLS() if settings.tls else None
     target = address
     for scheme in ("grpc://", "grpcs://"):
@@ -161,7 +161,7 @@ def resolve(address: str, settings: Settings) -> Tuple[str, Optional[TLS], List[
         raise InvalidArgumentError(f"address: the protocol is gRPC, not HTTP: HOST:PORT, got '{address}'")
     if ":" not in target:
         target += ":8001"
-    # A message may be as long as gRPC can make it; the server has its own limit.
+    # No limit on the message size in the client; the server has its own.
     options: Dict[str, Any] = {"grpc.max_send_message_length": -1, "grpc.max_receive_message_length": -1}
     if tls and tls.server_name:
         options["grpc.ssl_target_name_override"] = tls.server_name
@@ -172,7 +172,7 @@ def resolve(address: str, settings: Settings) -> Tuple[str, Optional[TLS], List[
 
 
 def parsed(operation: Operation[T], response: bytes) -> T:
-    """What an answer means; one that is not of the protocol is an error of the family too."""
+    """Parses a response. A malformed one raises a TensordError too."""
     try:
         return operation.parse(response)
     except TensordError:

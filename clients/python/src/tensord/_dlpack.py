@@ -1,6 +1,6 @@
-"""Arrays of other libraries as NumPy arrays over the same memory, by way of DLPack.
+"""Views of other libraries' arrays as NumPy arrays, through DLPack.
 
-NumPy's own `from_dlpack` has no bfloat16, which travels as its bits here.
+NumPy's own `from_dlpack` does not support bfloat16; here its bits are returned as uint16.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _KINDS = {_INT: "i", _UINT: "u", _FLOAT: "f", _BOOL: "b"}
 
 
 class _Tensor(ctypes.Structure):
-    """DLTensor of dlpack.h, which is also how DLManagedTensor begins."""
+    """DLTensor of dlpack.h, the first member of DLManagedTensor."""
 
     _fields_ = [
         ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
@@ -35,7 +35,7 @@ _get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 class _Exported:
-    """Lends a capsule's memory to NumPy, and keeps the capsule, which frees it, for as long."""
+    """Exposes a capsule's memory to NumPy and keeps the capsule alive, which owns the memory."""
 
     def __init__(self, capsule: object, tensor: _Tensor, typestr: str) -> None:
         self._capsule = capsule
@@ -49,7 +49,7 @@ class _Exported:
 
 
 def from_dlpack(value: Any) -> Tuple[npt.NDArray[Any], bool]:
-    """A read-only array over the memory of `value`, and whether its elements are the bits of bfloat16."""
+    """A read-only array over the memory of `value`, and whether its elements are bits of bfloat16."""
     device = tuple(value.__dlpack_device__())
     if device[0] not in (_CPU, _CUDA_HOST):
         raise InvalidArgumentError(f"the array is on device {device} of DLPack; move it to the CPU first")
@@ -63,6 +63,6 @@ def from_dlpack(value: Any) -> Tuple[npt.NDArray[Any], bool]:
         raise InvalidArgumentError(f"DLPack type (code {tensor.code}, {tensor.bits} bits, {tensor.lanes} lanes) has no "
                                    "counterpart in the protocol")
     typestr = "<u2" if is_bfloat16 else f"{'|' if tensor.bits == 8 else '<'}{_KINDS[tensor.code]}{tensor.bits // 8}"
-    if 0 in [tensor.shape[i] for i in range(tensor.ndim)]:  # has no memory that NumPy could look at
+    if 0 in [tensor.shape[i] for i in range(tensor.ndim)]:  # without memory, NumPy cannot make a view
         return np.empty([tensor.shape[i] for i in range(tensor.ndim)], typestr), is_bfloat16
     return np.asarray(_Exported(capsule, tensor, typestr)), is_bfloat16

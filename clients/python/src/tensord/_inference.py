@@ -16,18 +16,18 @@ from tensord.errors import InternalError, InvalidArgumentError
 from tensord.types import Class, ModelMetadata
 
 Parameter = Union[bool, int, float, str]
-# Names of the wanted outputs, or for some of them arrays in shared memory that they are to be written to.
+# Names of the wanted outputs, or a mapping from them to arrays in shared memory for the results.
 Outputs = Union[Sequence[str], Mapping[str, Optional[Array]]]
 Inputs = Tuple[Union[TensorLike, Mapping[str, TensorLike]], ...]
 
 _INT64_MAX = 2**63 - 1
-# A copy of so much costs less than cutting the tensors out of a message.
+# Copying less than this is cheaper than cutting the tensors out of the message.
 _SMALL_BYTES = 1 << 14
 
 
 @dataclass(frozen=True)
 class InferOptions:
-    """What `infer` takes beside the inputs."""
+    """The parameters of `infer` besides the inputs."""
 
     outputs: Outputs = ()
     version: str = ""
@@ -41,9 +41,9 @@ class InferOptions:
 class Result(Mapping[str, Array]):
     """A model's outputs by name, in the model's order.
 
-    Arrays are views of the message, not writable, where their elements are aligned there. BYTES are objects of `bytes`
-    (`texts` makes them `str`), BF16 is float32 without the package ml_dtypes. With a single output the result itself
-    can be used as the array: `np.asarray(result)`, `torch.from_dlpack(result)`.
+    Arrays are read-only views of the message if their elements are aligned there. BYTES elements are `bytes` objects
+    (`texts` converts them to `str`). BF16 becomes float32 unless the package ml_dtypes is installed. If there is a
+    single output, the result itself can be used as an array: `np.asarray(result)`, `torch.from_dlpack(result)`.
     """
 
     def __init__(self, outputs: Dict[str, Array], model: str = "", version: str = "", request_id: str = "",
@@ -62,11 +62,11 @@ class Result(Mapping[str, Array]):
         return next(iter(self._outputs.values()))
 
     def texts(self, name: str = "") -> Array:
-        """An output of BYTES as an array of str; without a name the only one."""
+        """A BYTES output as an array of str; without a name, the only output."""
         return texts(self[name] if name else self.output)
 
     def classes(self, name: str = "") -> List[List[Class]]:
-        """Of a request with `classes`: for each row its largest values, the largest first."""
+        """For a request with `classes`: the largest values of each row, in descending order."""
         rows = self.texts(name)
         rows = rows.reshape(-1, rows.shape[-1]) if rows.ndim else rows.reshape(1, 1)
         return [[_class(entry) for entry in row] for row in rows]
@@ -88,7 +88,7 @@ class Result(Mapping[str, Array]):
 
     def __dlpack__(self, **options: Any) -> object:
         array = self.output
-        # DLPack says "read-only" only in its newer versions; others get memory of their own.
+        # Only newer versions of DLPack have a read-only flag; for older ones the array is copied.
         return (array if array.flags.writeable else array.copy()).__dlpack__(**options)
 
     def __dlpack_device__(self) -> Tuple[int, int]:
@@ -105,7 +105,7 @@ def _class(entry: str) -> Class:
 
 
 def needs_metadata(inputs: Inputs, options: InferOptions) -> bool:
-    """Whether the model has to be asked for names or types."""
+    """Whether the request needs the model's metadata, for names or types."""
     if options.classes and not options.outputs:
         return True
     if len(inputs) == 1 and isinstance(inputs[0], Mapping):
@@ -115,7 +115,7 @@ def needs_metadata(inputs: Inputs, options: InferOptions) -> bool:
 
 @dataclass(frozen=True)
 class InferRequest:
-    """A serialized request, and where its outputs go that are not sent."""
+    """A serialized request, and the outputs that go to shared memory."""
 
     message: bytes
     placed: Mapping[str, Array]
@@ -123,7 +123,7 @@ class InferRequest:
 
 def build_request(model: str, inputs: Inputs, options: InferOptions, regions: Regions,
                   metadata: Optional[ModelMetadata], extra: Mapping[str, Parameter]) -> InferRequest:
-    """`metadata` is needed when `needs_metadata` says so; `extra` are parameters of the protocol."""
+    """`metadata` is required if `needs_metadata` returns true; `extra` are additional protocol parameters."""
     head = pb.ModelInferRequest(model_name=model, model_version=str(options.version), id=options.request_id)
     datatypes = {spec.name: spec.datatype for spec in metadata.inputs} if metadata else {}
     contents: List[Buffer] = []
@@ -222,7 +222,8 @@ def get_parameters(messages: Any) -> Dict[str, Parameter]:
 
 
 def parse_response(message: Buffer, placed_of: Callable[[str], Mapping[str, Array]]) -> Result:
-    """A ModelInferResponse, whose memory the result keeps. `placed_of` gives places of outputs by the request's id."""
+    """Parses a ModelInferResponse and keeps its memory. `placed_of` returns outputs in shared memory by the request's
+    ID."""
     contents: Sequence[Buffer]
     if len(message) <= _SMALL_BYTES:
         head = pb.ModelInferResponse.FromString(bytes(message))
@@ -246,7 +247,7 @@ def parse_response(message: Buffer, placed_of: Callable[[str], Mapping[str, Arra
 
 
 def _written(place: Array, output: pb.ModelInferResponse.InferOutputTensor, shape: Tuple[int, ...]) -> Array:
-    """The part of an array in shared memory that the server wrote, in the shape it says."""
+    """The part of an array in shared memory that the server wrote, in the shape of the response."""
     memory = place.reshape(-1).view(np.uint8)
     size = size_bytes(memory.data, output.datatype, shape)
     if size > place.nbytes:

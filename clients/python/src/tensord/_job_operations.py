@@ -73,14 +73,14 @@ def rollback(model: str) -> Operation[Tuple[int, int]]:
 
 @dataclass(frozen=True)
 class JobUpdate:
-    """A job as it is now, and the points that are new since the update before."""
+    """A job's current state, and the points added since the previous update."""
 
     info: JobInfo
     points: List[Point]
 
 
 class Watch:
-    """A watch over connections that may break: a job outlives its daemon, and goes on when that is started again."""
+    """A watch that survives broken connections: a job outlives its daemon and continues after a restart."""
 
     def __init__(self, job_id: str, reconnect_seconds: float) -> None:
         self._job_id = job_id
@@ -103,7 +103,7 @@ class Watch:
         """Seconds until the next attempt. Raises the error if there is no further attempt."""
         failure = from_rpc(error)
         now = time.monotonic()
-        # A daemon that starts again answers before it has read its jobs.
+        # A restarted daemon answers before it has read its jobs.
         is_starting = failure.code == "NOT_FOUND" and self._broken_at is not None
         if failure.code != "UNAVAILABLE" and not is_starting:
             raise failure from None
@@ -134,7 +134,7 @@ def parse_data_answer(message: bytes) -> int:
 
 
 def upload_messages(archive: Archive) -> Iterator[bytes]:
-    """The archive in pieces; one on disk is read as they are sent."""
+    """The archive in pieces; a file is read while they are sent."""
     if isinstance(archive, bytes):
         pieces: Iterator[bytes] = (archive[i:i + _PIECE_BYTES] for i in range(0, len(archive), _PIECE_BYTES))
         yield from _upload(pieces, len(archive))

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 SERVICE = "/inference.GRPCInferenceService/"
 STREAM_INFER = SERVICE + "ModelStreamInfer"
-# The contents of a file of a model, or where they are.
+# The contents of a model file, or its path.
 FileSource = Union[bytes, str, "os.PathLike[str]"]
 Setting = Union[bool, int, str, Sequence[str], None]
 
@@ -33,7 +33,7 @@ def _call(name: str, request: Any, response_type: Any, parse: Callable[[Any], T]
 
 
 def nothing(_: Any) -> None:
-    """What an empty answer means."""
+    """Parses an empty response."""
 
 
 def infer(request: InferRequest, is_repeatable: bool) -> Operation[Result]:
@@ -154,7 +154,7 @@ def unload(model: str, with_dependents: bool) -> Operation[None]:
 
 def register_region(region: SharedMemory) -> Operation[None]:
     request = pb.SystemSharedMemoryRegisterRequest(name=region.name, key=region.key, byte_size=region.byte_size)
-    # A second attempt would find the region of the first.
+    # A repeated attempt would find the region already registered.
     return _call("SystemSharedMemoryRegister", request, pb.SystemSharedMemoryRegisterResponse, nothing, False)
 
 
@@ -175,7 +175,7 @@ def trace_settings(model: str, changes: Mapping[str, Setting]) -> Operation[Dict
     request = pb.TraceSettingRequest(model_name=model)
     for name, value in changes.items():
         target = request.settings[name].value
-        if value is not None:  # none: back to the server's
+        if value is not None:  # None restores the server's value
             target.extend([value] if isinstance(value, str) else
                           [str(value)] if isinstance(value, (bool, int)) else value)
     return _call("TraceSetting", request, pb.TraceSettingResponse,

@@ -1,4 +1,4 @@
-"""Messages as plain dicts."""
+"""Converts messages to plain dicts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Dict
 
 
 def to_dict(message: Any) -> Dict[str, Any]:
-    """The fields that are set, by their names in the .proto file; whole numbers stay what they are, unlike in JSON."""
+    """The fields that are set, under their names in the .proto file. Unlike in JSON, 64-bit integers stay integers."""
     out: Dict[str, Any] = {}
     for field, value in message.ListFields():
         kind = field.message_type

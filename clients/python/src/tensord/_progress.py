@@ -1,4 +1,4 @@
-"""A job's progress as a bar of tqdm."""
+"""Shows a job's progress as a tqdm bar."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tensord.errors import FailedPreconditionError
 
 
 class ProgressBar:
-    """`progress` is False for none, True for the bar of this terminal or notebook, or a class as tqdm.tqdm is."""
+    """`progress` is False for no bar, True for a bar in this terminal or notebook, or a class like tqdm.tqdm."""
 
     def __init__(self, progress: Union[bool, Any]) -> None:
         self._bar: Any = None
@@ -22,7 +22,7 @@ class ProgressBar:
         if self._bar is None:
             title = update.info.name or update.info.model or update.info.id
             self._bar = self._kind(total=progress.total_steps or None, initial=progress.step, desc=title, unit="step")
-        self._bar.total = progress.total_steps or None  # not known while the job waits in its queue
+        self._bar.total = progress.total_steps or None  # unknown while the job is queued
         values = {"loss": f"{progress.loss:.4g}", "lr": f"{progress.learning_rate:.3g}"}
         values.update((f"eval_{name}", f"{value:.4g}") for name, value in progress.metrics.items())
         self._bar.set_postfix(values, refresh=False)

@@ -1,4 +1,4 @@
-"""Memory that this process shares with the server, so that tensors in it are not sent."""
+"""Memory shared with the server, so that tensors in it are not sent."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import numpy.typing as npt
 
 from tensord.errors import InvalidArgumentError, ResourceExhaustedError
 
-_ALIGNMENT = 64  # of arrays: a line of the cache
+_ALIGNMENT = 64  # of arrays: a cache line
 _FOLDER = "/dev/shm"
 
 
 class SharedMemory:
-    """A region in /dev/shm, from which arrays are cut, one behind the other.
+    """A region in /dev/shm from which arrays are allocated sequentially.
 
-    Arrays of it that are given to `infer` as inputs, or as places for outputs, stay where they are. They stay valid
-    when the region is gone from the server. Not safe for threads that cut arrays at the same time.
+    Arrays in it are not sent when they are given to `infer` as inputs or as destinations of outputs. They stay valid
+    after the region is unregistered. Allocating arrays is not thread-safe.
     """
 
     def __init__(self, byte_size: int, name: str = "") -> None:
@@ -34,7 +34,7 @@ class SharedMemory:
         self._used = 0
         file = os.open(_FOLDER + self.key, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
-            # A file that only has a size would end the process where the memory behind it is missing.
+            # ftruncate alone would not reserve the memory, and a write to a full /dev/shm would raise SIGBUS.
             os.posix_fallocate(file, 0, byte_size)
             self._memory: npt.NDArray[np.uint8] = np.frombuffer(mmap.mmap(file, byte_size), np.uint8)
         except OSError as error:
@@ -45,7 +45,7 @@ class SharedMemory:
         self._address: int = self._memory.__array_interface__["data"][0]
 
     def array(self, shape: Union[int, Sequence[int]], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
-        """An array of the region, aligned to 64 bytes; zeros while the region is new."""
+        """Allocates an array in the region, aligned to 64 bytes; it is zero while the region is new."""
         kind = np.dtype(dtype)
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
         size = int(np.prod(sizes, dtype=np.int64)) * kind.itemsize
@@ -59,24 +59,24 @@ class SharedMemory:
         return self._memory[begin:begin + size].view(kind).reshape(sizes)
 
     def put(self, values: npt.ArrayLike) -> npt.NDArray[Any]:
-        """A copy of the values in the region."""
+        """Copies the values into a new array in the region."""
         source = np.asarray(values)
         out = self.array(source.shape, source.dtype)
         out[...] = source
         return out
 
     def reset(self) -> None:
-        """Cuts the next array from the start again; those that there are would share their memory with it."""
+        """Starts allocation from the beginning again; existing arrays would share their memory with new ones."""
         self._used = 0
 
     def offset_of(self, array: npt.NDArray[Any]) -> Optional[int]:
-        """Where the array begins in the region; None when it lies elsewhere, or not in one row-major piece."""
+        """Offset of the array in the region; None if it is elsewhere or not contiguous."""
         offset: int = array.__array_interface__["data"][0] - self._address
         is_inside = 0 <= offset and offset + array.nbytes <= self.byte_size
         return offset if is_inside and array.flags.c_contiguous and array.nbytes > 0 else None
 
     def unlink(self) -> None:
-        """Takes the name away; the memory goes with the last array and the server's mapping."""
+        """Removes the name. The memory is freed with the last array and the server's mapping."""
         try:
             os.unlink(_FOLDER + self.key)
         except FileNotFoundError:
@@ -85,7 +85,7 @@ class SharedMemory:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a tensor lies, as a request says it."""
+    """The location of a tensor in shared memory, as a request describes it."""
 
     region: str
     offset: int
@@ -93,7 +93,7 @@ class Place:
 
 
 class Regions:
-    """The regions that a client has registered. Safe for threads."""
+    """The regions that a client has registered. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -21,16 +21,16 @@ STATUS_HEADERS = {"triton_grpc_error": "true"}
 
 @dataclass(frozen=True)
 class StreamAnswer:
-    """A response to one request of a stream: a result, or what went wrong with that request."""
+    """A response to one request of a stream: a result or an error."""
 
     request_id: str
     result: Optional[Result]
     error: Optional[TensordError]
-    # Whether it is the request's last; False as well where the server does not say.
+    # Whether this is the request's last response; also False if the server does not say.
     is_final: bool
 
     def get(self) -> Result:
-        """The result; raises the error."""
+        """Returns the result, or raises the error."""
         if self.error is not None:
             raise self.error
         if self.result is None:
@@ -39,7 +39,7 @@ class StreamAnswer:
 
 
 class StreamState:
-    """Ids of a stream's requests, and where those outputs go that are not sent."""
+    """IDs of a stream's requests, and their outputs in shared memory."""
 
     def __init__(self) -> None:
         self._ids = itertools.count(1)
@@ -64,7 +64,7 @@ class StreamState:
             request_id = result.request_id
             is_final = bool(result.parameters.get("triton_final_response", False))
         if head.error_message:
-            # The protocol has no code here.
+            # The protocol has no status code here.
             return StreamAnswer(request_id, None, TensordError(head.error_message), is_final)
         return StreamAnswer(request_id, result, None, is_final)
 
@@ -73,7 +73,7 @@ class SequenceState:
     """The parameters of a sequence's next request."""
 
     def __init__(self, sequence_id: Union[int, str, None]) -> None:
-        # Ids of others are as random; 0 means none.
+        # A random ID, which does not collide with those of other clients; 0 means none.
         self.sequence_id: Union[int, str] = secrets.randbits(62) + 1 if sequence_id is None else sequence_id
         self._is_started = False
         self._is_ended = False
@@ -86,6 +86,6 @@ class SequenceState:
         return {"sequence_id": self.sequence_id, "sequence_start": not self._is_started, "sequence_end": end}
 
     def sent(self, end: bool) -> None:
-        """After a request that the server took."""
+        """Call after the server accepted a request."""
         self._is_started = True
         self._is_ended = end

@@ -1,4 +1,4 @@
-"""Arrays to the protocol's tensors and back."""
+"""Converts arrays to the protocol's tensors and back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SupportsDLPack(Protocol):
 
 @dataclass(frozen=True)
 class Tensor:
-    """Elements with their type's name in the protocol, where NumPy has no such type: the bits of BF16 as uint16."""
+    """Elements and the protocol's name of their type, for types that NumPy lacks: BF16 as its bits in uint16."""
 
     data: Array
     datatype: str
@@ -49,15 +49,15 @@ _NAMES = {(dtype.kind, dtype.itemsize): name for name, dtype in _DTYPES.items()}
 
 
 def bfloat16(values: npt.ArrayLike) -> Tensor:
-    """Numbers as a BF16 tensor, rounded to the nearest even; for those who do not have ml_dtypes."""
+    """Converts numbers to a BF16 tensor, rounding to nearest, ties to even; for use without ml_dtypes."""
     bits = np.asarray(values, np.float32).view(np.uint32)
     rounded = (bits + (0x7FFF + (bits >> 16 & 1))) >> 16
-    # Rounding up the bits of a NaN could make it infinite.
+    # Rounding the bits of a NaN could make it infinite.
     return Tensor(np.where(np.isnan(bits.view(np.float32)), (bits >> 16) | 0x40, rounded).astype("<u2"), "BF16")
 
 
 def datatype_of(dtype: np.dtype[Any]) -> str:
-    """The protocol's name of a NumPy type."""
+    """The protocol's name of a NumPy dtype."""
     name = _NAMES.get((dtype.kind, dtype.itemsize))
     if name is not None:
         return name
@@ -69,7 +69,7 @@ def datatype_of(dtype: np.dtype[Any]) -> str:
 
 
 def dtype_of(datatype: str) -> np.dtype[Any]:
-    """The NumPy type of a result: bfloat16 of ml_dtypes when it is installed, else float32; objects for BYTES."""
+    """The NumPy dtype of a result: bfloat16 if ml_dtypes is installed, otherwise float32; object for BYTES."""
     if datatype == "BF16":
         return np.dtype(np.float32) if _ml_bfloat16 is None else np.dtype(_ml_bfloat16)
     if datatype == "BYTES":
@@ -80,14 +80,14 @@ def dtype_of(datatype: str) -> np.dtype[Any]:
 
 
 def needs_datatype(value: TensorLike) -> bool:
-    """Whether only the model can say which type this becomes: lists and numbers have none of their own."""
+    """Whether the type depends on the model: lists and numbers have none of their own."""
     return isinstance(value, (bool, int, float, list, tuple))
 
 
 def to_tensor(value: TensorLike, datatype: str = "") -> Tensor:
-    """Any input as a little-endian row-major array; `datatype` is what lists and numbers become.
+    """Converts an input to a little-endian row-major array; lists and numbers become `datatype`.
 
-    Copies only what does not lie like that yet.
+    Copies only if necessary.
     """
     if isinstance(value, np.ndarray):
         array = np.asarray(value)
@@ -127,7 +127,7 @@ def _from_list(value: Any, datatype: str) -> Tensor:
 
 
 def _as_type(value: Any, dtype: np.dtype[Any]) -> Array:
-    """The values in this type. Whole numbers must be whole, and fit; NumPy would cut them off, some versions silently."""
+    """Converts to the dtype. Raises for fractions and overflows, which NumPy would truncate, some versions silently."""
     if dtype.kind in "iu":
         wide = np.asarray(value)
         if wide.size > 0 and wide.dtype.kind not in "biu":
@@ -139,7 +139,7 @@ def _as_type(value: Any, dtype: np.dtype[Any]) -> Array:
 
 
 def to_buffer(tensor: Tensor) -> Buffer:
-    """The bytes of a tensor of `to_tensor`: its own memory, or for BYTES each element behind its length."""
+    """The bytes of a tensor of `to_tensor`: its own memory, or for BYTES each element after its length."""
     if tensor.datatype == "BYTES":
         elements = [_element(item) for item in tensor.data.reshape(-1).tolist()]
         lengths = map(struct.Struct("<I").pack, map(len, elements))
@@ -156,7 +156,7 @@ def _element(item: Any) -> bytes:
 
 
 def from_buffer(data: memoryview, datatype: str, shape: Sequence[int]) -> Array:
-    """The array that a server sent, a read-only view of `data` where its elements are aligned there."""
+    """The array in `data`, a read-only view if its elements are aligned."""
     if datatype == "BYTES":
         return _split_elements(data, shape)
     dtype = np.dtype("<u2") if datatype == "BF16" else dtype_of(datatype)
@@ -174,7 +174,7 @@ def from_buffer(data: memoryview, datatype: str, shape: Sequence[int]) -> Array:
 
 
 def size_bytes(data: memoryview, datatype: str, shape: Sequence[int]) -> int:
-    """How much of `data` a tensor takes that begins there."""
+    """Size of the tensor that starts at `data`."""
     count = math.prod(shape)
     if datatype != "BYTES":
         return count * (2 if datatype == "BF16" else dtype_of(datatype).itemsize)

@@ -1,8 +1,8 @@
-"""The parts of protobuf's wire format that keep tensors out of messages.
+"""Parts of protobuf's wire format, used to keep tensors out of messages.
 
-A message's `bytes` fields are copied when they are set, and again when it is serialized. Concatenated messages are one
-message, so a small head is serialized as usual and the tensors' memory is put behind it; of a response the tensors are
-cut out as views before its head is parsed.
+protobuf copies `bytes` fields when they are set and again when the message is serialized. Concatenated messages are one
+message, so a small head is serialized as usual and the tensors' memory is appended. In a response, the tensors are cut
+out as views before the head is parsed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def varint(value: int) -> bytes:
 
 
 def with_raw_contents(head: bytes, contents: Iterable[Buffer]) -> bytes:
-    """The message `head` with these entries in its field of raw contents; copies each of them once."""
+    """The message `head` with `contents` in its field of raw contents. Copies each of them once."""
     parts: List[Buffer] = [head]
     key = varint(REQUEST_RAW_FIELD << 3 | _BYTES)
     for content in contents:
@@ -37,7 +37,7 @@ def with_raw_contents(head: bytes, contents: Iterable[Buffer]) -> bytes:
 
 
 def without_field(message: memoryview, field: int) -> Tuple[bytes, List[memoryview]]:
-    """The message without a field of type bytes, and views of that field's entries."""
+    """The message without one `bytes` field, and views of that field's entries."""
     kept: List[memoryview] = []
     taken: List[memoryview] = []
     position = kept_from = 0
@@ -66,7 +66,7 @@ def _read_varint(message: memoryview, position: int) -> Tuple[int, int]:
 
 
 def _value(message: memoryview, wire_type: int, position: int) -> Tuple[int, int]:
-    """Begin and end of a field's value."""
+    """Start and end of a field's value."""
     if wire_type == _VARINT:
         begin, end = position, _read_varint(message, position)[1]
     elif wire_type == _BYTES:

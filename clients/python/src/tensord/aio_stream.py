@@ -16,12 +16,13 @@ Step = Union[TensorLike, Mapping[str, TensorLike]]
 
 
 class AsyncInferStream:
-    """A call of many requests and answers; iterating gives the answers. Leaving `async with` cancels what is under way.
+    """A call with many requests and responses; iterate over it for the responses. Leaving `async with` cancels what is
+    in progress.
 
-    Answers come in the order of the requests of one model that gives one answer each; of other models in any. Without
-    asyncio sending never waits, so one thread may send all and then read, or two threads share a stream. With asyncio
-    it waits while the server takes nothing more, which it may do until answers are read: send and read in two tasks
-    when there are many of both.
+    Responses of a model with one response per request come in the order of its requests; other responses come in any
+    order. Without asyncio, sending never waits, so one thread may send everything and then read, or two threads share
+    the stream. With asyncio, sending waits while flow control stops the client, possibly until responses are read: with
+    many of both, send and read in two tasks.
     """
 
     def __init__(self, client: AsyncClientBase, timeout: Optional[float] = None,
@@ -36,7 +37,7 @@ class AsyncInferStream:
                    version: Union[int, str] = "", request_id: str = "", priority: int = 0,
                    queue_timeout: Optional[float] = None, classes: int = 0,
                    parameters: Optional[Mapping[str, Parameter]] = None) -> str:
-        """Sends a request, as `AsyncClient.infer` takes it; the id that its answers have."""
+        """Sends a request with the arguments of `AsyncClient.infer`. Returns the ID that its responses have."""
         options = InferOptions(outputs, str(version), request_id, priority, queue_timeout, classes, parameters or {})
         return await self.send_with(model, inputs, options, {})
 
@@ -55,7 +56,7 @@ class AsyncInferStream:
         return request_id
 
     async def finish(self) -> None:
-        """Nothing more will be sent: iterating ends after the last answer."""
+        """Ends the requests: iteration stops after the last response."""
         self._is_finished = True
         await self._call.finish()
 
@@ -80,7 +81,7 @@ class AsyncInferStream:
 
 
 class AsyncInferSequence:
-    """Requests whose state the model keeps from one to the next. One at a time."""
+    """Requests whose state the model keeps, one at a time."""
 
     def __init__(self, client: AsyncClientBase, model: str, sequence_id: Union[int, str, None], version: str) -> None:
         self._client = client
@@ -94,7 +95,8 @@ class AsyncInferSequence:
 
     async def infer(self, *inputs: Step, end: bool = False, outputs: Outputs = (),
                     parameters: Optional[Mapping[str, Parameter]] = None, timeout: Optional[float] = None) -> Result:
-        """The next step; `end` says that it is the last. Never sent twice, so a failed one may have been a step too."""
+        """Runs the next step; `end` marks the last one. Never retried, because a failed request may have changed the
+        state."""
         options = InferOptions(outputs, self._version, parameters=parameters or {})
         extra = self._state.parameters(end)
         result = await self._client._infer(self._model, inputs, options, extra, False, timeout, None)
@@ -102,7 +104,7 @@ class AsyncInferSequence:
         return result
 
     async def run(self, steps: Items[Step]) -> AsyncIterator[Result]:
-        """A step for each input of a model that has one, or mapping; the last ends the sequence."""
+        """Runs one step per input (for a model with one input) or mapping; the last one ends the sequence."""
         previous: Any = None
         has_previous = False
         async for step in each(steps):

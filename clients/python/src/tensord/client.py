@@ -31,11 +31,11 @@ _READY_INTERVAL_S = 0.1
 class Client(ClientBase):
     """Calls a server at `address`: "host:port", "grpcs://host:port" or "unix:/path".
 
-    The keyword arguments are those of `Settings`. Every call takes `timeout` in seconds, which bounds all its attempts,
-    and `headers`. What goes wrong is a TensordError.
+    The keyword arguments are those of `Settings`. Every call takes `timeout`, in seconds over all its attempts, and
+    `headers`. All errors are TensordErrors.
 
-    The synchronous client is safe for threads. The one for asyncio is to be made and used inside of one running event
-    loop, its methods are to be awaited, and a cancelled task cancels its call on the server too.
+    The synchronous client is thread-safe. The asyncio client must be created and used in one running event loop; its
+    methods are awaited, and cancelling a task cancels its call on the server.
     """
 
     def __enter__(self) -> Client:
@@ -53,13 +53,13 @@ class Client(ClientBase):
               headers: Optional[Mapping[str, str]] = None) -> Result:
         """Runs the model on its inputs: by position, in the model's order, or by name, in one mapping.
 
-        An input is an array (NumPy, or any library's with DLPack or `__array_interface__`, used without a copy), or
-        lists and numbers, which take the model's type. Arrays keep theirs.
+        An input is an array (of NumPy, or of any library with DLPack or `__array_interface__`, without a copy), or
+        lists and numbers, which are converted to the model's type. Arrays keep their type.
 
-        outputs: names of those that are wanted, all when empty; or a mapping to arrays in shared memory, which they
-            are written to. classes: instead of each output the largest values of its rows, see `Result.classes`.
-        version: a number, or a label of tensord. queue_timeout: seconds that the request may wait for a worker.
-        parameters: what else the protocol, or the model, knows.
+        outputs: names of the wanted outputs, all if empty; or a mapping from them to arrays in shared memory, which
+        receive the results. classes: return the largest values of each row instead of each output, see
+        `Result.classes`. version: a number, or a label of tensord. queue_timeout: seconds that the request may wait for
+        a worker. parameters: further parameters of the protocol or of the model.
         """
         options = InferOptions(outputs, str(version), request_id, priority, queue_timeout, classes, parameters or {})
         return self._infer(model, inputs, options, {}, True, timeout, headers)
@@ -69,7 +69,7 @@ class Client(ClientBase):
                      priority: int = 0, queue_timeout: Optional[float] = None,
                      parameters: Optional[Mapping[str, Parameter]] = None, timeout: Optional[float] = None,
                      headers: Optional[Mapping[str, str]] = None) -> Iterator[Result]:
-        """The responses of a decoupled model to one request, such as the tokens of a text, as they come."""
+        """Streams the responses of a decoupled model to one request, such as the tokens of generated text."""
         options = InferOptions(outputs, str(version), request_id, priority, queue_timeout, 0, parameters or {})
         with InferStream(self, timeout, {**STATUS_HEADERS, **(headers or {})}) as stream:
             stream.send_with(model, inputs, options, {})
@@ -80,18 +80,18 @@ class Client(ClientBase):
                     yield result
 
     def stream(self, timeout: Optional[float] = None, headers: Optional[Mapping[str, str]] = None) -> InferStream:
-        """Many requests, to any models, and their answers over one call. To be used in `with`."""
+        """Many requests, to any models, over one call. Use in `with`."""
         return InferStream(self, timeout, headers)
 
     def sequence(self, model: str, sequence_id: Union[int, str, None] = None,
                  version: Union[int, str] = "") -> InferSequence:
-        """A sequence of requests of which the model keeps the state; with a new random id, or a given one."""
+        """A sequence of requests whose state the model keeps; its ID is random unless given."""
         return InferSequence(self, model, sequence_id, str(version))
 
     @contextlib.contextmanager
     def shared_memory(self, byte_size: int, name: str = "",
                       timeout: Optional[float] = None) -> Iterator[SharedMemory]:
-        """Memory shared with a server on this machine: `infer` does not send the arrays that are cut from it."""
+        """Memory shared with a server on this machine: `infer` does not send arrays allocated in it."""
         region = SharedMemory(byte_size, name)
         try:
             self._run(_operations.register_region(region), timeout)
@@ -100,27 +100,27 @@ class Client(ClientBase):
                 yield region
             finally:
                 self._regions.remove(region)
-                # A server that is gone, or was started again, has no region to give back.
+                # A server that is gone or was restarted no longer has the region.
                 with contextlib.suppress(NotFoundError, UnavailableError):
                     self._run(_operations.unregister_region(region.name), timeout)
         finally:
             region.unlink()
 
     def regions(self, name: str = "", timeout: Optional[float] = None) -> List[Region]:
-        """The shared memory regions that the server has, of all clients."""
+        """The shared memory regions of all clients that are registered with the server."""
         return self._run(_operations.regions(name), timeout)
 
-    # Health and what there is
+    # Health and metadata
 
     def live(self, timeout: Optional[float] = None) -> bool:
         return self._run(_operations.live(), timeout)
 
     def ready(self, model: str = "", version: Union[int, str] = "", timeout: Optional[float] = None) -> bool:
-        """Whether the server, or a model, takes requests."""
+        """Whether the server, or a model, accepts requests."""
         return self._run(_operations.ready(model, str(version)), timeout)
 
     def wait_until_ready(self, model: str = "", version: Union[int, str] = "", timeout: float = 60.0) -> None:
-        """Returns when the server, or the model, is ready; waits for a server that is not there yet too."""
+        """Returns when the server, or the model, is ready. Also waits for a server that has not started yet."""
         deadline = time.monotonic() + timeout
         reason = "it answers that it is not"
         while True:
@@ -135,7 +135,7 @@ class Client(ClientBase):
             sleep(_READY_INTERVAL_S)
 
     def health(self, service: str = "", timeout: Optional[float] = None) -> str:
-        """Of the standard health service: "SERVING", "NOT_SERVING" …"""
+        """The status of the standard gRPC health service: "SERVING", "NOT_SERVING" …"""
         return self._run(_operations.health_check(service), timeout)
 
     def server_metadata(self, timeout: Optional[float] = None) -> ServerMetadata:
@@ -148,61 +148,62 @@ class Client(ClientBase):
 
     def config(self, model: str, version: Union[int, str] = "",
                timeout: Optional[float] = None) -> Dict[str, Any]:
-        """The configuration that the model runs with, as a dict of config.pbtxt's fields."""
+        """The model's effective configuration, as a dict with config.pbtxt's fields."""
         return self._run(_operations.config(model, str(version)), timeout)
 
     def statistics(self, model: str = "", version: Union[int, str] = "",
                    timeout: Optional[float] = None) -> List[ModelStatistics]:
-        """What was counted of a model's versions, or of all models."""
+        """Statistics of a model's versions, or of all models."""
         return self._run(_operations.statistics(model, str(version)), timeout)
 
     def trace_settings(self, model: str = "", changes: Optional[Mapping[str, Setting]] = None,
                        timeout: Optional[float] = None) -> Dict[str, List[str]]:
-        """The trace settings after the changes; a change to None takes the server's value again."""
+        """Applies changes and returns the trace settings; None restores the server's value."""
         return self._run(_operations.trace_settings(model, changes or {}), timeout)
 
     def log_settings(self, changes: Optional[Mapping[str, Union[bool, int, str]]] = None,
                      timeout: Optional[float] = None) -> Dict[str, Union[bool, int, str]]:
-        """The log settings after the changes."""
+        """Applies changes and returns the log settings."""
         return self._run(_operations.log_settings(changes or {}), timeout)
 
     # The repository
 
     def models(self, ready: bool = False, timeout: Optional[float] = None) -> List[ModelIndex]:
-        """The versions of all models of the repository, or only those that are ready."""
+        """All versions of the models in the repository, or only those that are ready."""
         return self._run(_operations.models(ready), timeout)
 
     def load(self, model: str, *, config: Optional[Mapping[str, Any]] = None,
              files: Optional[Mapping[str, FileSource]] = None, timeout: float = 600.0) -> None:
-        """Loads a model, or what has changed of it.
+        """Loads a model, or reloads what has changed.
 
-        config: instead of config.pbtxt. files: paths in the model's folder ("1/model.pt") to paths here, or contents,
-        instead of that folder.
+        config: replaces config.pbtxt. files: a mapping from paths in the model's folder ("1/model.pt") to local paths
+        or contents, which replaces that folder.
         """
         self._run(_operations.load(model, config, files or {}), timeout)
 
     def load_weights(self, model: str, weights: FileSource, *, version: int, weights_format: str = "",
                      timeout: float = 600.0) -> None:
-        """Puts new weights into the served archive, as a version (tensord only).
+        """Loads new weights into the served model as a new version (tensord only).
 
-        weights: a state dict of torch.save, or safetensors; `weights_format` says "pt" or "safetensors" of bytes.
+        weights: a state dict of torch.save, or a safetensors file; `weights_format` is "pt" or "safetensors" if it is
+        given as bytes.
         """
         files = _operations.weights_file(weights, version, weights_format)
         self._run(_operations.load(model, None, files), timeout)
 
     def label(self, model: str, labels: Mapping[str, Union[int, str]], timeout: Optional[float] = None) -> None:
-        """Moves version labels in one step, {"stable": 3}; a version of "" takes the label away (tensord only)."""
+        """Moves version labels atomically, such as {"stable": 3}; a version of "" removes the label (tensord only)."""
         self._run(_operations.load(model, None, {}, labels), timeout)
 
     def unload(self, model: str, *, dependents: bool = False, timeout: float = 600.0) -> None:
-        """Unloads a model; with `dependents` also the models that were loaded for an ensemble."""
+        """Unloads a model; with `dependents`, also the models that were loaded for an ensemble."""
         self._run(_operations.unload(model, dependents), timeout)
 
     # Training
 
     def train(self, model: Union[str, ModelSource], *, timeout: Optional[float] = None,
               **spec: Unpack[JobSpec]) -> Job:
-        """Starts a training job from a served model, or {"upload_id": …}; `JobSpec` has the fields."""
+        """Starts a training job from a served model or an upload, {"upload_id": …}; see `JobSpec` for the fields."""
         return Job(self, self._run(_job_operations.create(job_spec_message(model, **spec)), timeout))
 
     def job(self, job_id: str, timeout: Optional[float] = None) -> Job:
@@ -210,11 +211,11 @@ class Client(ClientBase):
 
     def jobs(self, model: str = "", states: Iterable[JobState] = (),
              timeout: Optional[float] = None) -> List[JobInfo]:
-        """The jobs, of a model and in certain states where they are given; the oldest first."""
+        """The jobs, oldest first; optionally only those of one model and in given states."""
         return self._run(_job_operations.list_jobs(model, list(states)), timeout)
 
     def upload(self, archive: _job_operations.Archive, timeout: Optional[float] = None) -> str:
-        """Brings a model file (TorchScript, .pt2 or ONNX) for jobs to start from; the id of the upload."""
+        """Uploads a model file (TorchScript, .pt2 or ONNX) as a base for jobs. Returns the ID of the upload."""
         def messages() -> Iterator[bytes]:
             for message in _job_operations.upload_messages(archive):
                 yield message
@@ -222,6 +223,6 @@ class Client(ClientBase):
         return _job_operations.parse_upload(self._send_stream(_job_operations.UPLOAD, messages(), timeout))
 
     def rollback(self, model: str, timeout: Optional[float] = None) -> int:
-        """Serves the version before the served one again; which one that is."""
+        """Serves the previous version again and returns its number."""
         _, served = self._run(_job_operations.rollback(model), timeout)
         return served

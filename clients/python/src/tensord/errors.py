@@ -1,6 +1,6 @@
 """The exceptions of the client, one family.
 
-`except tensord.TensordError` catches all of it; each status of gRPC has a class of its own.
+`except tensord.TensordError` catches all of them; each gRPC status has a subclass.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ __all__ = [
 
 
 class TensordError(Exception):
-    """A call that failed. `code` is the status's name ("NOT_FOUND"), `message` what the server or this package said."""
+    """A failed call. `code` is the name of the status ("NOT_FOUND"), `message` the text from the server or this
+    package."""
 
     code = "UNKNOWN"
 
@@ -36,13 +37,13 @@ class TensordError(Exception):
 
 
 class InvalidArgumentError(TensordError, ValueError):
-    """The request is wrong: names, types, shapes, fields of a job."""
+    """The request is invalid: names, types, shapes, fields of a job."""
 
     code = "INVALID_ARGUMENT"
 
 
 class NotFoundError(TensordError, LookupError):
-    """There is no such model, version, job, region or file."""
+    """The model, version, job, region or file does not exist."""
 
     code = "NOT_FOUND"
 
@@ -52,25 +53,25 @@ class AlreadyExistsError(TensordError):
 
 
 class PermissionDeniedError(TensordError, PermissionError):
-    """The token, or header, is for other calls."""
+    """The token or header does not permit this call."""
 
     code = "PERMISSION_DENIED"
 
 
 class UnauthenticatedError(TensordError, PermissionError):
-    """No token, or one that the server does not know."""
+    """The token is missing or unknown."""
 
     code = "UNAUTHENTICATED"
 
 
 class ResourceExhaustedError(TensordError):
-    """A full queue, or a limit on memory, size or connections."""
+    """A queue is full, or a limit on memory, size or connections is reached."""
 
     code = "RESOURCE_EXHAUSTED"
 
 
 class FailedPreconditionError(TensordError):
-    """The state of the job, model or region does not allow it."""
+    """The state of the job, model or region does not allow the call."""
 
     code = "FAILED_PRECONDITION"
 
@@ -80,31 +81,31 @@ class AbortedError(TensordError):
 
 
 class UnimplementedError(TensordError, NotImplementedError):
-    """The server does not have this call, or not in this mode."""
+    """The server does not support this call, or not in its current mode."""
 
     code = "UNIMPLEMENTED"
 
 
 class InternalError(TensordError):
-    """The model's script raised, or the server is wrong."""
+    """The model's script raised an exception, or the server failed."""
 
     code = "INTERNAL"
 
 
 class UnavailableError(TensordError, ConnectionError):
-    """Nobody answers at the address, or the server is shutting down."""
+    """The server is unreachable or shutting down."""
 
     code = "UNAVAILABLE"
 
 
 class DeadlineExceededError(TensordError, TimeoutError):
-    """The call's `timeout`, or the queue's, has passed."""
+    """The call's timeout, or the timeout in the queue, expired."""
 
     code = "DEADLINE_EXCEEDED"
 
 
 class DataLossError(TensordError):
-    """A damaged archive, checkpoint or file."""
+    """An archive, checkpoint or file is damaged."""
 
     code = "DATA_LOSS"
 
@@ -118,7 +119,7 @@ class CancelledError(TensordError):
 
 
 class JobFailedError(TensordError):
-    """A training job that was waited for failed or was cancelled; `job_id` says which."""
+    """A training job that was waited for has failed or was cancelled; `job_id` is its ID."""
 
     code = "JOB_FAILED"
 
@@ -144,6 +145,6 @@ def from_status(code: str, message: str) -> TensordError:
 
 
 def from_rpc(error: grpc.RpcError) -> TensordError:
-    """The exception for what gRPC raised, of the synchronous or the asyncio API."""
+    """Converts an exception of gRPC's synchronous or asyncio API."""
     code = error.code()
     return from_status(code.name if code is not None else "UNKNOWN", error.details() or "the server gave no reason")

@@ -19,7 +19,7 @@ from tensord.jobs import History, JobInfo, JobState, Point, history_of
 
 
 class Job:
-    """A job on the server. `info` is what was last heard of it."""
+    """A job on the server. `info` is its last known state."""
 
     def __init__(self, client: ClientBase, info: JobInfo) -> None:
         self._client = client
@@ -42,9 +42,9 @@ class Job:
         return self.info
 
     def watch(self, timeout: Optional[float] = None, reconnect_seconds: float = 30.0) -> Iterator[JobUpdate]:
-        """The job now, with all points of its curves, then whenever something changed, until it has ended or is paused.
+        """Yields the job's state with all points of its curves, then each change, until the job ends or pauses.
 
-        A daemon that goes away is waited for: its jobs go on when it is started again.
+        Waits for a daemon that disappears: jobs continue when it is restarted.
         """
         watch = Watch(self.id, reconnect_seconds)
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -66,9 +66,9 @@ class Job:
 
     def wait(self, progress: Union[bool, Any] = False, timeout: Optional[float] = None,
              check: bool = True) -> JobInfo:
-        """The job when it has ended or is paused. With `check` a failed or cancelled one is a JobFailedError.
+        """Waits until the job ends or pauses. With `check`, a failed or cancelled job raises JobFailedError.
 
-        progress: True shows a bar of tqdm; a class as tqdm.tqdm is used instead of that.
+        progress: True shows a tqdm bar; a class like tqdm.tqdm is used instead.
         """
         bar = ProgressBar(progress)
         try:
@@ -91,29 +91,29 @@ class Job:
         return history_of(points)
 
     def pause(self, timeout: Optional[float] = None) -> JobInfo:
-        """Stops after the current step, with a checkpoint."""
+        """Stops the job after the current step, with a checkpoint."""
         return self._act(_job_operations.pause(self.id), timeout)
 
     def resume(self, timeout: Optional[float] = None, *, world_size: int = 0) -> JobInfo:
-        """Goes on, from the last checkpoint; a job with a distribution by `world_size` processes from now on."""
+        """Continues from the last checkpoint; `world_size` changes the number of processes of a distributed job."""
         return self._act(_job_operations.resume(self.id, world_size), timeout)
 
     def cancel(self, timeout: Optional[float] = None) -> JobInfo:
-        """Stops for good; checkpoints stay until the job is deleted."""
+        """Stops the job for good; its checkpoints remain until it is deleted."""
         return self._act(_job_operations.cancel(self.id), timeout)
 
     def delete(self, timeout: Optional[float] = None) -> None:
-        """Forgets the job with its checkpoints. Published versions stay."""
+        """Deletes the job and its checkpoints. Published versions remain."""
         self._client._run(_job_operations.delete(self.id), timeout)
 
     def feed(self, batches: Items[Batch], first: int = 0, complete: bool = True,
              timeout: Optional[float] = None) -> int:
         """Streams a job's data (`data={"streamed": True}`): mappings of arrays with the same number of rows.
 
-        With asyncio the batches may be an asynchronous iterable too. The first batch has the number `first`. Batches
-        that the job has had already, before this client or the daemon was started again, are left out, so that feeding
-        the same data once more goes on where it stopped. `complete` says that no more comes. Returns how many batches
-        were taken.
+        With asyncio, `batches` may also be an asynchronous iterable. The first batch has the number `first`. Batches
+        that the job already has, from before this client or the daemon was restarted, are skipped, so that feeding the
+        same data again continues where it stopped. `complete` ends the data. Returns the number of batches that were
+        accepted.
         """
         info = self.refresh()
         next_batch = info.progress.next_batch

@@ -1,6 +1,6 @@
-"""What a training job is to do, as dicts of the fields of protos/training.proto, which describes each of them.
+"""The specification of a training job, as dicts with the fields of protos/training.proto, which documents them.
 
-Fields that are left out have the server's defaults.
+Omitted fields have the server's defaults.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ParameterGroup(TypedDict, total=False):
     lr: float
     weight_decay: float
     momentum: float
-    options: Dict[str, Union[float, bool]]  # as the optimizer's
+    options: Dict[str, Union[float, bool]]  # as in the optimizer
 
 
 class Optimizer(TypedDict, total=False):
@@ -73,7 +73,7 @@ class Optimizer(TypedDict, total=False):
     groups: List[ParameterGroup]
     max_iter: int
     history_size: int
-    options: Dict[str, Union[float, bool]]  # those without a field here, by name (docs/training.md lists all)
+    options: Dict[str, Union[float, bool]]  # options without a field here, by name (docs/training.md lists all)
 
 
 class Schedule(TypedDict, total=False):
@@ -175,7 +175,7 @@ _INSIDE = {"label": "loss", "lr": "optimizer"}
 
 
 def job_spec_message(model: Union[str, ModelSource], **spec: Unpack[JobSpec]) -> pb.JobSpec:
-    """The message; an unknown field, or a value of another type, is an InvalidArgumentError that names it."""
+    """Builds the message. An unknown field or a wrong type raises an InvalidArgumentError that names the field."""
     fields: Dict[str, Any] = {"model": {"name": model} if isinstance(model, str) else dict(model)}
     for name, value in spec.items():
         if name not in _INSIDE:

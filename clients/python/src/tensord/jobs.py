@@ -33,48 +33,48 @@ class JobState(enum.IntEnum):
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether nothing happens until somebody resumes the job."""
+        """Whether the job is in a state that it leaves only when somebody resumes it."""
         return self >= JobState.PAUSED
 
 
 @dataclass(frozen=True)
 class RankProgress:
-    """A process of a job that has several."""
+    """One process of a distributed job."""
 
     rank: int
     pid: int
     step: int
-    samples: int  # that it trained on since it was started
-    communication_seconds: float  # in which it only waited for others, since then
+    samples: int  # since it was started
+    communication_seconds: float  # time spent waiting for other ranks since it was started
     memory_bytes: int
 
 
 @dataclass(frozen=True)
 class Progress:
     step: int
-    total_steps: int  # 0: not known, the data is streamed
+    total_steps: int  # 0: unknown, because the data is streamed
     epoch: float
     loss: float
     learning_rate: float
     gradient_norm: float
     samples_per_second: float
-    seconds_left: float  # below 0: not known
+    seconds_left: float  # negative: unknown
     memory_bytes: int
     peak_memory_bytes: int
-    metrics: Mapping[str, float]  # of the last evaluation
+    metrics: Mapping[str, float]  # from the last evaluation
     best_metric: float
     best_step: int  # 0: not evaluated yet
     checkpoint_step: int  # 0: none
     samples: int
-    next_batch: int  # of streamed data
-    best_metrics: Mapping[str, float] = field(default_factory=dict)  # of the evaluation after best_step
-    ranks: Tuple[RankProgress, ...] = ()  # of a job with a distribution
+    next_batch: int  # for streamed data
+    best_metrics: Mapping[str, float] = field(default_factory=dict)  # from the evaluation after best_step
+    ranks: Tuple[RankProgress, ...] = ()  # for a distributed job
     restarts: int = 0  # of all ranks, after one was lost
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the curves; with metrics where the step was evaluated."""
+    """A point of the curves, with metrics if the step was evaluated."""
 
     step: int
     epoch: float
@@ -87,7 +87,7 @@ class Point:
 
 @dataclass(frozen=True)
 class JobInfo:
-    """A job at one moment. `spec` has the defaults filled in."""
+    """A snapshot of a job. `spec` includes the defaults."""
 
     id: str
     state: JobState
@@ -109,14 +109,15 @@ class JobInfo:
 
 
 class History(Dict[str, npt.NDArray[Any]]):
-    """A job's curves as columns of equal length, a row for each point.
+    """A job's curves as columns of equal length, one row per point.
 
-    step, epoch, loss, learning_rate, gradient_norm, samples_per_second, and `eval_NAME` for each metric, NaN where the
-    step was not evaluated. `pandas.DataFrame(history)` is a table, `plt.plot("step", "loss", data=history)` a curve.
+    The columns are step, epoch, loss, learning_rate, gradient_norm, samples_per_second, and `eval_NAME` for each
+    metric, with NaN where the step was not evaluated. Works with `pandas.DataFrame(history)` and `plt.plot("step",
+    "loss", data=history)`.
     """
 
     def evaluations(self, metric: str) -> Tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Steps and values of a metric, where there are any."""
+        """Steps and values of a metric, for evaluated steps only."""
         values = self[f"eval_{metric}"]
         known = ~np.isnan(values)
         return self["step"][known], values[known]
@@ -126,7 +127,7 @@ _COLUMNS = ("epoch", "loss", "learning_rate", "gradient_norm", "samples_per_seco
 
 
 def history_of(points: Iterable[Point]) -> History:
-    """The columns. A step that comes again, with its evaluation, replaces the one before."""
+    """Builds the columns. A repeated step, sent again with its evaluation, replaces the previous one."""
     rows = [point for _, point in sorted({point.step: point for point in points}.items())]
     history = History(step=np.array([row.step for row in rows], np.int64))
     for column in _COLUMNS:

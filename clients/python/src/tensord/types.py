@@ -12,7 +12,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """An input or output of a model. A size of -1 is any, an empty datatype too."""
+    """An input or output of a model. A size of -1 is dynamic; an empty datatype is any type."""
 
     name: str
     datatype: str
@@ -38,7 +38,8 @@ class ModelMetadata:
 
 @dataclass(frozen=True)
 class ModelIndex:
-    """A version in the repository. The state is READY, UNAVAILABLE, LOADING, UNLOADING, or empty: never loaded."""
+    """A version in the repository. The state is READY, UNAVAILABLE, LOADING, UNLOADING, or empty if it was never
+    loaded."""
 
     name: str
     version: str
@@ -52,7 +53,7 @@ class ModelIndex:
 
 @dataclass(frozen=True)
 class Duration:
-    """How often something happened, and the seconds that it took altogether."""
+    """Number and total duration of an event, in seconds."""
 
     count: int
     seconds: float
@@ -64,21 +65,21 @@ class Duration:
 
 @dataclass(frozen=True)
 class ModelStatistics:
-    """Counted since the version was loaded."""
+    """Counters since the version was loaded."""
 
     name: str
     version: str
     inference_count: int  # rows
-    execution_count: int  # runs, of a whole batch each
+    execution_count: int  # batches
     last_inference_ms: int  # Unix time; 0: none yet
     # success, fail, queue, compute_input, compute_infer, compute_output, cache_hit, cache_miss
     durations: Mapping[str, Duration]
-    # By batch size, the runs: compute_input, compute_infer, compute_output
+    # By batch size: compute_input, compute_infer, compute_output
     batches: Mapping[int, Mapping[str, Duration]]
     memory_bytes: Mapping[str, int]  # by kind: "CPU", "CPU_PINNED", "GPU 0"
 
     def row(self) -> Dict[str, float]:
-        """Numbers of the version in one flat dict, for a table: counts, and means in milliseconds."""
+        """The statistics as one flat dict for a table: counts, and means in milliseconds."""
         out: Dict[str, float] = {"inferences": self.inference_count, "executions": self.execution_count}
         for name, duration in self.durations.items():
             out[f"{name}_count"] = duration.count
@@ -88,7 +89,7 @@ class ModelStatistics:
 
 @dataclass(frozen=True)
 class Region:
-    """A shared memory region that the server knows."""
+    """A registered shared memory region."""
 
     name: str
     key: str
@@ -98,7 +99,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Class:
-    """One of the largest values of a row: `label` is empty where the model has no labels."""
+    """One of the largest values of a row. `label` is empty if the model has no labels."""
 
     score: float
     index: int

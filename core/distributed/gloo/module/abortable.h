@@ -12,13 +12,13 @@
 
 #include "core/base/mutex.h"
 
-// Gloo wakes who waits when the peer closes a connection, not when this side does: ranks that all give up at once would
-// all wait until their deadline. So this knows every buffer that is waited for.
+// Gloo wakes a waiting thread when the peer closes a connection, but not when this side does. Ranks that all abort at
+// once would wait until their deadline. So this code tracks every buffer that a thread may wait for.
 namespace tensord::distributed {
 
 class AbortableBuffer;
 
-// The buffers of a context that are alive.
+// The live buffers of a context.
 struct LiveBuffers {
   Mutex mutex;
   std::set<AbortableBuffer*> buffers TENSORD_GUARDED_BY(mutex);
@@ -72,7 +72,7 @@ class AbortableBuffer final : public gloo::transport::UnboundBuffer {
   const std::shared_ptr<LiveBuffers> live_;
 };
 
-// The transport's context, whose buffers are abortable.
+// The transport context; its buffers are abortable.
 class AbortableTransport final : public gloo::transport::Context {
  public:
   AbortableTransport(std::shared_ptr<Context> inner, std::shared_ptr<LiveBuffers> live)
@@ -88,7 +88,7 @@ class AbortableTransport final : public gloo::transport::Context {
   const std::shared_ptr<LiveBuffers> live_;
 };
 
-// Connections between all ranks; abort() may be called by any thread.
+// Connections between all ranks. Any thread may call abort().
 class AbortableContext final : public gloo::rendezvous::Context {
  public:
   using Context::Context;
@@ -113,7 +113,7 @@ class AbortableContext final : public gloo::rendezvous::Context {
       try {
         getPair(peer)->close();
       } catch (const std::exception&) {
-        // A connection that is gone already.
+        // The connection is already gone.
       }
     }
   }

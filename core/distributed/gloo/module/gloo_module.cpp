@@ -1,5 +1,5 @@
-// The backend over Gloo, an object of its own: see ../module_interface.h. Gloo knows bytes and a function; it throws
-// its own exceptions, which become ours here.
+// The Gloo backend, a shared library of its own: see ../module_interface.h. Gloo sees bytes and a reduction function.
+// Its exceptions are translated to Error here.
 #include <gloo/allgatherv.h>
 #include <gloo/allreduce.h>
 #include <gloo/alltoallv.h>
@@ -27,7 +27,7 @@ Milliseconds left(SteadyTime deadline) {
   return std::max(Milliseconds(1), std::chrono::ceil<Milliseconds>(deadline - std::chrono::steady_clock::now()));
 }
 
-// Without the source line that Gloo writes before its texts.
+// Strips the source line that Gloo prepends to its messages.
 std::string text_of(const std::exception& error) {
   const std::string text = error.what();
   const size_t end = text.find("] ");
@@ -49,7 +49,7 @@ decltype(auto) with_our_errors(const Fn& fn) {
   }
 }
 
-// Our store as Gloo wants one.
+// Adapts our store to Gloo's interface.
 class GlooStore final : public gloo::rendezvous::Store {
  public:
   explicit GlooStore(std::shared_ptr<distributed::Store> store) : store_(std::move(store)) {}
@@ -71,7 +71,7 @@ class GlooStore final : public gloo::rendezvous::Store {
   const std::shared_ptr<distributed::Store> store_;
 };
 
-// Gloo takes an element's size from a type.
+// Gloo derives an element's size from its type.
 template <class Fn>
 void with_element_type(size_t size_bytes, const Fn& fn) {
   switch (size_bytes) {
@@ -92,7 +92,7 @@ char* chars(const std::byte* bytes) { return reinterpret_cast<char*>(const_cast<
 
 class GlooTransfer final : public Transfer {
  public:
-  // A message of no bytes is one byte that nobody looks at.
+  // An empty message is sent as one unused byte.
   GlooTransfer(gloo::Context& context, std::byte* data, size_t size_bytes, bool sends)
       : buffer_(context.createUnboundBuffer(size_bytes ? data : &nothing_, std::max<size_t>(1, size_bytes))),
         sends_(sends) {}
@@ -137,7 +137,7 @@ class GlooBackend final : public Backend {
     });
   }
 
-  // Always the ring, whatever the size: PyTorch's bits.
+  // Always the ring algorithm, whatever the size: it gives the same bits as PyTorch.
   void all_reduce(std::byte* data, const Elements& elements, const BackendCall& call) override {
     if (size_ == 1 || elements.count == 0) return;
     with_element_type(elements.size_bytes, [&]<class T>() {
@@ -152,7 +152,7 @@ class GlooBackend final : public Backend {
 
   void reduce(std::byte* data, const Elements& elements, int root, const BackendCall& call) override {
     if (size_ == 1 || elements.count == 0) return;
-    // Gloo writes to all ranks' outputs.
+    // Gloo writes to the outputs of all ranks.
     std::vector<std::byte> scratch(rank_ == root ? 0 : elements.count * elements.size_bytes);
     with_element_type(elements.size_bytes, [&]<class T>() {
       run<gloo::ReduceOptions>(call, [&](gloo::ReduceOptions& options) {
@@ -202,7 +202,7 @@ class GlooBackend final : public Backend {
     });
   }
 
-  // Gloo has none: every rank gets its parts from all, and adds them in the order of the ranks.
+  // Gloo has no reduce_scatter: every rank receives its parts from all others and sums them in rank order.
   void reduce_scatter(std::byte* in, std::byte* out, std::span<const size_t> counts, const Elements& elements,
                       const BackendCall& call) override {
     const size_t own = counts[static_cast<size_t>(rank_)], own_bytes = own * elements.size_bytes;

@@ -1,4 +1,4 @@
-// The backend over MPI, an object of its own: see ../module_interface.h.
+// The MPI backend, a shared library of its own: see ../module_interface.h.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
@@ -23,9 +23,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// MPI counts in int.
+// MPI counts are ints.
 constexpr size_t kMaxCount = size_t{1} << 30;
-// Once this is set MPI is not ended orderly any more: its ranks would wait for each other.
+// Once set, MPI_Finalize is not called, because the ranks would wait for each other there.
 std::atomic<bool> is_broken{false};
 
 void check_mpi(int code, const char* what) {
@@ -62,7 +62,7 @@ void start_mpi() {
   (void)once;
 }
 
-// MPI's functions of elements have no place for ours: each that is used has a slot, with a function of its own.
+// MPI's reduction callbacks take no user data, so each function in use gets a slot with a callback of its own.
 class Reductions {
  public:
   MPI_Op op_of(ReduceFunction function) {
@@ -97,7 +97,7 @@ Reductions& reductions() {
   return all;
 }
 
-// Elements of so many bytes.
+// The datatype of elements of this size.
 MPI_Datatype type_of(size_t size_bytes) {
   static Mutex mutex;
   static std::map<size_t, MPI_Datatype> types;
@@ -114,12 +114,12 @@ void copy_bytes(std::byte* to, const std::byte* from, size_t count) {
   if (count > 0 && to != from) std::memcpy(to, from, count);
 }
 
-// What all calls of a group share.
+// State shared by all calls of a group.
 struct Shared {
   MPI_Comm collectives = MPI_COMM_NULL, messages = MPI_COMM_NULL;
   std::atomic<bool> is_aborted{false};
 
-  // Looks at something until it is there. MPI has neither deadlines nor sleep.
+  // Polls until `is_done`. MPI has neither deadlines nor blocking waits that can be interrupted.
   template <class Done>
   void wait_until(const Done& is_done, SteadyTime deadline) const {
     for (int round = 0; !is_done(); ++round) {
@@ -149,7 +149,7 @@ struct Shared {
   }
 };
 
-// Messages begin with their slot; those that nobody waits for yet are kept.
+// Messages start with their slot. Messages that arrive before their recv are kept.
 class Messages {
  public:
   explicit Messages(const Shared& shared) : shared_(shared) {}
@@ -210,7 +210,7 @@ class Sent final : public Transfer {
         "MPI_Isend");
   }
   ~Sent() override {
-    // MPI reads them still.
+    // MPI still reads the bytes, so they are leaked.
     if (request_ != MPI_REQUEST_NULL) new std::vector<std::byte>(std::move(bytes_));
   }
   int wait(SteadyTime deadline) override {
@@ -329,7 +329,7 @@ class MpiBackend final : public Backend {
     exchange(in, sent, out, received, call);
   }
 
-  // As Gloo's: every rank gets its parts from all, and adds them in the order of the ranks.
+  // As in the Gloo backend: every rank receives its parts from all others and sums them in rank order.
   void reduce_scatter(std::byte* in, std::byte* out, std::span<const size_t> counts, const Elements& elements,
                       const BackendCall& call) override {
     const size_t own = counts[static_cast<size_t>(rank_)], own_bytes = own * elements.size_bytes;
@@ -367,8 +367,8 @@ class MpiBackend final : public Backend {
     if (shared_->is_aborted) fail(ErrorCode::kUnavailable, "a rank has left, or ended the group");
   }
 
-  // MPI joins whatever comes: ranks first see that all are in the same call. Those that are not wait, as with the other
-  // backends, until the group has found out who differs.
+  // MPI matches whatever arrives, so ranks first check that all are in the same call. Ranks that are not block, as with
+  // the other backends, until the group has found the rank that differs.
   void agree(const BackendCall& call) {
     check_alive();
     std::array<uint32_t, 2> tags{call.tag, ~call.tag};
@@ -386,7 +386,7 @@ class MpiBackend final : public Backend {
     }
   }
 
-  // Pieces of each pair come in order; nothing else of this communicator uses messages between two ranks.
+  // Chunks between two ranks arrive in order. Nothing else on this communicator uses point-to-point messages.
   void exchange(const std::byte* in, std::span<const size_t> in_bytes, std::byte* out,
                 std::span<const size_t> out_bytes, const BackendCall& call) {
     std::vector<MPI_Request> requests;

@@ -1,4 +1,4 @@
-// Branches that hang on data: both ways go into the file.
+// Branches that depend on data: both sides are written to the file.
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -8,7 +8,7 @@ namespace tensord::jit::tracing {
 
 using ops::Value;
 
-// What a way of a branch is allowed to write: memory of its own.
+// A side of a branch may only write to memory that it allocated itself.
 void Tracer::check_branch_writes(const Node& node, const Tensor& tensor) const {
   const StorageImpl* storage = tensor.storage().get();
   if (joined_storages_.contains(storage)) {
@@ -28,7 +28,7 @@ std::set<const StorageImpl*> Tracer::storages_so_far() const {
   return all;
 }
 
-// The results of one way, for both examples, whichever way they go.
+// Runs one side for both examples, even if the condition selects the other one.
 std::vector<Traced> Tracer::run_branch(const Node& node, const Traced& condition, bool way) {
   const std::vector<bool> dead = dead_probes_;
   const std::optional<std::set<const StorageImpl*>> outer = outer_storages_;
@@ -69,7 +69,7 @@ Traced Tracer::join_tensors(const Traced& condition, const Traced& yes, const Tr
     if (known && known->is_bool()) {
       found[set] = known->to_bool() ? first : second;
     } else if (first && second && first->to_tensor().sizes() == second->to_tensor().sizes()) {
-      found[set] = first;  // else it hangs on the condition
+      found[set] = first;  // otherwise it depends on the condition
     }
   }
   set_probes(out, found);

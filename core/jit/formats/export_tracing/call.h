@@ -8,7 +8,7 @@
 
 namespace tensord::jit::tracing {
 
-// One call of an operator: its arguments and results for both sets of examples.
+// One call of an operator, with its arguments and results for both sets of examples.
 class Call {
  public:
   Call(Tracer& tracer, const Node& node, const ops::Op& op, std::vector<Traced> arguments, std::vector<Traced> results)
@@ -20,27 +20,26 @@ class Call {
   [[noreturn]] void refuse(const std::string& why) const { tracer_.refuse(node_, why); }
   [[noreturn]] void refuse_form() const;
 
-  // Arguments, by their names in the schema or by their places.
+  // Arguments, looked up by name in the schema or by position.
   const std::vector<Traced>& arguments() const { return arguments_; }
   const Traced& first() const;
-  bool has(const char* name) const;  // there is such an argument, and it is not None
+  bool has(const char* name) const;  // whether the argument exists and is not None
   const Traced& in(const char* name) const;
-  const Tensor& t(const char* name = "self") const;  // a tensor of the first set
+  const Tensor& t(const char* name = "self") const;  // the tensor in the first set
   const Tensor& t2(const char* name = "self") const;
   std::vector<Traced> list(const char* name) const;
-  // What is the same for every input; refused where it is not.
+  // The value of an argument that is constant over all inputs; throws if it is not.
   const ops::Value& fixed(const char* name, const Traced& value) const;
-  Dims ints(const char* name) const;  // a list or one int; all of them have to be the same for every input
-  std::vector<double> numbers(const char* name) const;  // the same of floats
+  Dims ints(const char* name) const;                    // a list or one int, constant over all inputs
+  std::vector<double> numbers(const char* name) const;  // the same for floats
   int64_t integer(const char* name) const;
   double number(const char* name) const;
   bool flag(const char* name) const;
   std::string text(const char* name) const;
-  // A dimension of a tensor of this rank, from 0.
+  // A dimension argument for a tensor of this rank, normalized to start at 0.
   int64_t dim(const char* name, int64_t rank) const;
 
-  // Results.
-  // Some operators of tensors have overloads of numbers, which have no form.
+  // Results. Some operators on tensors have overloads on scalars, which cannot be exported.
   const Tensor& result(size_t i = 0) const {
     if (!results_[i].a.is_strided()) refuse_form();
     return results_[i].a.to_tensor();
@@ -58,7 +57,7 @@ class Call {
   std::vector<Traced> arguments_, results_;
 };
 
-// What operators on lists and dicts do, whose first argument is one: nothing in any file. False where it is no such
+// Runs an operator whose first argument is a list or dict; nothing is written to the file. Returns false for any other
 // call.
 bool run_container_call(Call& call);
 

@@ -1,4 +1,4 @@
-// Operators on lists, tuples and dicts: they move what is in them, and leave nothing in a file.
+// Operators on lists, tuples and dicts: they rearrange traced values and write nothing to the file.
 #include <algorithm>
 #include <string_view>
 
@@ -8,7 +8,7 @@
 namespace tensord::jit::tracing {
 namespace {
 
-// [a, b] + [c]
+// Implements [a, b] + [c].
 bool join(Call& c) {
   auto joined = std::make_shared<std::vector<Traced>>();
   for (const Traced& list : c.arguments()) {
@@ -54,7 +54,7 @@ bool set_item(Call& c) {
   return true;
 }
 
-// Of a dict only its keys count, and those are known.
+// For a dict, only its keys matter, and they are known.
 bool contains(Call& c) {
   const Traced &all = c.first(), &key = c.arguments().at(1);
   if (!all.a.is_dict()) return false;
@@ -97,7 +97,7 @@ bool get_item(Call& c) {
   return true;
 }
 
-// l[start:end:step]
+// Implements l[start:end:step].
 bool slice(Call& c) {
   if (!c.first().a.is_list()) return false;
   const std::vector<Traced>& items = *c.first().items;
@@ -116,7 +116,7 @@ bool slice(Call& c) {
   return true;
 }
 
-// [a, b] * n
+// Implements [a, b] * n.
 bool repeat(Call& c) {
   if (!c.first().a.is_list()) return false;
   auto all = std::make_shared<std::vector<Traced>>();

@@ -8,20 +8,21 @@
 
 namespace tensord::jit::tracing {
 
-// An argument of the method that is written: its name, and two examples of it. Where they have different sizes, those
-// stay open in the file. Without examples it is no input, but always this value.
+// An argument of the exported method: its name and two examples of it. Sizes that differ between the examples are
+// dynamic in the file. Without examples, the argument is a constant instead of an input.
 struct ExportArgument {
   std::string name;
   Tensor first, second;
   ops::Value fixed;
-  // Of its sizes: open ones of one name are equal, in all arguments. May be shorter; "" has none.
+  // Names of its dimensions: dynamic sizes with the same name are equal, over all arguments. May be shorter than the
+  // rank; "" means unnamed.
   std::vector<std::string> size_names = {};
-  // Its sizes in other sets, as many for each argument: nothing runs with them, so they may be as large as they like.
-  // What the examples show of sizes is believed only where it is true for these as well.
+  // Its shapes in the probes, equally many for each argument. Nothing runs on them, so they may be arbitrarily large. A
+  // relation between sizes that holds in the examples is used only if it holds in the probes too.
   std::vector<Dims> probes = {};
 };
 
-// Without sets of others the examples' own sizes are such.
+// Defaults to the shapes of the examples.
 inline std::vector<Dims> probes_of(const ExportArgument& one) {
   if (one.probes.empty()) return {one.first.sizes(), one.second.sizes()};
   return one.probes;
@@ -40,7 +41,7 @@ inline bool has_open_sizes(const std::vector<ExportArgument>& arguments) {
   });
 }
 
-// The sizes that both examples have, and -1 where they differ.
+// The shape that both examples share, with -1 for sizes that differ.
 inline Dims common_sizes(const Tensor& first, const Tensor& second) {
   Dims sizes = first.sizes();
   for (size_t i = 0; i < sizes.size(); ++i) {

@@ -1,4 +1,4 @@
-// What results are for other sizes of the inputs than those of the examples, by the operators' own `infer`.
+// Infers results for other input sizes than the examples', through the operators' `infer` functions.
 #include <algorithm>
 #include <iterator>
 
@@ -14,7 +14,7 @@ using ops::Value;
 
 namespace {
 
-// Tensors in which sizes are computed keep their elements.
+// Small tensors keep their elements, because sizes are computed in them.
 constexpr int64_t kMaxKnownElements = 64;
 
 Value shape_of(const Tensor& tensor) {
@@ -22,7 +22,7 @@ Value shape_of(const Tensor& tensor) {
   return Tensor::meta_strided(tensor.sizes(), tensor.strides(), tensor.dtype(), tensor.device());
 }
 
-// Calls this for each tensor of a value.
+// Calls `fn` for each tensor in a value.
 template <class Fn>
 void for_each_tensor(const Value& value, const Fn& fn) {
   if (value.is_strided()) fn(value.to_tensor());
@@ -70,7 +70,7 @@ Value sizes_as_tensor(const Tensor& tensor) {
   return out;
 }
 
-// What a call gives; none where it hangs on elements that are not known. Throws what the operator does.
+// The results of a call; nullopt if they depend on unknown elements. Throws the operator's errors.
 std::optional<std::vector<Value>> results_of(const ops::Op& op, const std::vector<Value>& arguments) {
   if (op.schema.name == "aten::_shape_as_tensor") return std::vector<Value>{sizes_as_tensor(arguments[0].to_tensor())};
   std::vector<Value> shapes;
@@ -148,7 +148,7 @@ Tracer::ProbeResults Tracer::run_probes(const ops::Op& op, const std::vector<Tra
     }
     if (given.size() != arguments.size()) continue;
     if (op.schema.is_mutating()) {
-      // Their elements are not followed from here on.
+      // Their elements are unknown from here on.
       for (const Value& value : given) {
         for_each_tensor(value, [&](const Tensor& one) {
           if (one.defined() && one.storage()) lost_storages_.insert(one.storage().get());
@@ -164,7 +164,7 @@ Tracer::ProbeResults Tracer::run_probes(const ops::Op& op, const std::vector<Tra
       failed.push_back(set);
     }
   }
-  // The program itself raises for such sizes.
+  // The program itself raises an error for these sizes.
   if (std::ranges::any_of(found, [](const auto& one) { return one.has_value(); })) {
     for (const size_t set : failed) dead_probes_[set] = true;
   }
@@ -180,7 +180,7 @@ void Tracer::set_probes(std::vector<Traced>& results, const ProbeResults& found)
   }
 }
 
-// Of a tensor whose sizes are the same for every input.
+// For a tensor whose shape is constant over all inputs.
 void Tracer::set_fixed_probes(Traced& value) const {
   if (value.items) {
     for (Traced& item : *value.items) set_fixed_probes(item);

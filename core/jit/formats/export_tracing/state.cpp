@@ -1,4 +1,4 @@
-// The model's own tensors: where a program reads, writes and replaces them.
+// The model's own tensors: how a program reads, writes and replaces them.
 #include <algorithm>
 #include <set>
 
@@ -43,7 +43,7 @@ void Tracer::check_writes(const Node& node, const std::vector<Tensor>& written, 
     if (target_.shares_memory()) {
       check_written(node, tensor);
     } else if (is_open) {
-      // What a constant is before it is written.
+      // Records the constant's value before the write.
       for (const Traced& argument : arguments) {
         if (argument.a.is_strided() && tensor.is_same(argument.a.to_tensor())) name_of(argument);
       }
@@ -98,8 +98,8 @@ void Tracer::set_attribute(const Node& node) {
   known->now = now;
 }
 
-// The program's attribute becomes another tensor, that of the file gets its elements. That is the same as long as each
-// is over memory of its own: what comes out is not over the old tensor's, and no two attributes are over one.
+// Where the program replaces an attribute's tensor, the file copies the elements into the old one. The two are
+// equivalent only if memory is not shared: no output may alias the old tensor, and no two attributes may share memory.
 void Tracer::write_attributes(const Traced& result) {
   std::erase_if(set_attributes_, [](const SetAttribute& one) { return one.now.a.is_same(one.old.a); });
   std::vector<Tensor> results;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kMaxTrips = 100'000;
 
-// A branch that does nothing but raise.
+// Whether a branch does nothing but raise.
 bool only_raises(const Block& block) {
   for (const Node* node = block.first(); node; node = node->next()) {
     const std::string_view name = node->op() ? std::string_view(node->op()->schema.name) : "";
@@ -45,7 +45,7 @@ bool is_reader_of_shapes(std::string_view name) {
          name == "aten::sym_size" || name == "aten::sym_numel" || name == "aten::storage_offset";
 }
 
-// Questions about what a tensor is, not how large or what is in it.
+// Queries of a tensor's kind that depend neither on its sizes nor on its elements.
 bool asks_for_kind(const ops::Op& op) {
   const std::string_view name = op.schema.name;
   if (name == "prim::shape" || name == "aten::is_nonzero" || name == "aten::is_same_size") return false;
@@ -54,7 +54,7 @@ bool asks_for_kind(const ops::Op& op) {
          name == "aten::dim" || name == "aten::get_device" || name == "prim::itemsize" || name == "aten::requires_grad";
 }
 
-// Operators that take nothing from their tensor but type and size, and whose elements are the same whatever those are.
+// Operators that use only the dtype and sizes of their tensor, and whose results have constant elements.
 bool is_maker(std::string_view name) {
   static constexpr std::string_view kNames[] = {"aten::new_zeros",  "aten::new_ones",  "aten::new_full",
                                                 "aten::zeros_like", "aten::ones_like", "aten::full_like"};
@@ -96,7 +96,7 @@ Traced wrap(const Value& a, const Value& b) {
 
 Tracer::Tracer(Target& target, const ops::ObjectPtr& self, bool has_open_sizes, size_t probe_count)
     : target_(target), is_double_(has_open_sizes), dead_probes_(probe_count) {
-  // Passes put modules where they are used, so the way to them through attributes is not in the graph.
+  // Passes inline modules where they are used, so the path of attributes to a module is not in the graph.
   std::vector<std::pair<const ops::Object*, std::string>> waiting{{self.get(), ""}};
   while (!waiting.empty()) {
     const auto [object, path] = waiting.back();
@@ -130,7 +130,7 @@ Value Tracer::to_value(const Traced& value, bool second) const {
   return to_container(sample, std::move(items));
 }
 
-// A container like this one that holds these.
+// A container of the same type as `sample` with these items.
 Value Tracer::to_container(const Value& sample, std::vector<Value> items) {
   if (sample.is_list()) return ops::make_list(sample.to_list()->element, std::move(items));
   if (sample.is_tuple()) return make_intrusive<ops::TupleObject>(std::move(items), sample.to_tuple()->type);
@@ -161,12 +161,12 @@ std::string Tracer::name_of(const Traced& traced) {
          " cannot say");
   }
   if (found == tensors_.end()) {
-    // A tensor of the model that came in a list, say.
+    // A tensor of the model that was reached through a list, for example.
     if (const std::string weight = weight_name(tensor); !weight.empty()) return weight;
     std::string& name = constants_[tensor.impl()];
     if (name.empty()) {
       kept_.push_back(tensor);
-      // A copy: what the program writes later is not what it has now.
+      // A copy, because the program may write to the tensor later.
       name = target_.add_constant(traced.path.empty() ? "constant" : traced.path, tensor.clone());
     }
     return name;
@@ -183,7 +183,7 @@ void Tracer::bind(Traced& tensor, const std::string& name) {
   Named& named = tensors_[a.impl()];
   named.name = name;
   named.is_stale = false;
-  // The same tensor may be the result of several operators, one of which makes a copy for other inputs.
+  // Several operators may return the same tensor object, one of which makes a copy for other inputs.
   if (target_.shares_memory()) tensor.name = name;
 }
 
@@ -275,7 +275,7 @@ void Tracer::run_if(const Node& node) {
   for (size_t i = 0; i < results.size(); ++i) set(node.output(i), results[i]);
 }
 
-// What a choice gives for every input, though its condition is not known.
+// The result of a choice that does not depend on its unknown condition.
 std::optional<Traced> Tracer::join_ways(const Traced& condition, const Traced& yes, const Traced& no) const {
   const auto is_fixed = [](const Traced& one, bool value) {
     return one.a.is_bool() && !one.is_dynamic && one.a.to_bool() == value;
@@ -283,19 +283,19 @@ std::optional<Traced> Tracer::join_ways(const Traced& condition, const Traced& y
   if (is_fixed(yes, true) && is_fixed(no, false)) return condition;
   const auto is_same = [&](const Traced& one, const Traced& other) { return target_.is_same_number(one, other); };
   if (is_same(yes, no)) return no;
-  // "x if x == y else y", and the like.
+  // Such as "x if x == y else y".
   const auto& [x, y] = *condition.equality;
   const bool is_either = (is_same(yes, x) && is_same(no, y)) || (is_same(yes, y) && is_same(no, x));
   return is_either ? std::optional(no) : std::nullopt;
 }
 
-// Numbers that hang on an open size. Where nothing in the file says what they are, they are good for conditions alone.
+// Numbers that depend on a dynamic size. If the file cannot express them, they can only be used in conditions.
 void Tracer::choose(const Node& node, const Traced& condition) {
   const auto run_branch = [&](bool way) { return run_block(*node.blocks()[way ? 0 : 1]); };
   const bool first_branch = condition.a.to_bool(), second_branch = condition.b.to_bool();
   const std::vector<Traced> first = run_branch(first_branch);
   const std::vector<Traced> second = first_branch == second_branch ? first : run_branch(second_branch);
-  // What the other way would give; it may fail where it is not taken.
+  // The result of the other side, which may fail because it is not taken.
   std::optional<std::vector<Traced>> other;
   if (condition.equality && first_branch == second_branch) {
     const std::vector<bool> dead = dead_probes_;
@@ -374,7 +374,7 @@ void Tracer::unpack(const Node& node) {
   for (size_t i = 0; i < copies.size(); ++i) set(node.output(i), copies[i]);
 }
 
-// Tensors of the first set that a call writes.
+// Tensors in the first set that a call writes to.
 std::vector<Tensor> Tracer::written_tensors(const Node& node, const ops::Op& op,
                                             const std::vector<Traced>& arguments) const {
   std::vector<Tensor> written;
@@ -395,7 +395,7 @@ void Tracer::mark_results(std::vector<Traced>& results, const std::vector<Traced
   const auto is_argument = [&](const Traced& one) {
     return std::ranges::any_of(arguments, [&](const Traced& argument) { return argument.a.is_same(one.a); });
   };
-  // Nothing in the file is a result unless the target says so.
+  // Results are not in the file unless the target names them.
   const auto mark = [&](Traced& one) {
     if (one.is_number()) one.is_dynamic = !is_fixed;
     // What came out of a list is known already, and what is given back as it came keeps its name.
@@ -425,7 +425,7 @@ void Tracer::call(const Node& node) {
   const bool is_open = std::ranges::any_of(arguments, [&](const Traced& argument) { return is_dynamic(argument); });
   const std::vector<Tensor> written = written_tensors(node, op, arguments);
   check_writes(node, written, arguments, is_open);
-  // Lists stay what they are where they are changed: the rows of such operators do that.
+  // Operators that modify lists work on the traced items; see containers.cpp.
   const bool has_container = !arguments.empty() && arguments[0].items;
   const bool changes_list = op.schema.is_mutating() && has_container;
   if (changes_list && !arguments[0].path.empty())
@@ -453,7 +453,7 @@ void Tracer::call(const Node& node) {
   if (has_container && run_container_call(call)) return finish();
   if (changes_list) refuse(node, "changes a list in a way that is not known here");
   const bool gives_tensor = std::ranges::any_of(call.results(), holds_tensor);
-  // What only asks for types and ranks has the same answer for every input.
+  // Queries of types and ranks have the same result for every input.
   const bool asks = ((op.reads_only_shape && !is_reader_of_shapes(name)) || asks_for_kind(op)) && !gives_tensor;
   const auto is_dynamic_number = [&](const Traced& one) { return !one.a.is_strided() && is_dynamic(one); };
   const bool is_made = is_maker(name) && has_one_shape(call.results()[0]) &&

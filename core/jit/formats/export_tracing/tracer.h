@@ -13,41 +13,41 @@
 
 namespace tensord::jit::tracing {
 
-// Runs a graph for two sets of examples and hands what its operators do to tensors to a target. Branches and loops have
-// to go the same way for every input, so they leave nothing in the file. A branch that hangs on data or on an open size
-// goes into the file where the format has such; else it is refused, unless the other way only raises an error. Throws
-// Error{kUnimplemented} that names operator and place. Two examples may agree by chance. So shapes
-// are also inferred for many other sizes, the probes. A value is constant only if it is equal in both examples and in
-// every probe. A probe for whose sizes the program raises an error is dropped.
+// Runs a graph on two sets of examples and passes the tensor operators to a target. Branches and loops must go the same
+// way for every input, so they are unrolled. A branch that depends on data or on a dynamic size is written if the
+// format supports it; otherwise it is refused, unless the other side only raises an error. Throws Error{kUnimplemented}
+// that names the operator and its source location. Two examples may agree by chance, so shapes are also inferred for
+// many other sizes, the probes. A value is constant only if it is equal in both examples and in every probe. A probe
+// for whose sizes the program raises an error is dropped.
 class Tracer {
  public:
-  // `has_open_sizes`: the sets differ; otherwise one run does.
+  // `has_open_sizes`: the sets differ; otherwise only one of them is run.
   Tracer(Target& target, const ops::ObjectPtr& self, bool has_open_sizes, size_t probe_count);
 
-  // An input that the file calls `name`, with its sizes in each probe.
+  // Adds an input that the file calls `name`, with its shape in each probe.
   Traced add_input(const std::string& name, const Tensor& a, const Tensor& b, const std::vector<Dims>& probes);
-  // Runs the graph, and writes what the program set attributes to into the tensors that they had before.
+  // Runs the graph. Tensors that the program assigned to attributes are written to the original tensors.
   Traced run(const Block& block, std::vector<Traced> arguments);
 
   bool is_double() const { return is_double_; }
 
-  // Whether it is not the same for every input; of containers, whether something in them is not.
+  // Whether the value, or for containers any element, is not constant over all inputs.
   bool is_dynamic(const Traced& value) const;
-  // The tensor's name in the file, where it is put as a constant when it is one.
+  // The tensor's name in the file; adds a constant if necessary.
   std::string name_of(const Traced& tensor);
   bool is_constant(const Tensor& a) const;
   void bind(Traced& tensor, const std::string& name);
   ops::Value to_value(const Traced& value, bool second) const;
-  // What a value is in a probe; none where that is not known.
+  // The value in a probe; nullopt if unknown.
   std::optional<ops::Value> probe(const Traced& value, size_t set) const;
   std::vector<std::optional<Tensor>> probe_tensors(const Traced& tensor) const;
   std::vector<std::optional<int64_t>> probe_sizes(const Traced& tensor, int64_t dim) const;
-  // Whether a size of a tensor is not the same for every input, or nothing says that it is.
+  // Whether a size of a tensor is not constant over all inputs, or not known to be.
   bool is_open_size(const Traced& tensor, int64_t dim) const;
   bool has_open_sizes(const Traced& tensor) const;
-  // Whether it has one shape in the examples and in all probes.
+  // Whether the tensor has the same shape in the examples and in all probes.
   bool has_one_shape(const Traced& tensor) const;
-  // A size as a number; what the file has for it is the target's to say.
+  // A size as a number; the target decides how the file expresses it.
   Traced size_of(const Traced& tensor, int64_t dim) const;
   [[noreturn]] void refuse(const Node& node, const std::string& why) const;
   std::string_view format() const { return target_.format(); }
@@ -57,21 +57,21 @@ class Tracer {
   struct Named {
     std::string name;
     bool is_stale = false;
-    bool is_fixed = false;  // it is the same for every input, though an operator of the file gives it
+    bool is_fixed = false;  // constant over all inputs, although an operator of the file returns it
   };
   std::vector<Traced> run_block(const Block& block);
   void visit(const Node& node);
   void call(const Node& node);
   std::vector<Tensor> written_tensors(const Node& node, const ops::Op& op, const std::vector<Traced>& arguments) const;
-  // The memory of this tensor was written, with what comes from inputs or not: others that view it have other values
-  // now than the file says.
+  // Marks the tensor's memory as written, with data that depends on inputs or not: other views of it no longer have the
+  // values in the file.
   void mark_written(const Tensor& a, bool is_open);
-  // Where memory is shared: throws for a parameter of the model or a constant of the file.
+  // If memory is shared: throws for a parameter of the model or a constant of the file.
   void check_written(const Node& node, const Tensor& tensor) const;
-  // Before a call writes these tensors; `is_open`: with what is not the same for every input.
+  // Called before a call writes to these tensors. `is_open`: the data depends on inputs.
   void check_writes(const Node& node, const std::vector<Tensor>& written, const std::vector<Traced>& arguments,
                     bool is_open);
-  // Names what a call gives, before the target names it in the file; `is_fixed`: the same for every input.
+  // Registers a call's results before the target names them. `is_fixed`: constant over all inputs.
   void mark_results(std::vector<Traced>& results, const std::vector<Traced>& arguments, bool is_fixed);
   void run_if(const Node& node);
   void choose(const Node& node, const Traced& condition);
@@ -85,16 +85,16 @@ class Tracer {
   void get_attribute(const Node& node);
   void set_attribute(const Node& node);
   void write_attributes(const Traced& result);
-  // Where memory is shared: the name of a tensor of the model, "" of another one.
+  // If memory is shared: the name of a tensor of the model; "" for others.
   std::string weight_name(const Tensor& tensor);
   static ops::Value to_container(const ops::Value& sample, std::vector<ops::Value> items);
-  // Of each probe the results of a call.
+  // The results of a call in each probe.
   using ProbeResults = std::vector<std::optional<std::vector<ops::Value>>>;
   ProbeResults run_probes(const ops::Op& op, const std::vector<Traced>& arguments);
   void set_probes(std::vector<Traced>& results, const ProbeResults& found) const;
   void set_probes(Traced& result, const std::vector<std::optional<ops::Value>>& found) const;
   void set_fixed_probes(Traced& value) const;
-  // A branch goes this way: probes that go the other, which raises an error, are dropped.
+  // The program takes this side of a branch: drops probes that take the other side, which raises an error.
   void record_branch(const Node& node, const Traced& condition, bool way, bool may_raise);
   void construct(const Node& node);
   void unpack(const Node& node);
@@ -111,7 +111,7 @@ class Tracer {
     std::string path;
     bool is_parameter = false;
   };
-  // One that the program sets: what it was in the model, and what it is now.
+  // An attribute that the program assigns: its tensor in the model, and its current value.
   struct SetAttribute {
     const ops::Object* owner;
     std::string name;
@@ -121,13 +121,13 @@ class Tracer {
   std::vector<SetAttribute> set_attributes_;
   std::unordered_map<const TensorImpl*, Attribute> attributes_;  // the model's tensors
   std::unordered_map<const StorageImpl*, std::vector<const TensorImpl*>> attribute_storages_;
-  std::set<const StorageImpl*> written_storages_;  // with what comes from inputs
-  std::vector<Tensor> kept_;                       // addresses stay theirs
-  // Within a way of a branch that goes into the file: memory that was there before.
+  std::set<const StorageImpl*> written_storages_;  // written with data that depends on inputs
+  std::vector<Tensor> kept_;                       // keeps addresses unique
+  // While a side of a written branch is traced: memory from before the branch.
   std::optional<std::set<const StorageImpl*>> outer_storages_;
-  std::set<const StorageImpl*> joined_storages_;  // of results of branches that may be other tensors' memory as well
+  std::set<const StorageImpl*> joined_storages_;  // memory of branch results that may alias other tensors
   std::vector<bool> dead_probes_;
-  std::set<const StorageImpl*> lost_storages_;  // of probes' tensors that were written
+  std::set<const StorageImpl*> lost_storages_;  // memory of probe tensors that were written
   std::vector<ops::Value> kept_probes_;
 };
 

@@ -9,7 +9,7 @@
 namespace tensord::jit::onnx {
 namespace {
 
-// What is wrong with a tensor is said by whoever reads it; here it only has to have a size.
+// Invalid tensors are reported when they are read; here only their size counts.
 class Sum {
  public:
   explicit Sum(bool copies) : copies_(copies) {}
@@ -56,7 +56,7 @@ class Sum {
     add(proto.dims, proto.values.data_type);
   }
 
-  // Of files, which are mapped at pages.
+  // External data is mapped at page boundaries.
   static bool is_aligned(const TensorProto& proto) {
     const auto found = proto.external_data.find("offset");
     if (found == proto.external_data.end()) return true;

@@ -10,13 +10,13 @@ namespace tensord::jit::onnx {
 namespace {
 
 constexpr std::string_view kFlag = "0 1", kPositive = ">=1", kNotNegative = ">=0";
-// Operators with pads of windows.
+// Operators with window padding.
 constexpr std::string_view kWindows =
     "Conv ConvTranspose ConvInteger QLinearConv microsoft_QLinearConv microsoft_FusedConv DeformConv Col2Im MaxPool "
     "AveragePool LpPool microsoft_QLinearAveragePool microsoft_NhwcMaxPool";
 constexpr std::string_view kPowers = "16 32 64 128 256 512 1024 2048 4096";
 
-// By attribute. A value that is not here would mean one thing to us and another to whoever wrote the file.
+// By attribute. A value outside of this table might mean one thing to tensord and another to the file's author.
 constexpr AttributeValues kValues[] = {
     {"accuracy_level", "", "0 1 2 3 4"},
     {"activation", "", "none silu swish"},
@@ -174,7 +174,7 @@ std::vector<int64_t> numbers_of_values(const AttributeValues& row, const std::ve
 
 namespace {
 
-// ">=1", ">0".
+// A range is ">=1" or ">0".
 void check_number(std::string_view range, std::string_view name, double value) {
   const bool is_allowed = range == ">0" ? value > 0 : value >= (range == ">=1" ? 1 : 0);
   if (!is_allowed)
@@ -208,7 +208,7 @@ void check_attribute_values(std::string_view op, std::string_view name, const At
       std::ranges::for_each(attribute.ints, [&](int64_t i) { check_value(std::to_string(i)); });
       break;
     case AttributeProto::kStrings: std::ranges::for_each(attribute.strings, check_value); break;
-    default: break;  // of another type, which is refused as such
+    default: break;  // other types are refused as such
   }
 }
 

@@ -13,7 +13,7 @@ using ops::Value;
 namespace {
 
 constexpr int kMaxCallDepth = 30;
-// Of a constant tensor whose elements are looked at, and of a list.
+// Maximum size of constant tensors and lists whose elements are evaluated.
 constexpr int64_t kMaxElements = 64;
 
 bool is_simple(const Value& value) {
@@ -25,7 +25,7 @@ bool is_simple(const Value& value) {
   return value.is_none() || value.is_number() || value.is_string();
 }
 
-// Whether nothing writes to the list by this name, or gives it another.
+// Whether the list is neither written to nor aliased.
 bool is_only_read(const GraphValue& list) {
   return std::ranges::all_of(list.uses(), [](const GraphValue::Use& use) {
     // The function's own result has no owner.
@@ -51,7 +51,7 @@ bool writes_lists(const Block& block) {
 BodyCopier::Place BodyCopier::place_of(GraphValue* value) const {
   const Value* constant = value->constant();
   if (constant && is_simple(*constant) && !constant->is_list()) return {value, *constant};
-  // A list of constants that was made for this call alone.
+  // A list of constants that was created for this call only.
   const Node* node = value->node();
   if (node && node->kind() == NodeKind::kListConstruct && !value->has_uses()) {
     std::vector<Value> items;
@@ -168,7 +168,7 @@ void BodyCopier::copy_blocks(Frame& frame, const Node& node, Node* made) {
   }
 }
 
-// Only where every run comes there: what hangs on a tensor may be checked before by a branch of the model's own.
+// Only if every run reaches it: a branch of the model may check a condition on a tensor before.
 void BodyCopier::refuse(const Frame& frame, const Node& raise) const {
   if (unknown_ways_ > 0 || (ways_of_tensors_ > 0 && is_in_branch_)) return;
   const std::optional<Value>& message = frame.places.at(raise.input(0)).known;
@@ -176,7 +176,7 @@ void BodyCopier::refuse(const Frame& frame, const Node& raise) const {
   fail(code, message && message->is_string() ? message->to_string() : "every run of it fails");
 }
 
-// Whether the node's result is known, and so nothing has to be put into the graph.
+// Whether the node's result is known, so that the graph does not need the node.
 bool BodyCopier::fold(Frame& frame, const Node& node) {
   switch (node.kind()) {
     case NodeKind::kConstant:
@@ -212,7 +212,7 @@ bool BodyCopier::fold(Frame& frame, const Node& node) {
   }
 }
 
-// `x is None` where x can be none.
+// `x is None` for an x that may be None.
 bool BodyCopier::fold_none_check(Frame& frame, const Node& node) {
   const bool is_check = node.is_op("aten::__is__"), is_not_check = node.is_op("aten::__isnot__");
   if (!is_check && !is_not_check) return false;
@@ -249,7 +249,7 @@ bool BodyCopier::fold_op(Frame& frame, const Node& node) {
     frame.places[node.output()] = {nullptr, results[0], of_tensor};
     return true;
   } catch (const Error&) {
-    return false;  // the run says what is wrong, should it come here
+    return false;  // the run reports the error if it gets here
   }
 }
 

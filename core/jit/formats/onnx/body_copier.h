@@ -11,31 +11,32 @@
 
 namespace tensord::jit::onnx {
 
-// Puts bodies of the library's functions into a graph, calls of theirs in place. What follows from constant arguments
-// (numbers, texts, None, lists that nobody writes, shapes of weights) is worked out on the way: a node of the model has
-// few attributes that matter, and its function asks about all of them. A `raise` that every run would come to is the
-// error of the call: nobody should be told at the first request what is known before.
+// Copies bodies of the library's functions into a graph, inlining their calls. Everything that follows from constant
+// arguments (numbers, strings, None, lists that are not written, shapes of weights) is evaluated on the way: functions
+// check all attributes, of which a node has few. A `raise` that every run would reach becomes an error of the call, so
+// that it is reported at load and not at the first request.
 class BodyCopier {
  public:
-  // `tensor_of` gives the tensor that a value of the graph is known to have, an undefined one for others; only its
-  // shape and type count, and the elements of constants.
+  // `tensor_of` returns the tensor that a value is known to have, or an undefined tensor. Only its shape and type are
+  // used, and the elements of constants.
   BodyCopier(GraphBuilder& builder, const OperatorLibrary& library, std::function<Tensor(const GraphValue*)> tensor_of)
       : builder_(builder), library_(library), tensor_of_(std::move(tensor_of)) {}
 
-  // The function's result for these arguments, at the end of the block that is built.
+  // Appends the function's body to the current block and returns its result.
   GraphValue* call(const Function& function, std::span<GraphValue* const> arguments);
 
  private:
-  // What a value of a function's graph is here: a value of the graph, or known and not there yet.
+  // The counterpart of a value of a function's graph: a value of the new graph, or a known value that is not in the
+  // graph yet.
   struct Place {
     GraphValue* value = nullptr;
     std::optional<ops::Value> known;
-    bool of_tensor = false;  // known by a tensor's shape or elements, not by attributes alone
+    bool of_tensor = false;  // known from a tensor's shape or elements, not from attributes only
   };
-  // One body.
+  // One function body.
   struct Frame {
     std::unordered_map<const GraphValue*, Place> places;
-    bool writes_lists = false;  // then none is taken as known
+    bool writes_lists = false;  // if set, no list counts as known
   };
 
   Place body(const Function& function, std::vector<Place> arguments);
@@ -55,9 +56,9 @@ class BodyCopier {
   const OperatorLibrary& library_;
   std::function<Tensor(const GraphValue*)> tensor_of_;
   int depth_ = 0;
-  bool is_in_branch_ = false;  // of the model's own
-  int unknown_ways_ = 0;       // blocks around what is copied that a run may not come to
-  int ways_of_tensors_ = 0;    // those that are taken by what is known of tensors
+  bool is_in_branch_ = false;  // of the model itself
+  int unknown_ways_ = 0;       // enclosing blocks that a run may not reach
+  int ways_of_tensors_ = 0;    // those selected by knowledge about tensors
 };
 
 }  // namespace tensord::jit::onnx

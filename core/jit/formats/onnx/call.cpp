@@ -1,4 +1,5 @@
-// Calls of the library's functions: parameters before "*" are inputs by place, those after it attributes by name.
+// Calls of the library's functions: parameters before "*" are inputs by position, those after it are attributes by
+// name.
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -16,9 +17,9 @@ using ops::TypePtr;
 
 namespace {
 
-// Parameter that gets the number of the node's outputs. What a function that has it gives as a list are its outputs.
+// Parameter that receives the number of the node's outputs. A function with it returns its outputs as a list.
 constexpr std::string_view kOutputs = "_outputs";
-// Attributes that hold one of ONNX's element types; functions get our number of it, and 0 counts as left out.
+// Attributes that hold an ONNX element type. Functions get the corresponding dtype number; 0 counts as omitted.
 constexpr std::string_view kTypeAttributes[] = {"to",         "dtype",     "output_dtype",     "output_datatype",
                                                 "stash_type", "precision", "softmax_precision"};
 
@@ -139,7 +140,7 @@ GraphValue* Importer::attribute_value(std::string_view op, const std::string& na
   if (is(AttributeProto::kStrings) && is_list_of(type, TypeKind::kString)) {
     return list(attribute.strings, ops::string_type());
   }
-  // Lists that may have an item for each node of many trees.
+  // Lists that may have one item per node of many trees.
   const AttributeValues* choice = find_attribute_values(op, name);
   if (is(AttributeProto::kStrings) && type.kind() == TypeKind::kTensor && choice) {
     return builder_.constant(as_tensor(numbers_of_values(*choice, attribute.strings)));

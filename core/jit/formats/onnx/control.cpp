@@ -1,4 +1,4 @@
-// Operators that have graphs in them, and those that are about types: no function of the library can say them.
+// Operators with subgraphs, and operators on types, which functions of the library cannot express.
 #include <algorithm>
 #include <limits>
 
@@ -14,7 +14,7 @@ namespace {
 
 bool is_optional(const GraphValue* value) { return value->type()->kind() == TypeKind::kOptional; }
 
-// Numbers of an attribute, or so many zeros.
+// The integers of an attribute, or `count` zeros.
 std::vector<int64_t> integers(const NodeProto& node, const char* name, size_t count) {
   const AttributeProto* attribute = node.find_attribute(name);
   if (!attribute) return std::vector<int64_t>(count, 0);
@@ -170,7 +170,7 @@ void Importer::if_node(const NodeProto& node) {
     }
     for (size_t b = 0; b < 2; ++b) branch->blocks()[b]->add_output(results[b][i]);
     outputs.push_back(branch->add_output(type));
-    // Who comes behind it has not come through a branch that fails.
+    // Code after the branch is not reached through a side that fails.
     const bool is_first = taken ? *taken != 0 : failures[1].has_value();
     if (taken || failures[0].has_value() != failures[1].has_value()) {
       checks_.set(outputs.back(), results[is_first ? 0 : 1][i]);
@@ -202,7 +202,7 @@ Importer::LoopResults Importer::counted_loop(GraphValue* trips, GraphValue* cond
   GraphValue* round = block->add_input(ops::int_type());
   Values state;
   for (const TypePtr& type : types) state.push_back(block->add_input(type));
-  // The first round is checked, where there is one.
+  // Checks the first iteration if there is one.
   const bool is_run = checks_.number(trips).value_or(0) > 0 && checks_.number(condition).value_or(0) != 0;
   for (size_t i = 0; i < state.size(); ++i) checks_.set_state(state[i], carried[i], is_run);
   const Values begun = state;
@@ -269,7 +269,7 @@ void Importer::loop(const NodeProto& node) {
   }
   std::vector<TypePtr> types;
   for (size_t i = 0; i < count; ++i) {
-    // A state that is empty at first is said to be optional by the body.
+    // If a state is initially empty, the body declares it as optional.
     TypePtr declared = to_type(body.inputs[i + 2].type, body.inputs[i + 2].name, /*checks=*/false);
     types.push_back(declared->kind() == TypeKind::kOptional ? declared : states[i]->type());
   }
@@ -332,7 +332,7 @@ void Importer::scan(const NodeProto& node) {
   define_outputs(node, outputs);
 }
 
-// Inputs that are sequences are gone through together; tensors are the same in every round.
+// Sequence inputs are iterated in parallel; tensors are the same in every iteration.
 void Importer::sequence_map(const NodeProto& node) {
   const GraphProto& body = graph_attribute(node, "body");
   const Values given = inputs(node);

@@ -12,23 +12,23 @@ using ops::Value;
 
 namespace {
 
-// Of one call and of all of a model, which may take some seconds.
+// Limits of one call, and of all calls of a model, which may take some seconds.
 constexpr int kMaxCallSteps = 5000, kMaxAllSteps = 10'000'000, kMaxWalkDepth = 30;
 
-// The walk cannot go on.
+// Thrown when the walk cannot continue.
 struct Lost {};
 
 bool asks_for_elements(const Error& error) {
   return std::string_view(error.what()).find("meta tensor") != std::string_view::npos;
 }
 
-// Whether it would be the same for the run: not for want of elements, memory or a kernel.
+// Whether the error would occur at run time too: it is not about missing elements, memory or a kernel.
 bool is_about_arguments(const Error& error) {
   return (error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kOutOfRange) &&
          !asks_for_elements(error);
 }
 
-// Calls `visit` with each tensor of the value.
+// Calls `visit` for each tensor in the value.
 template <class Visit>
 void for_each_tensor(const Value& value, const Visit& visit) {
   if (value.is_strided()) {
@@ -51,7 +51,7 @@ bool are_small(const std::vector<Value>& values) {
   return count <= kMaxKnownElements;
 }
 
-// By shape alone: what is inferred takes no memory then, however large it is.
+// Keeps only shapes, so that inference allocates nothing, however large the tensors are.
 Value without_data(const Value& value) {
   if (value.is_strided() && value.to_tensor().defined()) {
     const Tensor& tensor = value.to_tensor();
@@ -77,7 +77,7 @@ std::vector<Value> run(const ops::Op& op, const std::vector<Value>& arguments) {
   return ops::run(op, arguments);
 }
 
-// Results with many elements that came with them are kept by shape.
+// Drops the elements of large results.
 Value without_elements(Value value) {
   if (!value.is_strided() || !value.to_tensor().defined()) return value;
   const Tensor& tensor = value.to_tensor();
@@ -93,7 +93,7 @@ void FunctionWalk::count_step() {
 
 Known FunctionWalk::call(const Function& function, std::vector<Known> arguments) {
   steps_ = depth_ = 0;
-  // Lists are written to by who gets them.
+  // The callee may write to its lists.
   for (Known& argument : arguments) {
     if (!argument.value || !argument.value->is_list()) continue;
     const ops::List& list = argument.value->to_list();
@@ -144,7 +144,7 @@ void FunctionWalk::step(Places& places, const Node& source) {
     try {
       results.push_back(body(*callee, std::move(inputs)));
     } catch (const Lost&) {
-      // A check that cannot be gone through is none.
+      // A check that cannot be evaluated is skipped.
       if (source.output()->type()->kind() != ops::TypeKind::kNone) throw;
       depth_ = depth;
     }

@@ -8,30 +8,30 @@
 
 namespace tensord::jit::onnx {
 
-// What is known of a value before any request is there: a number, text or list as itself, a tensor by its elements
-// where the file has them and they are few, else as a meta tensor.
+// What is known about a value before any request: a number, string or list itself; a tensor with its elements if the
+// file has them and they are few, otherwise as a meta tensor.
 struct Known {
   std::optional<ops::Value> value;
-  bool is_given = false;                                 // of what is not known: it is not None
+  bool is_given = false;                                 // if unknown: it is not None
   std::shared_ptr<const std::vector<Known>> items = {};  // of a tuple
 };
 
-// Elements of a tensor that are looked at.
+// Maximum number of tensor elements that are tracked.
 constexpr int64_t kMaxKnownElements = 256;
 
-// Goes through a function of the library as the interpreter would, on what is known of its arguments. What depends on
-// something else is not known; a branch that does ends the walk, and so do very long ones.
+// Interprets a function of the library with what is known about its arguments. Everything else is unknown; a branch on
+// an unknown value ends the walk, and so does a very long function.
 class FunctionWalk {
  public:
   explicit FunctionWalk(const OperatorLibrary& library) : library_(library) {}
 
-  // The function's result. Throws Error{kDataLoss} where each run on such arguments fails.
+  // Returns the function's result. Throws Error{kDataLoss} if every run with such arguments fails.
   Known call(const Function& function, std::vector<Known> arguments);
-  // The same for one node without blocks that is no call.
+  // Does the same for a single node without blocks that is not a call.
   std::vector<Known> node(const Node& node, std::vector<Known> inputs);
 
  private:
-  using Places = std::vector<Known>;  // by the value's number in its graph
+  using Places = std::vector<Known>;  // indexed by the value's number in its graph
 
   Known body(const Function& function, std::vector<Known> arguments);
   void block(Places& places, const Block& block);

@@ -12,7 +12,7 @@
 namespace tensord::jit::onnx {
 namespace {
 
-// Functions that call others many times over make a small file large.
+// Functions that repeatedly call others can make a small file large.
 constexpr size_t kMaxSteps = 1'000'000, kMaxNodes = 5'000'000;
 constexpr int kMaxGraphDepth = 60;
 
@@ -58,7 +58,7 @@ ops::TypePtr to_type(const TypeProto& proto, const std::string& what, bool check
   return ops::tensor_type();
 }
 
-// Names defined while it lives are forgotten afterwards.
+// Removes names that were defined during its lifetime.
 class Importer::InScope {
  public:
   InScope(Importer& importer, bool sees_outer) : importer_(importer), outer_(importer.scope_) {
@@ -154,7 +154,7 @@ void Importer::nodes(const std::vector<NodeProto>& nodes) {
 }
 
 void Importer::set_place(const NodeProto& node) {
-  // Where a script has its file and line, a node has its name and number.
+  // A node's name and number take the place of a script's file and line.
   place_.file_name =
       std::make_shared<std::string>(concat(file_, ", node '", node.name, "' (", operator_name(node), ")"));
   place_.line = static_cast<int>(node_number_);
@@ -220,7 +220,7 @@ const Function& Importer::library_function(const NodeProto& node) const {
 }
 
 void Importer::note_ranks(const NodeProto& node, const Values& results) {
-  // Of an input that is there.
+  // For inputs that are given.
   const auto of = [&](auto fact) {
     return [this, &node, fact](size_t i) {
       GraphValue* const value = input(node, i);

@@ -18,41 +18,40 @@
 
 namespace tensord::jit::onnx {
 
-// A node's attributes by name, those that refer to a function's attributes resolved.
+// A node's attributes by name; references to a function's attributes are resolved.
 using Attributes = std::map<std::string, const AttributeProto*>;
 
-// Appends what GraphProtos say to a graph of the IR. Operators become the bodies of the library's functions, at the
-// place of the node they came from; model-local functions and bodies of loops are gone through in place. Lives for one
-// model.
+// Appends GraphProtos to an IR graph. An operator becomes the body of its library function, with the source location of
+// the node; model-local functions and loop bodies are inlined. One importer per model.
 class Importer {
  public:
-  // `file` is how messages name the model. What is given must outlive the importer.
+  // `file` is the model's name in messages. All arguments must outlive the importer.
   Importer(const ModelProto& model, std::string file, TensorReader& tensors, Graph& graph);
 
   GraphBuilder& builder() { return builder_; }
-  // Gives a name of the main graph its value.
+  // Defines a name of the main graph.
   void define(const std::string& name, GraphValue* value);
-  // The value has elements of 4 bits, which are read as int8: only operators that take them may have it.
+  // Marks a value with 4-bit elements, stored as int8: only operators that support them may use it.
   void mark_four_bits(const GraphValue* value, int64_t data_type) { four_bits_.emplace(value, data_type); }
   // Throws Error{kUnimplemented} for such a value.
   void check_element_type(const GraphValue* value) const;
-  // Tells what the file says of a value that requests bring.
+  // Declares the type of an input, as the file describes it.
   void declare(const GraphValue* value, const TypeProto& type) { checks_.declare(value, type); }
-  // Tells the shape of a weight, which the value is at every run.
+  // Declares that the value is this weight in every run.
   void set_weight(const GraphValue* value, const Tensor& weight) { weights_.emplace(value, weight); }
-  // `given`, or where a run gives none, `otherwise`.
+  // `given`, or `otherwise` if a run does not provide it.
   GraphValue* given_or(GraphValue* given, GraphValue* otherwise) {
     return helper("control._given_or", {given, otherwise});
   }
-  // The nodes of the main graph. Its initializers and inputs are defined already.
+  // Imports the nodes of the main graph, whose initializers and inputs are already defined.
   void run();
-  // What a name of the main graph stands for. Throws Error{kDataLoss} when nothing made it.
+  // The value of a name of the main graph. Throws Error{kDataLoss} if it is undefined.
   GraphValue* value(const std::string& name);
 
  private:
   using Values = std::vector<GraphValue*>;
   struct Scope {
-    std::unordered_map<std::string, GraphValue*> values;  // null: an input of a function that is left out
+    std::unordered_map<std::string, GraphValue*> values;  // null: an omitted input of a function
     const Scope* outer = nullptr;                         // null for the main graph and for functions
   };
   class InScope;
@@ -68,11 +67,11 @@ class Importer {
   void check_opset(const NodeProto& node) const;
   const Function& library_function(const NodeProto& node) const;
   void define_outputs(const NodeProto& node, const Values& results);
-  // For what comes behind the node, where its results are not known otherwise.
+  // Records ranks for the following nodes, where results are not known otherwise.
   void note_ranks(const NodeProto& node, const Values& results);
   GraphValue* const* find(const std::string& name) const;
   GraphValue* constant_of(const TensorProto& tensor);
-  // Null for "".
+  // Returns null for "".
   GraphValue* input(const NodeProto& node, size_t i);
   Values inputs(const NodeProto& node);
   Attributes attributes(const NodeProto& node) const;
@@ -80,7 +79,7 @@ class Importer {
   Values call_local(const FunctionProto& function, const NodeProto& node);
   int64_t opset(const std::string& domain) const;
   void set_place(const NodeProto& node);
-  // The graph of an attribute with these values for its inputs, in the block that is built now; its outputs' values.
+  // Inlines the graph of an attribute into the current block with these inputs; returns the values of its outputs.
   Values subgraph(const GraphProto& graph, const Values& arguments);
 
   // Nodes that read what refused ones would have made (refused_nodes.cpp).
@@ -93,7 +92,7 @@ class Importer {
   Values bind(const Function& function, const NodeProto& node);
   GraphValue* attribute_value(std::string_view op, const std::string& name, const AttributeProto& attribute,
                               const ops::Type& type);
-  // An input as the type that a function wants: numbers and lists are read from their tensor.
+  // Converts an input to the function's parameter type: numbers and lists are read from the tensor.
   GraphValue* converted(GraphValue* value, const ops::TypePtr& type, const std::string& parameter);
   GraphValue* number(GraphValue* tensor, ops::TypeKind kind);
   GraphValue* numbers(GraphValue* tensor, ops::TypeKind kind);
@@ -101,7 +100,7 @@ class Importer {
   GraphValue* inline_function(const Function& function, const Values& arguments);
   Tensor tensor_of(const GraphValue* value) const;
 
-  // What is no function of the library (control.cpp).
+  // Operators that are not library functions (control.cpp).
   bool special(const NodeProto& node);
   struct Special;
   // Null for other nodes. Throws for attributes that it does not have.
@@ -147,7 +146,7 @@ class Importer {
   std::unordered_map<std::string, const TypeProto*> value_infos_;  // of the main graph
   std::unordered_map<const GraphValue*, Tensor> weights_;
   std::unordered_map<const GraphValue*, int64_t> four_bits_;  // their data_type
-  SourceLocation place_;                                      // of the node that is gone through
+  SourceLocation place_;                                      // of the node being imported
   std::map<std::string, const FunctionProto*> functions_;     // by domain, name and overload
   std::set<std::string> refused_;  // values of nodes that were refused, where all refusals are collected
   std::set<const FunctionProto*> checked_without_inputs_;
@@ -155,7 +154,7 @@ class Importer {
   Scope* scope_ = &main_;
   const OpsetImports* opsets_;
   const Attributes* function_attributes_ = nullptr;
-  std::vector<const FunctionProto*> calls_;  // those that are being gone through
+  std::vector<const FunctionProto*> calls_;  // those being inlined
   int depth_ = 0;
   size_t steps_ = 0;
   size_t node_number_ = 0;
@@ -165,7 +164,7 @@ class Importer {
 std::string_view operator_of(const Function& function);
 // The type of values that a TypeProto describes; with `checks`, throws for element types that no tensor here has.
 ops::TypePtr to_type(const TypeProto& proto, const std::string& what, bool checks);
-// A name as values of graphs have them.
+// Converts a name to the form of graph values.
 std::string plain_name(std::string_view name);
 
 }  // namespace tensord::jit::onnx

@@ -230,7 +230,7 @@ void LoadChecks::for_each_output(const Node& node) {
   if (!why.empty()) fail_here(why);
 }
 
-// Whether the sizes that requests choose may be to blame after all: those that stand elsewhere in the call are tried.
+// Whether the request's sizes may cause the failure: tries other sizes that occur in the call.
 bool LoadChecks::others_help(const Function& function, const std::vector<const Choices*>& given,
                              const std::string& why) {
   constexpr size_t kMaxSizes = 32;
@@ -252,7 +252,7 @@ bool LoadChecks::others_help(const Function& function, const std::vector<const C
     const Known& known = given[i]->front();
     if (known.value && known.value->is_int() && sizes.size() < kMaxSizes) sizes.insert(known.value->to_int());
   }
-  // With `size(dim, rank)` for each size that is chosen.
+  // Calls it with `size(dim, rank)` for each chosen size.
   const auto helps = [&](const auto& size) {
     std::vector<Known> values;
     for (size_t i = 0; i < given.size(); ++i) {
@@ -275,7 +275,7 @@ bool LoadChecks::others_help(const Function& function, const std::vector<const C
   for (const int64_t each : sizes) {
     if (each > 0 && helps([&](size_t, size_t) { return each; })) return true;
   }
-  // As another of the tensors has it at the same place.
+  // Uses the size of another tensor at the same position.
   for (size_t i = 0; i < given.size(); ++i) {
     const Tensor tensor = tensor_of(i, 0);
     if (!tensor.defined()) continue;
@@ -301,10 +301,10 @@ void LoadChecks::call(const Function& function, std::span<GraphValue* const> arg
     if (found.value || found.items) results[choice] = std::move(found);
   });
   if (!why.empty() && (count == 1 || !others_help(function, given, why))) fail_here(why);
-  known_.emplace(result, std::move(results));  // a result that was an argument is what it was
+  known_.emplace(result, std::move(results));  // a result that is an argument is already known
 }
 
-// What fails of attributes alone is no matter of what a run does.
+// Errors caused by attributes alone do not depend on the run.
 void LoadChecks::check_attributes(const Function& function, const std::vector<const Choices*>& given) {
   std::vector<Known> values;
   for (const Choices* each : given) {

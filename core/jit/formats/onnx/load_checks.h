@@ -13,23 +13,22 @@
 
 namespace tensord::jit::onnx {
 
-// Finds the nodes that fail whatever a request brings, by going through each with the shapes that the file says: nobody
-// should be told at the first request what is known at load. Sizes that a request chooses stand for several numbers,
-// one after the other, and only what fails with all of them, and says the same each time, fails for its own sake: where
-// a size is to blame the error names it.
+// Finds nodes that fail for every request by inferring each node with the declared shapes, so that such errors are
+// reported at load and not at the first request. Sizes that a request chooses are tried with several numbers. Only a
+// failure with the same message for all of them counts, because otherwise the error is about a size.
 class LoadChecks {
  public:
-  // `tensor_of` gives the constant or weight that a value is, an undefined tensor for others.
+  // `tensor_of` returns the constant or weight that a value is, or an undefined tensor.
   LoadChecks(const OperatorLibrary& library, std::function<Tensor(const GraphValue*)> tensor_of)
       : walk_(library), tensor_of_(std::move(tensor_of)) {}
 
-  // What requests are held to.
+  // Declares a type that requests must match.
   void declare(const GraphValue* value, const TypeProto& type);
-  // What the file says of a value, which no run is held to: how many dimensions it has, where that is not known.
+  // Declares a type that the file states but no run enforces: its rank is used if it is not known otherwise.
   void declare_rank(const GraphValue* value, const TypeProto& type);
-  // It has so many dimensions, of sizes that are not known, where nothing else is.
+  // Sets a rank with unknown sizes if nothing else is known.
   void set_rank(const GraphValue* value, int64_t rank, DType dtype);
-  // What a tensor's rank, type and, of a vector, length is in every run; nothing where that is not known.
+  // The rank, dtype and, for a vector, length of a tensor in every run; nullopt if unknown.
   std::optional<int64_t> rank(const GraphValue* value);
   std::optional<DType> dtype(const GraphValue* value);
   std::optional<int64_t> length(const GraphValue* value);
@@ -37,7 +36,7 @@ class LoadChecks {
   bool has_one_shape(const GraphValue* value);
   // The value is one of the two, of which it has the rank that they share.
   void set_one_of(const GraphValue* value, const GraphValue* a, const GraphValue* b);
-  // The value is what `other` is; null: not known any more.
+  // The value equals `other`; null: unknown from now on.
   void set(const GraphValue* value, const GraphValue* other);
   // The value is one along this dimension of `of`.
   void set_item(const GraphValue* value, const GraphValue* of, int64_t axis);
@@ -47,15 +46,15 @@ class LoadChecks {
   // Whether a round that gets what is known of `state` leaves the same behind, so that every round gets it.
   bool keeps_state(const GraphValue* state, const GraphValue* after, bool is_first);
 
-  // Throws Error{kDataLoss} where every run of the call fails; else keeps what is known of the result.
+  // Throws Error{kDataLoss} if every run of the call fails; otherwise records what is known of the result.
   void call(const Function& function, std::span<GraphValue* const> arguments, const GraphValue* result);
-  // The same for a node that takes results apart.
+  // Does the same for a node that unpacks results.
   void node(const Node& node) { for_each_output(node); }
 
-  // What the number is in every run; nothing where that is not known.
+  // The number's value in every run; nullopt if unknown.
   std::optional<int64_t> number(const GraphValue* value);
 
-  // While it lives, a run may not come to what is called, except for those that come here.
+  // During its lifetime, calls are in a branch that a run may not reach.
   class Branch {
    public:
     explicit Branch(LoadChecks* checks) : checks_(checks) {
@@ -66,25 +65,25 @@ class LoadChecks {
     }
     Branch(const Branch&) = delete;
     Branch& operator=(const Branch&) = delete;
-    // Why who comes here fails.
+    // Why every run that takes the branch fails.
     std::optional<std::string> failure() const { return checks_ ? checks_->branches_.back() : std::nullopt; }
 
    private:
     LoadChecks* checks_;
   };
-  // What is gone through now fails, for this reason.
+  // Records that the current code fails, with the reason.
   void fail_here(const std::string& why);
 
  private:
-  // One for all sizes that requests choose, or one for each of them.
+  // One value for all choices of sizes, or one for each choice.
   using Choices = std::vector<Known>;
 
   const Choices& known(const GraphValue* value);
-  // Of each choice; empty where one of them is no tensor that is known.
+  // The tensors of each choice; empty if one of them is not a known tensor.
   std::vector<Tensor> tensors(const GraphValue* value);
   Choices computed(const GraphValue* value);
   void for_each_output(const Node& node);
-  // Calls `run(choice)` for one choice or all; what all of them fail of, "" where there is no such thing.
+  // Calls `run(choice)` for one choice or all. Returns the error that all of them have in common, or "".
   template <class Run>
   std::string run_choices(bool is_one, const Run& run);
   bool others_help(const Function& function, const std::vector<const Choices*>& given, const std::string& why);
@@ -95,8 +94,8 @@ class LoadChecks {
   FunctionWalk walk_;
   std::function<Tensor(const GraphValue*)> tensor_of_;
   std::unordered_map<const GraphValue*, Choices> known_;
-  std::map<std::string, int64_t> numbers_;            // of names of sizes
-  std::vector<std::optional<std::string>> branches_;  // that are gone through, with what fails in each
+  std::map<std::string, int64_t> numbers_;            // by name of the size
+  std::vector<std::optional<std::string>> branches_;  // enclosing branches, with the failure of each
 };
 
 }  // namespace tensord::jit::onnx

@@ -22,13 +22,13 @@ class MessageWriter {
     std::memcpy(raw, &value, sizeof value);
     bytes_.append(raw, sizeof value);
   }
-  // A text, bytes, or the message that they are.
+  // Appends a string, bytes, or a serialized message.
   void text(uint32_t field, std::string_view value) {
     begin_bytes(field, value.size());
     bytes_ += value;
   }
   void message(uint32_t field, const MessageWriter& value) { text(field, value.bytes()); }
-  // The head of a field of bytes that the caller writes behind it.
+  // Appends the header of a bytes field; the caller appends the contents.
   void begin_bytes(uint32_t field, size_t size) {
     varint(uint64_t{field} << 3 | 2);
     varint(size);

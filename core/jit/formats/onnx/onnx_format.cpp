@@ -28,7 +28,7 @@ using ops::TypePtr;
 constexpr int64_t kNewestIr = 14;
 constexpr const char* kClass = "__onnx__.Model";
 
-// The model's file and those of its external data.
+// The model's file and its external data files.
 class OnnxFile final : public ModelFile {
  public:
   explicit OnnxFile(std::vector<std::shared_ptr<const MappedFile>> files) : files_(std::move(files)) {}
@@ -85,9 +85,9 @@ class ModelReader {
   ops::Schema schema_;
   std::set<std::string> initializer_names_, statistics_, attribute_names_;
   bool has_external_four_bits_ = false;
-  std::map<std::string, GraphValue*> optional_inputs_;          // that are initializers as well
-  std::unordered_map<std::string, int64_t> attribute_numbers_;  // of names that were taken, the last
-  std::map<std::string, std::string> attributes_;               // of the object, by initializer
+  std::map<std::string, GraphValue*> optional_inputs_;          // those that are initializers too
+  std::unordered_map<std::string, int64_t> attribute_numbers_;  // last number used for each attribute name
+  std::map<std::string, std::string> attributes_;               // attribute names of the object, by initializer
   std::map<std::string, Tensor> external_constants_;            // initializers
 };
 
@@ -98,7 +98,7 @@ void ModelReader::check_versions() const {
   }
 }
 
-// Running statistics are no parameters.
+// Running statistics are buffers, not parameters.
 void ModelReader::find_roles(const std::vector<NodeProto>& nodes) {
   for (const NodeProto& node : nodes) {
     if (node.op_type != "BatchNormalization") continue;
@@ -115,12 +115,12 @@ void ModelReader::find_roles() {
   find_roles(model_.graph.nodes);
 }
 
-// Single numbers, and whatever is no floating type, are constants of the graph.
+// Scalars and non-floating-point tensors become constants of the graph.
 bool ModelReader::is_parameter(const TensorProto& tensor, const Tensor& value) const {
   return is_floating(value.dtype()) && value.numel() > 1 && !tensor.name.empty();
 }
 
-// Qualified names stay, where they can: "encoder.0.weight". Others lose what makes them none.
+// Keeps qualified names such as "encoder.0.weight" if possible, and removes invalid parts from others.
 std::string ModelReader::attribute_name(const std::string& name) {
   std::string result;
   for (const std::string& part : dotted_parts(name)) {
@@ -128,7 +128,7 @@ std::string ModelReader::attribute_name(const std::string& name) {
   }
   const auto is_taken = [&](const std::string& candidate) {
     if (attribute_names_.contains(candidate)) return true;
-    // Another one is below it, or it is below another.
+    // One name is a prefix path of the other.
     const auto below = attribute_names_.lower_bound(candidate + ".");
     if (below != attribute_names_.end() && below->starts_with(candidate + ".")) return true;
     for (size_t dot = candidate.find('.'); dot != std::string::npos; dot = candidate.find('.', dot + 1)) {
@@ -194,10 +194,10 @@ void ModelReader::define_initializers(LoadedModel& loaded) {
   }
 }
 
-// Inputs that are no initializers; those that are both come after, where a request may give them.
+// Inputs without an initializer, then those with one, which a request may override.
 //
-// Before IR 4 initializers had to be among the inputs. Later that means that they may be overruled; but exporters that
-// kept the habit name all their weights, which nobody means to send.
+// Before IR version 4, initializers had to be listed as inputs. Since then this makes them overridable, but some
+// exporters still list all weights, which nobody intends to send.
 std::vector<const ValueInfoProto*> ModelReader::true_inputs() const {
   constexpr size_t kMaxOptional = 8;
   std::vector<const ValueInfoProto*> found, optional;
@@ -231,7 +231,7 @@ void ModelReader::define_inputs() {
   }
 }
 
-// Gives an initializer's name its value. Whether it was overruled is known at each run only.
+// Defines an initializer's name. Whether it is overridden is only known at run time.
 void ModelReader::define_initializer(const std::string& name, GraphValue* value, const Tensor& known) {
   if (const auto given = optional_inputs_.find(name); given != optional_inputs_.end()) {
     importer_.define(name, importer_.given_or(given->second, value));
@@ -260,7 +260,7 @@ void ModelReader::define_outputs() {
   if (names.size() == 1) schema_.returns.back().name = names.front();
 }
 
-// Of what is no tensor the name alone.
+// For values that are not tensors, only the name.
 TensorSignature ModelReader::describe(const ValueInfoProto& value) {
   TensorSignature signature;
   signature.name = value.name;
@@ -342,8 +342,8 @@ LoadedModel read(const std::string& path, const ReadOptions& options) {
   }
 }
 
-// A protobuf message says nowhere what it is: the name decides, or else a first field that only a ModelProto begins
-// with: the IR's version, of one byte.
+// A protobuf message does not identify itself: the file name decides, or a first field that is typical of a ModelProto,
+// the IR version in one byte.
 bool probe(const std::string& path) {
   if (std::filesystem::path(path).extension() == ".onnx") return true;
   std::ifstream file(path, std::ios::binary);

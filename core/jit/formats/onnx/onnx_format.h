@@ -4,7 +4,7 @@
 
 namespace tensord::jit::onnx {
 
-// ONNX: opsets 6 to 28, IR up to 14.
+// ONNX, opsets 6 to 28, IR version up to 14.
 extern const ModelFormat kOnnxFormat;
 
 }  // namespace tensord::jit::onnx

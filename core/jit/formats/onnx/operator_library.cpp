@@ -9,7 +9,7 @@ namespace {
 
 struct Domain {
   const char* name;
-  const char* prefix;  // of the functions
+  const char* prefix;  // of the function names
   int64_t newest_opset;
 };
 constexpr Domain kDomains[] = {

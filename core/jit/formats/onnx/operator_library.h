@@ -11,24 +11,24 @@
 
 namespace tensord::jit::onnx {
 
-// ONNX's operators as compositions of the registry's, written in TorchScript in operators/*.py. Function NAME_VERSION
-// is operator NAME as it is since opset VERSION; those of other domains than ai.onnx have a prefix. There is one
-// library for all models. Thread-safe.
+// ONNX's operators as compositions of registered operators, written in TorchScript in operators/*.py. Function
+// NAME_VERSION is operator NAME as defined since opset VERSION; domains other than ai.onnx have a prefix. All models
+// share one library. Thread-safe.
 class OperatorLibrary {
  public:
   static const OperatorLibrary& instance();
 
-  // The newest version that is not newer than `opset`; null when there is none.
+  // The newest version up to `opset`; null if there is none.
   const Function* find(const std::string& domain, const std::string& op_type, int64_t opset) const;
-  // A helper: "control._int_list". It is there.
+  // A helper such as "control._int_list". REQUIRES: it exists.
   const Function& helper(const std::string& name) const;
-  // What a function of the library calls.
+  // A function by its qualified name, for calls within the library.
   const Function* find_function(const std::string& qualified_name) const {
     return unit_->find_function(qualified_name);
   }
-  // Whether any version of the operator is there.
+  // Whether any version of the operator exists.
   bool knows(const std::string& domain, const std::string& op_type) const;
-  // The newest opset of a domain whose operators are all known in meaning; 0: the domain is unknown.
+  // The newest opset of a domain for which all operators are implemented; 0 for an unknown domain.
   static int64_t newest_opset(const std::string& domain);
   // Qualified names of all functions.
   std::vector<std::string> function_names() const { return unit_->function_names(); }
@@ -40,10 +40,10 @@ class OperatorLibrary {
   std::map<std::string, std::map<int64_t, std::string>> versions_;
 };
 
-// A function that is true where LoadChecks goes through it; it is not put into graphs.
+// A function that returns true in LoadChecks only; graphs do not contain it.
 inline constexpr std::string_view kAtLoad = "__torch__.onnx.control._at_load";
 
-// The files of operators/, put into the program when it is built.
+// The files of operators/, embedded at build time.
 std::vector<SourceFile> operator_sources();
 
 }  // namespace tensord::jit::onnx

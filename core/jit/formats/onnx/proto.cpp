@@ -12,12 +12,12 @@ namespace {
 
 using Bytes = std::span<const uint8_t>;
 
-// Graphs in attributes, and sequences of sequences: what a file can make the readers recurse into.
+// Nesting of graphs in attributes and of sequence types, which bounds the readers' recursion.
 constexpr int kMaxMessageDepth = 40;
-// An empty message takes two bytes of a file and some hundred here.
+// An empty message has two bytes in the file and takes some hundred bytes of memory.
 constexpr size_t kMaxMessages = 4'000'000;
 
-// One pass over a file; counts what it makes.
+// Parses a file in one pass and counts the messages it creates.
 class Reader {
  public:
   ModelProto model(Bytes bytes);

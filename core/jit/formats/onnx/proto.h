@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-// The messages of onnx.proto, as far as a model's meaning depends on them, under their own names. Bytes of tensors stay
-// where they lie in the file.
+// The messages of onnx.proto, limited to fields that affect a model's meaning, with the same names. Tensor data is not
+// copied from the file.
 namespace tensord::jit::onnx {
 
 struct TensorProto {
@@ -18,7 +18,7 @@ struct TensorProto {
   std::vector<int64_t> dims;
   std::span<const uint8_t> raw_data;
   bool has_raw_data = false;
-  // Packed in most files, so their bytes are looked at only once they are wanted.
+  // Packed in most files, so they are decoded on demand.
   std::vector<std::span<const uint8_t>> float_data, double_data;
   std::vector<int64_t> int32_data, int64_data;
   std::vector<uint64_t> uint64_data;
@@ -36,11 +36,11 @@ struct TypeProto {
   enum class Kind : uint8_t { kNone, kTensor, kSparseTensor, kSequence, kMap, kOptional };
   struct Dimension {
     std::optional<int64_t> value;
-    std::string parameter;  // its name where it has no value
+    std::string parameter;  // symbolic name, if it has no value
   };
   Kind kind = Kind::kNone;
   int32_t elem_type = 0;                        // of a tensor
-  std::optional<std::vector<Dimension>> shape;  // of a tensor; none: of any rank
+  std::optional<std::vector<Dimension>> shape;  // of a tensor; unset: any rank
   std::shared_ptr<const TypeProto> element;     // of a sequence or an optional
 };
 
@@ -71,7 +71,7 @@ struct AttributeProto {
     kTypeProtos = 14,
   };
   std::string name;
-  std::string ref_attr_name;  // in a function's body: the attribute of the function that it takes its value from
+  std::string ref_attr_name;  // inside a function: the function's attribute that provides the value
   int32_t type = kUndefined;
   float f = 0;
   int64_t i = 0;
@@ -107,7 +107,7 @@ struct FunctionProto {
   std::string name, domain, overload;
   std::vector<std::string> inputs, outputs;
   std::vector<std::string> attributes;           // without a default
-  std::vector<AttributeProto> attribute_protos;  // with one
+  std::vector<AttributeProto> attribute_protos;  // with a default
   std::vector<NodeProto> nodes;
   OpsetImports opset_imports;
 };
@@ -121,10 +121,11 @@ struct ModelProto {
   bool has_training_info = false;
 };
 
-// Both throw Error{kDataLoss} for bytes that are no such message, {kResourceExhausted} beyond limits of depth and size.
+// Both throw Error{kDataLoss} for bytes that are not such a message, and {kResourceExhausted} beyond the limits of
+// depth and size.
 ModelProto read_model(std::span<const uint8_t> bytes);
 TensorProto read_tensor(std::span<const uint8_t> bytes);
-// "ai.onnx" is another name of "".
+// Normalizes "ai.onnx" to "".
 std::string domain_name(std::string domain);
 
 }  // namespace tensord::jit::onnx

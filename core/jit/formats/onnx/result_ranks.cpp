@@ -27,8 +27,8 @@ struct Rule {
   std::string_view op_type;
   From from;
   int64_t number = 0;
-  size_t input = 0;     // that the rank is of
-  size_t dtype_of = 0;  // the input that has the type of the first output
+  size_t input = 0;     // input that determines the rank
+  size_t dtype_of = 0;  // input that has the type of the first output
 };
 
 constexpr Rule kRules[] = {
@@ -83,7 +83,7 @@ std::optional<int64_t> plus(std::optional<int64_t> a, std::optional<int64_t> b, 
 std::optional<int64_t> reduced(const NodeProto& node, const InputFacts& inputs) {
   const AttributeProto* keeps = node.find_attribute("keepdims");
   if (!keeps || keeps->i != 0) return inputs.rank(0);
-  // Without any axis it is all of them, or none.
+  // No axes means all of them, or none.
   const std::optional<int64_t> count = inputs.length(1);
   return count.value_or(0) > 0 ? plus(inputs.rank(0), count, -1) : std::nullopt;
 }

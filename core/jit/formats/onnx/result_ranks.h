@@ -9,7 +9,7 @@
 
 namespace tensord::jit::onnx {
 
-// What is known of a node's inputs, by their place; nothing for those that are left out.
+// What is known of a node's inputs, by position; nothing for omitted ones.
 struct InputFacts {
   std::function<std::optional<int64_t>(size_t)> rank;
   std::function<std::optional<int64_t>(size_t)> length;  // of a vector
@@ -21,8 +21,8 @@ struct RankOfResult {
   DType dtype = DType::kFloat32;
 };
 
-// How many dimensions an output of one of ONNX's own operators has where its sizes hang on what requests bring: the
-// standard says it of most. Nothing where that hangs on them too.
+// The rank of an output of a standard ONNX operator whose sizes depend on the request. Nullopt if the rank depends on
+// it too.
 std::optional<RankOfResult> rank_of_result(const NodeProto& node, size_t output, const InputFacts& inputs);
 
 }  // namespace tensord::jit::onnx

@@ -14,14 +14,14 @@
 namespace tensord::jit::onnx {
 namespace {
 
-// Numbers of fields in onnx.proto.
+// Field numbers in onnx.proto.
 enum : uint32_t { kModelGraph = 7, kGraphInitializer = 5, kTensorName = 8 };
 
 std::string_view view_of(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// What a file is made of, without a copy of what lies in memory already.
+// The pieces of a file, without copying what is already in memory.
 class Pieces {
  public:
   void view(std::string_view bytes) { add({.text = {}, .bytes = bytes}); }
@@ -37,8 +37,8 @@ class Pieces {
  private:
   struct Piece {
     std::string text;
-    std::string_view bytes;  // where there is no text
-    Tensor tensor = {};      // has the bytes
+    std::string_view bytes;  // if there is no text
+    Tensor tensor = {};      // owner of the bytes
   };
   void add(Piece piece) {
     size_ += piece.text.empty() ? piece.bytes.size() : piece.text.size();

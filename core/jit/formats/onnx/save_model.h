@@ -9,8 +9,8 @@
 
 namespace tensord::jit::onnx {
 
-// Writes the bytes of a ModelProto again, with these tensors as its initializers of those names, inside of the file.
-// Throws Error{kResourceExhausted} beyond the 2 GB that a message may have, else as AtomicFile does.
+// Rewrites a serialized ModelProto with these tensors in place of the initializers of the same names, stored inside the
+// file. Throws Error{kResourceExhausted} above protobuf's limit of 2 GB, otherwise as AtomicFile does.
 void save_model(const std::string& path, std::span<const uint8_t> model,
                 const std::map<std::string, Tensor>& initializers);
 

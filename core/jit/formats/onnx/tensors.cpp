@@ -17,7 +17,7 @@ struct NamedType {
   const char* name;
   std::optional<DType> dtype;
 };
-// By number, from 0.
+// Indexed by TensorProto.DataType.
 const NamedType kTypes[] = {
     {"UNDEFINED", {}},
     {"FLOAT", DType::kFloat32},
@@ -54,7 +54,7 @@ constexpr int64_t kUInt4 = 21, kInt4 = 22;
 
 std::string title(const TensorProto& proto) { return "tensor '" + proto.name + "'"; }
 
-// Sizes, and the bytes they take. Throws where that is no number.
+// Checks the sizes and computes the number of bytes. Throws on overflow.
 Dims checked_sizes(const std::vector<int64_t>& dims, DType dtype, const std::string& what, size_t& size_bytes) {
   constexpr size_t kMaxDimensions = 64;
   if (dims.size() > kMaxDimensions) fail(ErrorCode::kDataLoss, what, ": has ", dims.size(), " dimensions");
@@ -140,7 +140,7 @@ const std::shared_ptr<const MappedFile>& TensorReader::external_file(const Tenso
     refuse("is no path in the model's folder");
   }
   if (std::ranges::find(relative, fs::path("..")) != relative.end()) refuse("leaves the model's folder");
-  // Links are followed, as long as they stay inside.
+  // Symlinks are followed as long as they stay inside the folder.
   std::error_code error;
   const fs::path folder = fs::canonical(folder_.empty() ? "." : folder_, error);
   const fs::path whole = error ? fs::path() : fs::canonical(folder / relative, error);
@@ -223,7 +223,7 @@ Tensor TensorReader::from_fields(const TensorProto& proto, DType dtype, const Di
     case DType::kInt8: convert.operator()<int8_t>(proto.int32_data, INT8_MIN, INT8_MAX); break;
     case DType::kUInt8: convert.operator()<uint8_t>(proto.int32_data, 0, UINT8_MAX); break;
     case DType::kBool: convert.operator()<uint8_t>(proto.int32_data, 0, 1); break;
-    // Their bits.
+    // Stored as bit patterns.
     case DType::kFloat16:
     case DType::kBFloat16: convert.operator()<uint16_t>(proto.int32_data, 0, UINT16_MAX); break;
     default: fail(ErrorCode::kUnimplemented, title(proto), ": element type ", name_of(dtype), " is not supported");
@@ -231,7 +231,7 @@ Tensor TensorReader::from_fields(const TensorProto& proto, DType dtype, const Di
   return tensor;
 }
 
-// Two elements a byte, the first in its lower half.
+// Two elements per byte, the first one in the lower half.
 Tensor TensorReader::read_four_bits(const TensorProto& proto) {
   size_t count = 0;
   const Dims sizes = checked_sizes(proto.dims, DType::kInt8, title(proto), count);
@@ -263,7 +263,7 @@ Tensor TensorReader::read(const TensorProto& proto) {
   const Dims sizes = checked_sizes(proto.dims, dtype, title(proto), size_bytes);
   if (proto.is_external) return from_bytes(proto, external(proto, size_bytes), dtype, sizes);
   if (!proto.has_raw_data) {
-    // Before memory for it is asked for.
+    // Checked before memory is allocated.
     size_t bytes = 0;
     for (const auto& piece : proto.float_data) bytes += piece.size();
     for (const auto& piece : proto.double_data) bytes += piece.size();
@@ -292,7 +292,7 @@ Tensor TensorReader::read_attribute(const SparseTensorProto& proto) {
 
 Tensor TensorReader::read_sparse(const SparseTensorProto& proto) {
   const std::string what = title(proto.values);
-  to_dtype(proto.values.data_type, what);  // refuses what read() has other elements for
+  to_dtype(proto.values.data_type, what);  // refuses types that read() would convert
   const Tensor values = read(proto.values), indices = read(proto.indices);
   const bool is_linear = indices.ndim() == 1;
   const auto rank = static_cast<int64_t>(proto.dims.size());

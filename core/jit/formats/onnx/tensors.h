@@ -14,26 +14,26 @@
 
 namespace tensord::jit::onnx {
 
-// TensorProto.DataType → our dtype; nothing for those that no tensor here has.
+// Converts a TensorProto.DataType; nullopt for types that tensors do not support.
 std::optional<DType> find_dtype(int64_t data_type);
-// INT4 and UINT4, which TensorReader reads as int8, though no tensor has them.
+// Whether it is INT4 or UINT4, which TensorReader reads as int8, although tensors do not have these types.
 bool has_four_bits(int64_t data_type);
-// "FLOAT8E4M3FN", or the number where it is none.
+// "FLOAT8E4M3FN", or the number of an unknown type.
 std::string data_type_name(int64_t data_type);
 // Throws Error{kUnimplemented} that names the type.
 DType to_dtype(int64_t data_type, const std::string& what);
-// TensorProto.DataType of a dtype. Throws Error{kUnimplemented} for those that ONNX does not have.
+// TensorProto.DataType of a dtype. Throws Error{kUnimplemented} if ONNX does not have it.
 int32_t data_type_of(DType dtype);
-// A TensorProto up to its bytes, which have to follow: the tensor's elements in row-major order.
+// A TensorProto without its data, which must follow: the elements in row-major order.
 std::string tensor_head(const std::string& name, const Tensor& tensor);
 
-// Makes tensors of a model's TensorProtos. What lies in a file, external or the model itself, is viewed there where it
-// is aligned. Throws Error: kDataLoss where sizes and bytes do not agree, kInvalidArgument for a location outside of
-// the model's folder, kUnimplemented for types that are not there.
+// Converts a model's TensorProtos to tensors. Data in a file, external or the model itself, is viewed in place if it is
+// aligned. Throws Error: kDataLoss if sizes and data do not match, kInvalidArgument for a location outside of the
+// model's folder, kUnimplemented for unsupported types.
 class TensorReader {
  public:
-  // `model` holds the bytes of raw_data; null for messages that are not in a mapped file. `folder` is where external
-  // data may lie.
+  // `model` contains the bytes of raw_data; null for messages that are not in a mapped file. External data must be in
+  // `folder`.
   TensorReader(std::shared_ptr<const MappedFile> model, std::string folder, const ReadOptions& options)
       : model_(std::move(model)),
         folder_(std::move(folder)),
@@ -42,17 +42,17 @@ class TensorReader {
 
   Tensor read(const TensorProto& proto);
   Tensor read_sparse(const SparseTensorProto& proto);
-  // The same of an attribute, which stays where it is: the same tensor each time, however often its function is called.
+  // Reads a tensor attribute. Returns the same tensor each time, however often its function is called.
   Tensor read_attribute(const TensorProto& proto);
   Tensor read_attribute(const SparseTensorProto& proto);
-  // Every file that tensors were read from so far but the model.
+  // All files except the model from which tensors were read so far.
   const std::map<std::string, std::shared_ptr<const MappedFile>>& external_files() const { return files_; }
-  // How many tensors were read from other files so far.
+  // Number of tensors read from other files so far.
   size_t external_count() const { return external_count_; }
 
  private:
   struct Place {
-    std::shared_ptr<const MappedFile> file;  // null: in memory of the caller
+    std::shared_ptr<const MappedFile> file;  // null: in the caller's memory
     std::span<const uint8_t> bytes;
   };
   Place external(const TensorProto& proto, size_t size_bytes);

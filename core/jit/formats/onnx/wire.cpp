@@ -13,7 +13,7 @@ void Wire::fail_cut() const { fail(ErrorCode::kDataLoss, message_, ": a field en
 uint64_t Wire::read_varint(std::span<const uint8_t>& from) const {
   uint64_t value = 0;
   for (size_t i = 0; i < from.size() && i < 10; ++i) {
-    // The tenth byte has one bit left.
+    // The tenth byte can hold one more bit.
     if (i == 9 && from[i] > 1) break;
     value |= uint64_t{from[i] & 0x7fU} << (7 * i);
     if (from[i] < 0x80) {
@@ -43,7 +43,7 @@ bool Wire::next() {
     case 1: contents_ = take(8); break;
     case 2: contents_ = take(read_varint(bytes_)); break;
     case 5: contents_ = take(4); break;
-    // Groups are of a version of protobuf that ONNX never used.
+    // Groups are deprecated, and ONNX never used them.
     default: fail(ErrorCode::kDataLoss, message_, ": field ", field_, " has an unknown wire type");
   }
   type_ = static_cast<Type>(tag & 7);

@@ -8,35 +8,35 @@
 
 namespace tensord::jit::onnx {
 
-// Reads protobuf's wire format out of bytes that lie in one piece and outlive it. Every read checks its bounds and
-// throws Error{kDataLoss}. Made for one loop over fields:
+// Reads protobuf's wire format from contiguous bytes, which must outlive it. Every read is bounds-checked and throws
+// Error{kDataLoss}. Intended for one loop over the fields:
 //
-//   for (Wire wire(bytes, "NodeProto"); wire.next();) {
-//     switch (wire.field()) { case 1: node.inputs.push_back(wire.text()); break; }
-//   }
+//     for (Wire wire(bytes, "NodeProto"); wire.next();) {
+//         switch (wire.field()) { case 1: node.inputs.push_back(wire.text()); break; }
+//     }
 //
-// What the loop does not read is skipped; a field of another type than is asked for is an error.
+// Fields that the loop does not read are skipped; reading a field as another type is an error.
 class Wire {
  public:
   Wire(std::span<const uint8_t> bytes, const char* message) : bytes_(bytes), message_(message) {}
 
-  // Moves to the next field; false at the end.
+  // Moves to the next field; returns false at the end.
   bool next();
   uint32_t field() const { return field_; }
-  // The field as it lies there, tag and all.
+  // The whole field including its tag.
   std::span<const uint8_t> whole() const { return whole_; }
 
   int64_t integer() const;
-  // An enumeration, or another number that is below 2^31.
+  // An enum, or another number below 2^31.
   int32_t small_integer() const;
   float float32() const;
   std::span<const uint8_t> bytes() const;
-  std::string text() const;  // throws when it is not UTF-8
-  // Appends what a repeated field has here: one number, or many that are packed.
+  std::string text() const;  // throws if it is not UTF-8
+  // Appends the values of a repeated field: one number, or many if packed.
   void append_to(std::vector<int64_t>& values) const;
   void append_to(std::vector<uint64_t>& values) const;
   void append_to(std::vector<float>& values) const;
-  // The bytes of a repeated field of floats or doubles: of one, or of many that are packed.
+  // The bytes of a repeated field of floats or doubles: one value, or many if packed.
   std::span<const uint8_t> fixed32s() const { return fixed(Type::kFixed32, 4); }
   std::span<const uint8_t> fixed64s() const { return fixed(Type::kFixed64, 8); }
 
@@ -52,8 +52,8 @@ class Wire {
   const char* message_;
   uint32_t field_ = 0;
   Type type_ = Type::kVarint;
-  uint64_t number_ = 0;                // of a varint
-  std::span<const uint8_t> contents_;  // of the others
+  uint64_t number_ = 0;                // for varints
+  std::span<const uint8_t> contents_;  // for other types
   std::span<const uint8_t> whole_;
 };
 

@@ -20,7 +20,7 @@ Handler find_handler(std::string_view name) {
     return all;
   }();
   auto found = kHandlers.find(name);
-  // Some in-place forms are operators of their own.
+  // Some in-place variants are separate operators.
   if (found == kHandlers.end() && name.ends_with('_') && !name.ends_with("__")) {
     found = kHandlers.find(name.substr(0, name.size() - 1));
   }

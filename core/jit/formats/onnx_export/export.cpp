@@ -50,7 +50,7 @@ class OnnxFile : public tracing::Target {
   ModelWriter& writer_;
 };
 
-// Tensors of a result, with the names that dicts and NamedTuples give them.
+// Flattens a result into tensors, with the names of dict keys and NamedTuple fields.
 void take_apart(const Traced& value, const std::string& name, std::vector<std::pair<std::string, Traced>>& leaves) {
   if (value.a.is_strided()) {
     leaves.emplace_back(name, value);
@@ -91,7 +91,7 @@ void export_model(const std::string& path, const Graph& graph, const ops::Object
     }
     Strings size_names;
     for (int64_t i = 0; i < input.first.ndim(); ++i) size_names.push_back(concat(input.name, "_", i));
-    // What the program writes in place is not the caller's.
+    // A copy, because the program may write to its inputs.
     const Dims sizes = tracing::common_sizes(input.first, input.second);
     const std::string name = writer.new_name(input.name);
     writer.add_input({name, input.first.dtype(), sizes, size_names});
@@ -110,7 +110,7 @@ void export_model(const std::string& path, const Graph& graph, const ops::Object
     for (int64_t dim = 0; dim < a.ndim(); ++dim) {
       if (tracer.is_open_size(value, dim)) sizes[static_cast<size_t>(dim)] = -1;
     }
-    // A value may be an input, a weight or two results at once; a node of its own gives it its name.
+    // A value may be an input, a weight or several results; an Identity node gives each output its own name.
     const std::string name = writer.add_node("Identity", {tracer.name_of(value)}, {}, 1, hint).front();
     writer.add_output({name, a.dtype(), sizes, {}});
   }

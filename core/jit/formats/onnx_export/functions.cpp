@@ -1,4 +1,4 @@
-// Functions and losses that ONNX has no operator of, by formulas of those it has.
+// Functions and losses that have no ONNX operator, written as formulas.
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -14,13 +14,13 @@ std::string other_of(Call& c) { return c.operand("other", c.dtype()); }
 std::string zero(Call& c) { return c.scalar(0, c.dtype()); }
 std::string number(Call& c, const char* name) { return c.operand(name, c.dtype()); }
 
-// -0 counts.
+// Whether x is negative, including -0.
 std::string is_negative(Call& c, const std::string& x) {
   return c.emit("Or", {c.emit("Less", {x, zero(c)}), c.emit("Less", {c.emit("Reciprocal", {x}), zero(c)})});
 }
 
-// The arc tangent of the quotient, turned by π where x is negative; two infinities count as ones, and so do two zeros
-// where x is negative.
+// The arc tangent of the quotient, rotated by π if x is negative. Two infinities are treated as ones, and so are two
+// zeros if x is negative.
 void atan2(Call& c) {
   std::string y = x_of(c), x = other_of(c);
   const std::string are_infinite = c.emit("And", {c.emit("IsInf", {y}), c.emit("IsInf", {x})});
@@ -34,7 +34,7 @@ void atan2(Call& c) {
   c.set(c.emit("Where", {turned_x, c.emit("Add", {angle, turn}), angle}));
 }
 
-// log(base^a + base^b): the larger one and what the smaller one adds to it, which of equal infinities is nothing.
+// log(base^a + base^b): the larger one plus the contribution of the smaller one, which is nothing for equal infinities.
 template <bool kIsBinary>
 void log_add_exp(Call& c) {
   const std::string a = x_of(c), b = other_of(c);
@@ -54,11 +54,11 @@ void xlogy(Call& c) {
   const std::string x = x_of(c), other = other_of(c);
   const std::string product = c.emit("Mul", {x, c.emit("Log", {other})});
   const std::string is_nothing =
-      c.emit("And", {c.emit("Equal", {x, zero(c)}), c.emit("Equal", {other, other})});  // no NaN
+      c.emit("And", {c.emit("Equal", {x, zero(c)}), c.emit("Equal", {other, other})});  // not NaN
   c.set(c.emit("Where", {is_nothing, zero(c), product}));
 }
 
-// The other one where one is NaN.
+// Returns the other operand if one is NaN.
 template <const char* kName>
 void extreme_of_numbers(Call& c) {
   const std::string a = x_of(c), b = other_of(c), both = c.emit(kName, {a, b});
@@ -86,7 +86,7 @@ void softshrink(Call& c) {
   c.set(c.emit("Where", {c.emit("Greater", {x, bound}), c.emit("Sub", {x, bound}), raised}));
 }
 
-// Of NaN PyTorch's is 0, and ONNX's NaN.
+// PyTorch's sign of NaN is 0, ONNX's is NaN.
 void sign(Call& c) {
   const std::string x = x_of(c), result = c.emit("Sign", {x});
   c.set(is_floating(c.dtype()) ? c.emit("Where", {c.emit("IsNaN", {x}), zero(c), result}) : result);
@@ -129,7 +129,7 @@ void unary_of_x(Call& c) {
   c.set(c.emit(kName, {x_of(c)}));
 }
 
-// ONNX asks of floats alone whether they are NaN or infinite; an integer as one is neither.
+// ONNX's IsNaN and IsInf take floats only; an integer converted to float is neither.
 std::string float_of(Call& c) {
   const DType dtype = c.t().dtype();
   return c.cast(c.x(), dtype, is_floating(dtype) ? dtype : DType::kFloat32);
@@ -167,7 +167,7 @@ void nan_to_num(Call& c) {
   c.set(where_infinite("detect_positive", given("neginf", -most), out));
 }
 
-// What a loss gives of its elements.
+// Applies the loss's reduction to its elements.
 void reduce_loss(Call& c, const std::string& elements) {
   const int64_t reduction = c.integer("reduction");
   if (reduction == 0) return c.set(elements);
@@ -183,7 +183,7 @@ void mse_loss(Call& c) {
 
 void l1_loss(Call& c) { reduce_loss(c, c.emit("Abs", {difference(c)})); }
 
-// Half of the square below a bound, a line beyond it; `scale` of the whole.
+// Quadratic below a bound, linear beyond it, times `scale`.
 void bent_loss(Call& c, double bound, double scale) {
   const std::string d = c.emit("Abs", {difference(c)});
   if (bound == 0) return reduce_loss(c, c.emit("Mul", {d, c.scalar(scale, c.dtype())}));

@@ -1,4 +1,4 @@
-// Operators that take elements by their indices.
+// Indexing operators.
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -44,7 +44,7 @@ void scatter(Call& c) {
   c.set(c.emit("ScatterElements", {c.x(), index, source}, attributes));
 }
 
-// Where a mask is true, in the order of the elements: indices of shape [count, rank of the mask].
+// Indices of the true elements of a mask, in order, with shape [count, rank of the mask].
 std::string true_places(Call& c, const Traced& mask) {
   return c.emit("Transpose", {c.emit("NonZero", {c.tracer().name_of(mask)})}, {{"perm", std::vector<int64_t>{1, 0}}});
 }
@@ -57,7 +57,7 @@ void masked_select(Call& c) {
   c.set(c.emit("GatherND", {x, places}));
 }
 
-// x[…, i, j, …]: indices side by side, from dimension `first` on.
+// x[…, i, j, …]: adjacent index tensors, from dimension `first` on.
 struct Indices {
   int64_t first = 0;
   std::vector<Traced> tensors;
@@ -85,7 +85,7 @@ Indices read_indices(Call& c) {
   return out;
 }
 
-// All of them in one tensor, those of an element along the last dimension, as GatherND and ScatterND take them.
+// Stacks the indices along a last dimension, as GatherND and ScatterND take them.
 std::string joined(Call& c, const std::vector<Traced>& tensors, size_t& rank) {
   rank = 0;
   Strings names;
@@ -94,7 +94,7 @@ std::string joined(Call& c, const std::vector<Traced>& tensors, size_t& rank) {
     names.push_back(indices(c, tensor));
     rank = std::max(rank, static_cast<size_t>(tensor.a.to_tensor().ndim()));
   }
-  // The shape that they are broadcast to, by way of their sum.
+  // The broadcast shape, computed by adding the indices.
   std::string sum = names[0];
   for (size_t i = 1; i < names.size(); ++i) sum = c.emit("Add", {sum, names[i]});
   shape = c.shape_of(sum);
@@ -119,7 +119,7 @@ void index(Call& c) {
   size_t index_rank = 0;
   const std::string places = joined(c, found.tensors, index_rank);
   if (found.first == 0) return c.set(c.emit("GatherND", {x, places}));
-  // The indexed dimensions go to the front, and what came of them back to their place.
+  // Moves the indexed dimensions to the front, and the result's dimensions back.
   Dims order;
   for (int64_t i = 0; i < count; ++i) order.push_back(found.first + i);
   for (int64_t i = 0; i < rank; ++i) {
@@ -150,7 +150,7 @@ void index_put(Call& c) {
   if (found.first != 0) c.refuse("indices that do not begin at dimension 0 have no form in ONNX here");
   size_t rank = 0;
   const std::string places = joined(c, found.tensors, rank);
-  // Updates have the shape of what is taken at these places.
+  // Updates must have the shape of the gathered elements.
   const std::string values =
       c.emit("Expand", {c.operand("values", c.dtype()), c.shape_of(c.emit("GatherND", {x, places}))});
   Attributes attributes;

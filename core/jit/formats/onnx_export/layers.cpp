@@ -1,4 +1,4 @@
-// Products, convolutions, pools, normalizations, attention, resizing.
+// Matrix products, convolutions, pooling, normalization, attention, resizing.
 #include <algorithm>
 #include <cmath>
 
@@ -63,7 +63,7 @@ Attributes window_attributes(const Window& window) {
   return {{"kernel_shape", vector_of(window.kernel)}, {"strides", vector_of(window.stride)}, {"pads", pads}};
 }
 
-// Samples without a batch get one.
+// Adds a batch dimension to unbatched input.
 std::string with_batch(Call& c, const std::string& x, bool is_alone) {
   return is_alone ? c.emit("Unsqueeze", {x, c.int_vector({0})}) : x;
 }
@@ -118,8 +118,8 @@ Window pool_window(Call& c, size_t count) {
   return window;
 }
 
-// The last window may begin beyond the input in ONNX's reading of ceil_mode, never in PyTorch's: only where both count
-// the same windows.
+// With ceil_mode, ONNX's last window may start beyond the input, PyTorch's never does: allowed only if both have the
+// same number of windows.
 void check_ceil(Call& c, const Window& window, const Dims& dilation) {
   for (size_t i = 0; i < window.kernel.size(); ++i) {
     const int64_t dim = c.t().ndim() - std::ssize(window.kernel) + static_cast<int64_t>(i);
@@ -175,7 +175,7 @@ void adaptive_pool(Call& c) {
   c.set(without_batch(c, y, is_alone));
 }
 
-// As many of a value as dimension `dim` of an argument has.
+// A vector filled with a value, with the length of dimension `dim` of an argument.
 std::string filled(Call& c, const char* argument, int64_t dim, double value, DType type) {
   if (c.is_open(argument, dim)) return c.emit("Expand", {c.scalar(value, type), c.size_at(c.x(argument), dim)});
   const Tensor tensor = Tensor::empty(Dims{c.t(argument).size(dim)}, DType::kFloat64);
@@ -261,13 +261,13 @@ void attention(Call& c) {
         c.emit("Add", {scores, c.emit("Trilu", {c.emit("Expand", {hidden, shape}), one}, {{"upper", int64_t{1}}})});
   }
   std::string weights = c.emit("Softmax", {scores}, {{"axis", int64_t{-1}}});
-  // A row that sees nothing is zero, and no NaN.
+  // A row without visible keys is zero, not NaN.
   if (c.has("attn_mask") && c.t("attn_mask").dtype() == DType::kBool)
     weights = c.emit("Where", {c.emit("IsNaN", {weights}), seen, weights});
   c.set(c.emit("MatMul", {weights, c.x("value")}));
 }
 
-// The operator is given factors, or the size alone.
+// The operator has scale factors, or a size only.
 void resize(Call& c, const char* mode, const std::string& coordinates, bool is_nearest) {
   const Tensor& given = c.t(c.op().schema.arguments[0].name.c_str());
   const size_t count = static_cast<size_t>(given.ndim() - 2);

@@ -1,4 +1,4 @@
-// Operators on numbers and lists: sizes that are open are computed in the file as well.
+// Operators on numbers and lists: dynamic sizes are computed in the file too.
 #include <algorithm>
 #include <map>
 #include <string_view>
@@ -14,7 +14,7 @@ DType type_of_number(const Traced& number) {
   return number.a.is_int() ? DType::kInt64 : number.a.is_bool() ? DType::kBool : DType::kFloat64;
 }
 
-// A number as a tensor of shape [1]; "" when the file has nothing for it.
+// A number as a tensor of shape [1]; "" if the file cannot express it.
 std::string number_vector(Call& c, const Traced& number, DType type) {
   if (number.is_dynamic) return number.number.empty() ? "" : c.cast(number.number, type_of_number(number), type);
   const double value = number.a.is_int()    ? 0
@@ -30,13 +30,13 @@ std::string number_vector(Call& c, const Traced& number, DType type) {
 
 // floor(a / b) of integers.
 std::string floor_of(Call& c, const std::string& a, const std::string& b) {
-  // Mod has the sign of the divisor, so what is left over is divided without rest.
+  // Mod has the sign of the divisor, so the difference is divisible.
   return c.emit("Div", {c.emit("Sub", {a, c.emit("Mod", {a, b})}), b});
 }
 
 struct NumberForm {
   const char* op_type;
-  bool is_float;  // computed in float64 whatever the arguments are
+  bool is_float;  // computed in float64 whatever the argument types
 };
 
 const std::map<std::string_view, NumberForm> kForms = {
@@ -52,7 +52,7 @@ const std::map<std::string_view, const char*> kComparisons = {
     {"aten::gt", "Greater"}, {"aten::le", "LessOrEqual"}, {"aten::ge", "GreaterOrEqual"},
 };
 
-// Of two ints or floats, or the opposite of a bool.
+// A comparison of two ints or floats, or the negation of a bool.
 void write_bool(Call& c) {
   Traced& result = c.results()[0];
   const std::string_view name = c.op().schema.name;
@@ -125,7 +125,7 @@ void numel(Call& c) {
   c.set_number(c.reshape(c.emit("Size", {c.x()}), Dims{1}));
 }
 
-// The element of a tensor as a number.
+// Reads a tensor's element as a number.
 void element(Call& c) {
   const char* name = c.op().schema.arguments[0].name.c_str();
   if (!c.in(name).a.is_strided()) return write_number(c);

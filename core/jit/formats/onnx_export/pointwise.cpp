@@ -1,4 +1,4 @@
-// Operators that work element by element.
+// Element-wise operators.
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -18,7 +18,7 @@ Value meta_of(const Value& value) {
   return Tensor::meta(tensor.sizes(), tensor.dtype());
 }
 
-// The type in which two operands meet.
+// The promoted type of the two operands.
 DType common_type(Call& c) {
   const Value self = meta_of(c.in("self").a), other = meta_of(c.in("other").a);
   if (c.t().dtype() == DType::kBool && other.is_strided() && other.to_tensor().dtype() == DType::kBool)
@@ -62,7 +62,7 @@ void not_equal(Call& c) {
 std::string floor_divide(Call& c, const std::string& a, const std::string& b, DType type) {
   const std::string quotient = c.emit("Div", {a, b});
   if (is_floating(type)) return c.emit("Floor", {quotient});
-  // ONNX cuts towards zero: one less where signs differ and something is left.
+  // ONNX truncates towards zero: subtract one if signs differ and there is a remainder.
   const std::string zero = c.scalar(0, type);
   const std::string rest = c.emit("Sub", {a, c.emit("Mul", {quotient, b})});
   const std::string differ = c.emit("Xor", {c.emit("Less", {rest, zero}), c.emit("Less", {b, zero})});
@@ -97,7 +97,7 @@ void remainder(Call& c) {
   c.set(c.emit("Sub", {a, c.emit("Mul", {c.emit("Floor", {c.emit("Div", {a, b})}), b})}));
 }
 
-// The sign is the first operand's.
+// The result has the sign of the first operand.
 void fmod(Call& c) {
   c.set(c.emit("Mod", {c.operand("self", c.dtype()), c.operand("other", c.dtype())}, {{"fmod", int64_t{1}}}));
 }
@@ -185,7 +185,7 @@ void round(Call& c) {
   if (c.has("decimals") && c.integer("decimals") != 0) c.refuse("decimals have no form in ONNX here");
   c.set(c.emit("Round", {c.x()}));
 }
-// Integers are whole already.
+// Integers need no rounding.
 template <const char* kName>
 void rounding(Call& c) {
   c.set(is_floating(c.dtype()) ? c.emit(kName, {c.x()}) : c.x());
@@ -193,7 +193,7 @@ void rounding(Call& c) {
 void trunc(Call& c) { c.set(truncated(c, c.x())); }
 void frac(Call& c) { c.set(c.emit("Sub", {c.x(), truncated(c, c.x())})); }
 
-// Of bools they are the logical ones.
+// For bools, these are the logical operators.
 template <const char* kBits, const char* kLogical>
 void bitwise(Call& c) {
   const DType type = c.dtype();
@@ -219,7 +219,7 @@ void lerp(Call& c) {
   c.set(c.emit("Add", {from, step}));
 }
 
-// What changes neither elements nor, for ONNX, anything else.
+// Operators that are identities in ONNX.
 void same(Call& c) {
   const char* name = c.op().schema.arguments[0].name.c_str();
   c.set(c.cast(c.x(name), c.t(name).dtype(), c.dtype()));
@@ -279,7 +279,7 @@ constexpr char kBitwiseAnd[] = "BitwiseAnd";
 constexpr char kBitwiseOr[] = "BitwiseOr";
 constexpr char kBitwiseXor[] = "BitwiseXor";
 
-// Names of operators on numbers alone are in numbers.cpp; where one name stands for both, the arguments decide.
+// Operators on scalars only are in numbers.cpp; if one name covers both, the arguments decide.
 template <Handler kOfTensors>
 void of_tensors(Call& c) {
   if (!c.results().empty() && !c.results()[0].a.is_strided()) return write_number(c);

@@ -1,4 +1,4 @@
-// LSTM, GRU and RNN: PyTorch's gates stand in another order than ONNX's.
+// LSTM, GRU and RNN. PyTorch's order of gates differs from ONNX's.
 #include <algorithm>
 #include <cstring>
 
@@ -10,10 +10,10 @@ namespace {
 
 struct Kind {
   const char* op_type;
-  Dims order;  // of PyTorch's gates, as ONNX has them
+  Dims order;  // index of PyTorch's gate for each of ONNX's
 };
 
-// Rows of `size` put into another order; one direction of what ONNX wants.
+// Reorders blocks of `size` rows, for one direction.
 Tensor reordered(const Tensor& tensor, const Dims& order) {
   const Tensor from = tensor.contiguous();
   const Tensor to = Tensor::empty(from.sizes(), from.dtype());
@@ -25,7 +25,7 @@ Tensor reordered(const Tensor& tensor, const Dims& order) {
   return to;
 }
 
-// Tensors side by side along a new first dimension.
+// Stacks tensors along a new first dimension.
 Tensor together(const std::vector<Tensor>& parts, Dims sizes) {
   const Tensor out = Tensor::empty(sizes, parts[0].dtype());
   char* at = static_cast<char*>(out.raw_data());

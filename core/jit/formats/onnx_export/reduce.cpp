@@ -1,4 +1,4 @@
-// Operators that reduce dimensions, order elements or run along them.
+// Reductions, sorting and cumulative operators.
 #include <limits>
 
 #include "core/base/error.h"
@@ -7,7 +7,7 @@
 namespace tensord::jit::onnx {
 namespace {
 
-// The dimensions that are reduced, from 0; all of them where none are named.
+// The reduced dimensions, normalized; all of them if none are given.
 Dims reduced_dims(Call& c, const char* name) {
   const int64_t rank = c.t().ndim();
   Dims dims;
@@ -35,7 +35,7 @@ void reduction(Call& c) {
   c.set(reduce(c, kName, x, reduced_dims(c, "dim"), keeps_dims(c)));
 }
 
-// Bools by way of numbers.
+// Reduces bools as numbers.
 template <const char* kName>
 void logical_reduction(Call& c) {
   if (!c.in("self").a.is_strided()) return;  // of a list: a bool that the file has nothing for
@@ -66,7 +66,7 @@ void index_of(Call& c) {
   c.set(c.emit(kIndex, {flat}, {{"axis", int64_t{0}}, {"keepdims", int64_t{0}}}));
 }
 
-// The number of elements that are reduced, less a correction, as a tensor of shape [].
+// The number of reduced elements minus a correction, as a tensor of shape [].
 std::string count_less(Call& c, const Dims& dims, double correction) {
   double count = 1;
   bool is_open = false;
@@ -147,7 +147,7 @@ void topk(Call& c) {
   c.set(names[1], 1);
 }
 
-// Equal elements may come in another order, as PyTorch promises none but for `stable`.
+// Equal elements may be ordered differently; PyTorch guarantees an order only for `stable`.
 Strings sorted(Call& c) {
   const int64_t dim = c.dim("dim", c.t().ndim());
   const std::string x = c.x();

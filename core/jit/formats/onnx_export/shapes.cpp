@@ -1,4 +1,4 @@
-// Operators that move elements or make tensors of a size.
+// Operators that move elements, and factory operators.
 #include <algorithm>
 #include <limits>
 
@@ -101,7 +101,7 @@ void move_dims(Call& c) {
   c.set(c.transpose(c.x(), order));
 }
 
-// -1 leaves a size as it is, and so does 1 in ONNX.
+// -1 keeps a size, and so does 1 in ONNX.
 void expand(Call& c) {
   std::vector<Traced> sizes = c.list("size");
   for (Traced& size : sizes) {
@@ -139,7 +139,7 @@ void concatenate(Call& c) {
   Strings names;
   const int64_t rank = c.result().ndim();
   for (const Traced& tensor : c.list("tensors")) {
-    if (tensor.a.to_tensor().ndim() != rank) continue;  // the empty tensor of one dimension, which is passed over
+    if (tensor.a.to_tensor().ndim() != rank) continue;  // a legacy empty 1-D tensor, which is skipped
     names.push_back(c.operand(tensor, c.dtype()));
   }
   c.set(c.emit("Concat", names, {{"axis", c.dim("dim", rank)}}));
@@ -153,7 +153,7 @@ void stack(Call& c) {
   c.set(c.emit("Concat", names, {{"axis", dim}}));
 }
 
-// Of parts whose sizes are known, as many as there are results.
+// Splits into parts of known sizes, one per result.
 Strings split_at(Call& c, int64_t dim) {
   Dims sizes;
   for (const Traced& part : *c.results()[0].items) {
@@ -175,7 +175,7 @@ void unbind(Call& c) {
   c.set_items(names);
 }
 
-// Part of a list: its items as they are.
+// Slices a list of values.
 void slice_list(Call& c, const std::vector<Traced>& items) {
   const int64_t count = std::ssize(items), step = c.integer("step");
   if (step < 1) c.refuse("a step backwards has no form in ONNX here");
@@ -245,7 +245,7 @@ void triangle(Call& c) {
   c.set(c.emit("Trilu", {c.x(), k}, {{"upper", kUpper}}));
 }
 
-// PyTorch's order: from the last dimension, begin and end of each.
+// PyTorch's padding starts at the last dimension, with begin and end of each.
 std::string padded(Call& c, const std::string& x, const Tensor& t, const std::string& mode) {
   std::vector<Traced> begins(static_cast<size_t>(t.ndim()), known(0)), ends = begins;
   const std::vector<Traced> given = c.list(c.has("pad") ? "pad" : "padding");
@@ -280,7 +280,7 @@ void channel_gather(Call& c, const std::string& x, const Dims& channels) {
   c.set(c.emit("Gather", {x, c.int_vector(channels)}, {{"axis", int64_t{1}}}));
 }
 
-// SpaceToDepth has the places of a block before the channels.
+// SpaceToDepth puts the positions of a block before the channels.
 void pixel_unshuffle(Call& c) {
   if (c.t().ndim() != 4) c.refuse("of other than 4 dimensions has no form in ONNX here");
   if (c.is_open("self", 1)) c.refuse("an open number of channels has no form in ONNX here");
@@ -303,10 +303,10 @@ void outer(Call& c) {
   c.set(c.emit("Mul", {column, c.operand("vec2", c.dtype())}));
 }
 
-// Elements whose places are written into the file.
+// Maximum number of indices that are written as constants.
 constexpr int64_t kMaxPlaces = int64_t{1} << 20;
 
-// Of the two dimensions as one, what lies a row and a column apart.
+// Elements one row and one column apart in the two flattened dimensions.
 void diagonal(Call& c) {
   const int64_t rank = c.t().ndim(), dim1 = c.dim("dim1", rank), dim2 = c.dim("dim2", rank);
   if (c.is_open("self", dim1) || c.is_open("self", dim2)) c.refuse("of an open size has no form in ONNX here");
@@ -323,7 +323,7 @@ void diagonal(Call& c) {
   order.push_back(dim1);
   order.push_back(dim2);
   sizes.push_back(known(rows * columns));
-  // A view of few bytes may have any number of them.
+  // A view of few bytes may have any number of elements.
   const int64_t count = c.result().size(rank - 2);
   if (count > kMaxPlaces) c.refuse(concat("of more than ", kMaxPlaces, " elements has no form in ONNX here"));
   Dims places;
@@ -334,7 +334,7 @@ void diagonal(Call& c) {
   c.set(c.emit("Gather", {flat, c.int_vector(places)}, {{"axis", rank - 2}}));
 }
 
-// Tensors of one value.
+// Fills a shape with one value.
 void fill_shape(Call& c, const std::string& value, const std::string& shape) {
   c.set(c.emit("Expand", {value, shape}));
 }
@@ -352,7 +352,7 @@ void full_like(Call& c) { fill_shape(c, c.operand("fill_value", c.dtype()), c.sh
 
 void arange(Call& c) {
   const bool has_start = c.has("start"), has_step = c.has("step");
-  // The count comes from the numbers as they are given, so a whole range of floats is computed in them.
+  // The count depends on the arguments before conversion, so a float range is computed in floats.
   const DType type = c.dtype();
   const std::string start = has_start ? c.scalar(c.in("start"), type) : c.scalar(0, type);
   const std::string step = has_step ? c.scalar(c.in("step"), type) : c.scalar(1, type);
@@ -370,7 +370,7 @@ void meshgrid(Call& c) {
     shape[axis] = -1;
     vectors.push_back(c.reshape(c.operand(tensors[i], tensors[i].a.to_tensor().dtype()), shape));
   }
-  // All together have the shape of the grid.
+  // All results have the shape of the grid.
   std::string shape;
   for (size_t i = 0; i < vectors.size(); ++i) {
     const std::string own = c.shape_of(vectors[i]);

@@ -11,7 +11,7 @@
 namespace tensord::jit::onnx {
 namespace {
 
-// Numbers of fields and types in onnx.proto, by message.
+// Field numbers and types in onnx.proto, by message.
 enum : uint32_t { kModelIr = 1, kModelProducer = 2, kModelGraph = 7, kModelOpset = 8 };
 enum : uint32_t { kGraphNode = 1, kGraphName = 2, kGraphInitializer = 5, kGraphInput = 11, kGraphOutput = 12 };
 enum : uint32_t { kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kNodeOpType = 4, kNodeAttribute = 5 };
@@ -62,7 +62,7 @@ std::string ModelWriter::new_name(std::string_view hint) {
 
 std::string ModelWriter::add_initializer(std::string_view hint, const Tensor& tensor) {
   std::string name = new_name(hint);
-  data_type_of(tensor.dtype());  // throws for those that ONNX lacks
+  data_type_of(tensor.dtype());  // throws for types that ONNX does not have
   initializers_.push_back({name, tensor.contiguous()});
   return name;
 }
@@ -159,7 +159,7 @@ void ModelWriter::write(const std::string& path, const std::string& graph_name) 
   graph.text(kGraphName, graph_name);
   for (const WrittenTensor& input : inputs_) graph.message(kGraphInput, value_info(input));
   for (const WrittenTensor& output : outputs_) graph.message(kGraphOutput, value_info(output));
-  // Weights go to the file from where they lie.
+  // Weights are written straight from their memory.
   struct Part {
     std::string head;
     Tensor tensor;

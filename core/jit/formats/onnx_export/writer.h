@@ -15,7 +15,7 @@
 
 namespace tensord::jit::onnx {
 
-// The version of ONNX's operators that is written.
+// The opset that is written.
 inline constexpr int64_t kWrittenOpset = 21;
 inline constexpr int64_t kWrittenIr = 10;
 
@@ -23,7 +23,7 @@ using tracing::Strings;
 using AttributeValue = std::variant<int64_t, double, std::string, std::vector<int64_t>>;
 using Attributes = std::vector<std::pair<const char*, AttributeValue>>;
 
-// What an input or output is: its type and sizes, -1 where any is meant.
+// An input or output: its type and sizes, -1 if dynamic.
 struct WrittenTensor {
   std::string name;
   DType dtype = DType::kFloat32;
@@ -31,25 +31,25 @@ struct WrittenTensor {
   Strings size_names;  // of sizes that are -1; "" or left out: none
 };
 
-// Collects a graph and writes it as a file.
+// Collects a graph and writes it to a file.
 class ModelWriter {
  public:
-  // A name that nothing has yet, like the hint.
+  // An unused name derived from the hint.
   std::string new_name(std::string_view hint);
   void add_input(const WrittenTensor& input) { inputs_.push_back(input); }
   void add_output(const WrittenTensor& output) { outputs_.push_back(output); }
-  // A tensor in the file; its name may become another.
+  // Adds a tensor to the file and returns its name, which may differ from the hint.
   std::string add_initializer(std::string_view hint, const Tensor& tensor);
-  // A node with `count` outputs, whose names are given back.
+  // Adds a node with `count` outputs and returns their names.
   Strings add_node(const char* op_type, const Strings& inputs, const Attributes& attributes, size_t count,
                    std::string_view hint);
-  // Nodes go into a graph of their own until end_branch, which gives it these outputs; they may read what is outside.
+  // Until end_branch, nodes are added to a subgraph with these outputs; they may read outer values.
   void begin_branch();
   void end_branch(const std::vector<WrittenTensor>& outputs);
-  // An If over the last two ways, of which the first is for true; its outputs.
+  // Adds an If over the last two subgraphs (the first one is the true side) and returns its outputs.
   Strings add_if(const std::string& condition, std::string_view hint);
-  // Writes the file whole or not at all. Nodes that lead to no output are left out, and initializers that nobody reads.
-  // Throws Error{kResourceExhausted} beyond 2 GB.
+  // Writes the file atomically. Nodes that no output depends on, and unused initializers, are left out. Throws
+  // Error{kResourceExhausted} above 2 GB.
   void write(const std::string& path, const std::string& graph_name);
 
  private:
@@ -62,16 +62,17 @@ class ModelWriter {
     Tensor tensor;
   };
   std::vector<WrittenTensor> inputs_, outputs_;
-  // Those that lead to the outputs, in order; the names that they read are added to `wanted`, which has the outputs.
+  // The nodes that outputs depend on, in order; names that they read are added to `wanted`, which initially has the
+  // outputs.
   static std::vector<const NodeText*> live_nodes(const std::vector<NodeText>& nodes, std::set<std::string>& wanted);
 
   struct Way {
     std::string bytes;
-    Strings reads;  // from outside
+    Strings reads;  // outer values
     size_t outputs = 0;
   };
   std::vector<NodeText> nodes_;
-  std::vector<std::vector<NodeText>> outside_;  // while a way is written, the innermost last
+  std::vector<std::vector<NodeText>> outside_;  // while subgraphs are written, innermost last
   std::vector<Way> ways_;
   std::vector<Initializer> initializers_;
   UniqueNames names_taken_;

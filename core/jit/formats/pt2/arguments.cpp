@@ -1,4 +1,4 @@
-// Arguments of nodes: the union that a program's JSON has → values of a graph.
+// Converts arguments of nodes, which are unions in a program's JSON, to graph values.
 
 #include "core/base/error.h"
 #include "core/jit/formats/pt2/enums.h"
@@ -11,7 +11,7 @@ using ops::Value;
 
 namespace {
 
-// What an argument has to be, without Optional; null when nothing says so.
+// The parameter's type without Optional; null if there is no parameter.
 const ops::Type* wanted_type(const ops::Argument* formal) {
   if (!formal) return nullptr;
   const ops::Type& type = *formal->type;
@@ -30,7 +30,7 @@ GraphValue* GraphReader::look_up(const std::string& name, const Scope& scope) co
   return found->second;
 }
 
-// A constant as the parameter's type has it: an int for a float becomes one, one number for a list of N becomes N.
+// Converts a constant to the parameter's type: an int for a float parameter, or one number for a list of N.
 GraphValue* GraphReader::constant_for(const ops::Argument* formal, Value value) {
   const ops::Type* type = wanted_type(formal);
   if (!type || value.is_none()) return builder_.constant(std::move(value));
@@ -54,7 +54,7 @@ GraphValue* GraphReader::constant_for(const ops::Argument* formal, Value value) 
   return builder_.list(type->element(), items);
 }
 
-// as_sym_int and its like: {"as_name": …} or a number.
+// as_sym_int and similar: {"as_name": …} or a number.
 GraphValue* GraphReader::symbol(const Json& value, const Scope& scope, const std::string& kind) {
   const auto [what, inner] = union_case(value, kind);
   if (what == "as_name") return look_up(to_text(inner, kind), scope);
@@ -112,7 +112,7 @@ GraphValue* GraphReader::list_argument(const std::string& kind, const Json& item
   } else {
     element = ops::int_type();
   }
-  // An empty list that nothing says the type of is what the parameter wants.
+  // An empty list of unknown type gets the parameter's type.
   if (values.empty() && wanted && wanted->kind() == TypeKind::kList) element = wanted->element();
   return builder_.list(element, values);
 }
@@ -128,7 +128,7 @@ GraphValue* GraphReader::argument(const Json& argument, const Scope& scope, cons
   if (kind == "as_scalar_type") return builder_.constant(to_dtype(to_int(value, kind), kind));
   if (kind == "as_memory_format") return builder_.constant(to_memory_format(to_int(value, kind), kind));
   if (kind == "as_layout") return builder_.constant(to_layout(to_int(value, kind), kind));
-  // Wherever the model was exported, it runs here.
+  // The model runs on this device, wherever it was exported.
   if (kind == "as_device") return builder_.constant(Device());
   if (kind == "as_complex") {
     return builder_.constant(

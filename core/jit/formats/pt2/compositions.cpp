@@ -1,4 +1,4 @@
-// Operators that only exported programs have, written with those of the registry.
+// Operators that only exported programs have, composed of registered operators.
 
 #include "core/jit/formats/pt2/compositions.h"
 
@@ -57,7 +57,7 @@ using Results = std::vector<GraphValue*>;
 
 GraphValue* raise(GraphBuilder& builder, GraphValue* message) { return builder.op("prim::RaiseException", {message}); }
 
-// Always a copy, unlike aten::to.
+// Always copies, unlike aten::to.
 Results to_copy(const NodeCall& call) {
   GraphBuilder& builder = call.builder();
   GraphValue* self = call.at("self");
@@ -67,7 +67,7 @@ Results to_copy(const NodeCall& call) {
   return {builder.op("aten::to.dtype", {self, call.at("dtype"), off, builder.constant(true), format})};
 }
 
-// What a program was traced with: here the dtype is what results depend on, and sizes. Strides are ours to choose.
+// Asserts what the program was traced with. Results depend on dtype and sizes; strides are an implementation choice.
 Results assert_tensor_metadata(const NodeCall& call) {
   GraphBuilder& builder = call.builder();
   GraphValue* tensor = call.at(call.json("a") ? "a" : "self");
@@ -114,7 +114,7 @@ Results constrain_range(const NodeCall& call) {
   return {};
 }
 
-// In evaluation the other two results are empty.
+// In evaluation mode, the other two results are empty.
 Results batch_norm_no_training(const NodeCall& call) {
   GraphBuilder& builder = call.builder();
   GraphValue* out = builder.op(
@@ -126,7 +126,7 @@ Results batch_norm_no_training(const NodeCall& call) {
   return {out, empty, empty};
 }
 
-// Running statistics are results of their own, instead of being written.
+// Running statistics are returned instead of being updated in place.
 Results batch_norm_functional(const NodeCall& call) {
   GraphBuilder& builder = call.builder();
   GraphValue* mean = builder.op("aten::clone", {call.at("running_mean"), builder.none()});
@@ -156,7 +156,7 @@ Results batch_norm_without_statistics(const NodeCall& call) {
   return {norm->output(0), norm->output(1), norm->output(2)};
 }
 
-// Memory in another order of dimensions: made in that order, and seen in the other.
+// A tensor with permuted memory layout: allocated in that order and viewed in the other.
 Results empty_permuted(const NodeCall& call) {
   GraphBuilder& builder = call.builder();
   GraphValue* sizes = call.at("size");
@@ -181,7 +181,7 @@ Results empty_permuted(const NodeCall& call) {
   return {builder.op("aten::permute", {made, builder.list(ops::int_type(), inverse)})};
 }
 
-// The value of a tensor with one element, as what the program uses it as.
+// The element of a one-element tensor, with the type that the program uses.
 Results item(const NodeCall& call) {
   const std::string kind = call.output_kind();
   const char* op = kind == "as_sym_int"     ? "aten::Int.Tensor"
@@ -192,7 +192,7 @@ Results item(const NodeCall& call) {
   return {call.builder().op(op, {call.at("self")})};
 }
 
-// The second result is for the gradient alone, which autograd has from the operator itself.
+// The second result is only needed for the gradient, which autograd computes from the operator itself.
 Results attention_for_cpu(const NodeCall& call) {
   GraphBuilder& builder = call.builder();
   GraphValue* out =
@@ -203,7 +203,7 @@ Results attention_for_cpu(const NodeCall& call) {
   return {out, nullptr};
 }
 
-// The source as `self` would hold it, in new memory.
+// A copy of the source with the dtype and shape of `self`.
 Results copy(const NodeCall& call) {
   GraphBuilder& builder = call.builder();
   GraphValue* out = builder.op("aten::clone", {call.at("self"), builder.none()});
@@ -239,7 +239,8 @@ struct Renaming {
   std::string_view exported, registered;
 };
 
-// Operators on symbolic sizes are those on sizes; what export adds around constants is a copy, or nothing.
+// Operators on symbolic sizes are the ones on sizes; wrappers that export adds around constants become a copy or
+// nothing.
 constexpr Renaming kRenamings[] = {
     {"aten::sym_size.int", "aten::size.int"},
     {"aten::sym_size", "aten::size"},
@@ -258,7 +259,7 @@ constexpr Renaming kRenamings[] = {
 }  // namespace
 
 Composition find_composition(std::string_view operator_name) {
-  // Looked up twice, since a plain function pointer cannot hold the entry.
+  // Looked up again, because a plain function pointer cannot capture the entry.
   static constexpr auto kMake = [](GraphReader& reader, const Json& node, const GraphReader::Scope& scope) -> Results {
     const std::string name = ::tensord::jit::pt2::operator_name(string_member(node, "target", "node"));
     return std::ranges::find(kCompositions, std::string_view(name), &Entry::name)->make(NodeCall(reader, node, scope));

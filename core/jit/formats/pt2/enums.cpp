@@ -9,7 +9,7 @@ namespace {
 
 struct Number {
   int64_t schema;
-  int64_t torch;  // -1: tensord has none
+  int64_t torch;  // -1: not supported
   const char* name;
 };
 

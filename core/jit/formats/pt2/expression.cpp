@@ -15,7 +15,7 @@ using Kind = Expression::Kind;
 constexpr int kMaxExpressionDepth = 100;
 constexpr size_t kMaxText = 1 << 16;
 
-// Names of SymPy's classes, and of Python's functions, that are operations of Expression.
+// Names of SymPy's classes and Python's functions that are operations of Expression.
 struct Name {
   std::string_view name, operation;
 };
@@ -109,7 +109,7 @@ class Parser {
     return out;
   }
 
-  // A chain of one level's operators, from left to right.
+  // A left-associative chain of operators of one precedence level.
   template <class Next>
   Expression chain(std::initializer_list<std::string_view> operators, Next next) {
     const Level level(*this);
@@ -117,7 +117,7 @@ class Parser {
     for (int count = 0;; ++count) {
       std::optional<std::string_view> found;
       for (const std::string_view candidate : operators) {
-        // "*" is not the first half of "**", nor "/" of "//".
+        // "*" must not match the first half of "**", nor "/" that of "//".
         skip_spaces();
         const std::string_view rest = text_.substr(at_);
         if (candidate.size() == 1 && (candidate == "*" || candidate == "/") && rest.size() > 1 &&
@@ -265,7 +265,7 @@ class Parser {
     return operands;
   }
 
-  // Symbol('s0', positive=True, integer=True); what it is assumed to be is not needed.
+  // Parses Symbol('s0', positive=True, integer=True) and ignores the assumptions.
   Expression symbol() {
     skip_spaces();
     if (at_ >= text_.size() || (text_[at_] != '\'' && text_[at_] != '"')) refuse("a symbol has no name");
@@ -279,7 +279,7 @@ class Parser {
     return out;
   }
 
-  // L['x'][0].size()[1]
+  // Parses L['x'][0].size()[1].
   Expression source() {
     Expression out;
     out.kind = Kind::kSource;

@@ -7,15 +7,15 @@
 
 namespace tensord::jit::pt2 {
 
-// An expression over sizes: what SymPy writes ("2*s0 + 1", "Mul(Integer(2), Symbol('s0', positive=True))") and
-// what guards are ("L['x'].size()[0] % 8 == 0").
+// An expression over sizes, as SymPy writes it ("2*s0 + 1", "Mul(Integer(2), Symbol('s0', positive=True))"), or a guard
+// ("L['x'].size()[0] % 8 == 0").
 struct Expression {
   enum class Kind {
     kInt,
     kFloat,
     kBool,
     kText,
-    kSymbol,  // text: the name
+    kSymbol,  // `text` is the name
     kSource,  // an argument of the model, path: the keys to it; call: "", "size", "stride" …, number: of the dimension
     kCall,    // text: the operation ("+", "//", "<=", "and", "max" …) over `operands`
   };
@@ -28,10 +28,10 @@ struct Expression {
   std::vector<Expression> operands;
 };
 
-// Throws Error{kUnimplemented} "'TEXT': …" when the text is not of this kind; nesting is bounded.
+// Throws Error{kUnimplemented} "'TEXT': …" for any other text. Nesting is limited.
 Expression parse_expression(std::string_view text);
 
-// The names of all symbols, each once.
+// The names of all symbols, without duplicates.
 std::vector<std::string> symbols_of(const Expression& expression);
 
 }  // namespace tensord::jit::pt2

@@ -26,7 +26,8 @@ bool is_number_case(std::string_view name) {
          name == "as_sym_float" || name == "as_sym_bool" || name == "as_complex";
 }
 
-// Numbers for tensors, where Python's operators were traced: x + 1 is written as add.Tensor(x, 1), and is add.Scalar.
+// Selects the overload for scalars: where Python's operators were traced, x + 1 is written as add.Tensor(x, 1) but
+// means add.Scalar.
 const ops::Op& overload_for_numbers(const ops::Op& op, const Json& inputs, const std::string& where) {
   std::set<std::string> numbers;
   for (const Json& input : inputs) {
@@ -44,7 +45,7 @@ const ops::Op& overload_for_numbers(const ops::Op& op, const Json& inputs, const
       fits = numbers.contains(wanted[i].name) ? formals[i].type->kind() == TypeKind::kNumber
                                               : ops::same_type(formals[i].type, wanted[i].type);
     }
-    // What the other takes beside these has defaults.
+    // Further parameters of the candidate have defaults.
     if (fits && std::ranges::all_of(std::span(formals).subspan(wanted.size()),
                                     [](const ops::Argument& one) { return one.default_value.has_value(); })) {
       return *candidate;
@@ -110,7 +111,7 @@ void GraphReader::check_targets(const Json& graph) {
   fail(ErrorCode::kUnimplemented, source_, ": the program calls operators that are not supported: ", names);
 }
 
-// The innermost frame of the trace that is not PyTorch's own: where the model was written.
+// The innermost stack frame outside of PyTorch: the model's own source.
 void GraphReader::set_location(const Json& node) {
   const Json* notes = find_member(node, "metadata");
   const Json* trace = notes ? find_member(*notes, "stack_trace") : nullptr;
@@ -167,7 +168,7 @@ void GraphReader::add_node(const Json& node, Scope& scope) {
 
 namespace {
 
-// Calls `visit` with each name of a value in an argument or result.
+// Calls `visit` with each value name in an argument or result.
 template <class Visit>
 void for_each_value(const Json& json, const Visit& visit) {
   if (json.is_object()) {
@@ -203,8 +204,8 @@ void GraphReader::add_operator(const std::string& target, const Json& node, Scop
     return name_outputs(node, composition(*this, node, scope), scope);
   }
   const Json& inputs = array_member(node, "inputs", target);
-  // Views of PyTorch's results may be none of ours, which have other strides. Where nothing is written, a copy is as
-  // good.
+  // A view of a PyTorch result may be impossible here, because strides differ. If nothing is written, a copy is
+  // equivalent.
   const bool is_view = name == "aten::view" || name == "aten::_unsafe_view";
   const std::string_view registered = is_view && !writes_ ? "aten::reshape" : registry_name(name);
   const ops::Op& wanted = ops::get_op(registered);
@@ -217,7 +218,7 @@ void GraphReader::add_operator(const std::string& target, const Json& node, Scop
   name_outputs(node, made->outputs(), scope);
 }
 
-// 1 - x is written as sub.Tensor(1, x), and is rsub.Scalar(x, 1). Null for anything else.
+// 1 - x is written as sub.Tensor(1, x), but means rsub.Scalar(x, 1). Returns null for anything else.
 GraphValue* GraphReader::number_first(const ops::Op& op, const Json& inputs, const Scope& scope) {
   struct Reversed {
     std::string_view op, reversed;
@@ -244,7 +245,7 @@ GraphReader::Values GraphReader::bind(const ops::Op& op, const Json& inputs, con
     const std::string name = string_member(input, "name", op.schema.name);
     const Json& given = member(input, "arg", op.schema.name);
     int index = op.schema.find_argument(name);
-    // Overloads that take a number may call it otherwise: pow's `exponent` is `other` nowhere, but some are.
+    // Overloads for scalars may name the parameter differently, so it is matched by position.
     if (index < 0 && position < formals.size() && !formals[position].is_keyword_only && !values[position]) {
       index = static_cast<int>(position);
     }
@@ -285,7 +286,7 @@ void GraphReader::name_outputs(const Json& node, std::span<GraphValue* const> re
     fail(ErrorCode::kDataLoss, "has ", outputs.size(), " results, but gives ", results.size());
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    // Null: what no program reads.
+    // Null results are read by no program.
     if (results[i]) name_output(outputs[i], results[i], scope);
   }
 }

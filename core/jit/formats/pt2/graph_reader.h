@@ -11,21 +11,21 @@
 
 namespace tensord::jit::pt2 {
 
-// Turns the nodes of a program's graph, and of the graphs inside of it, into nodes over the registry's operators.
+// Converts the nodes of a program's graph, and of its subgraphs, to nodes over registered operators.
 class GraphReader {
  public:
   using Values = GraphBuilder::Values;
-  using Scope = std::unordered_map<std::string, GraphValue*>;  // by the names of one graph
+  using Scope = std::unordered_map<std::string, GraphValue*>;  // values by name, for one graph
 
-  // `source` is what messages start with. `records` says that runs may be recorded by autograd.
+  // `source` is the prefix of messages. `records`: runs may be recorded by autograd.
   GraphReader(GraphBuilder& builder, std::string source, bool records)
       : builder_(builder), source_(std::move(source)), records_(records) {}
 
-  // Throws Error{kUnimplemented} that names every operator of the graph, and of those inside of it, that is not there.
+  // Throws Error{kUnimplemented} that names all unsupported operators in the graph and its subgraphs.
   void check_targets(const Json& graph);
-  // Adds the nodes of a graph whose inputs are in `scope`; then that has all of its values.
+  // Adds the nodes of a graph whose inputs are in `scope`, and adds all values to `scope`.
   void add_nodes(const Json& graph, Scope& scope);
-  // The values that arguments of a union stand for. `formal`, when given, is the operator's parameter.
+  // The value of an argument union. `formal`, if given, is the operator's parameter.
   GraphValue* argument(const Json& argument, const Scope& scope, const ops::Argument* formal = nullptr);
 
   GraphBuilder& builder() { return builder_; }
@@ -49,7 +49,7 @@ class GraphReader {
                             const ops::Argument* formal);
   GraphValue* symbol(const Json& value, const Scope& scope, const std::string& kind);
   GraphValue* look_up(const std::string& name, const Scope& scope) const;
-  // Gives the results the names that the node's outputs say. Lists are taken apart; one result may be many names.
+  // Binds the results to the names of the node's outputs. Lists are unpacked; one result may have several names.
   void name_outputs(const Json& node, std::span<GraphValue* const> results, Scope& scope);
   void name_output(const Json& output, GraphValue* result, Scope& scope);
   GraphValue* as_number(GraphValue* value, const ops::TypePtr& type);
@@ -57,28 +57,28 @@ class GraphReader {
   GraphBuilder& builder_;
   std::string source_;
   bool records_;
-  size_t depth_ = 0;  // of graphs in graphs
-  // Where all refusals are collected: operators that are not there, and values that could not be made.
+  size_t depth_ = 0;  // nesting of subgraphs
+  // When all refusals are collected: unsupported operators, and values that could not be computed.
   std::set<std::string> missing_, refused_;
-  bool writes_ = true;  // some operator writes to a tensor
+  bool writes_ = true;  // whether some operator writes to a tensor
   bool is_in_no_grad_ = false;
-  std::map<std::string, std::shared_ptr<const std::string>> files_;  // names of source files, for locations
+  std::map<std::string, std::shared_ptr<const std::string>> files_;  // source file names, for locations
 };
 
-// A node's result, or results.
+// A node's results.
 using Composition = std::vector<GraphValue*> (*)(GraphReader& reader, const Json& node,
                                                  const GraphReader::Scope& scope);
-// How a node is written with other operators, or null. Names as the registry spells them: "aten::_to_copy".
+// How to compose a node of other operators, or null. Names are spelled as in the registry: "aten::_to_copy".
 Composition find_composition(std::string_view operator_name);
-// The registry's name of an operator that is there under another one; the same name for all others.
+// The registry's name of an operator that has another name there; otherwise the same name.
 std::string_view registry_name(std::string_view operator_name);
-// "torch.ops.aten.add.Tensor" → "aten::add.Tensor"; "" when it is no operator.
+// "torch.ops.aten.add.Tensor" → "aten::add.Tensor"; "" if it is not an operator.
 std::string operator_name(const std::string& target);
 
-// Bodies and calls of torch.ops.higher_order.
+// Calls of torch.ops.higher_order, with their subgraphs.
 bool is_higher_order(const std::string& target);
 void add_higher_order(GraphReader& reader, const std::string& target, const Json& node, GraphReader::Scope& scope);
-// Functions of Python over numbers: _operator.mul, math.ceil, torch.sym_max.
+// Python functions on numbers: _operator.mul, math.ceil, torch.sym_max.
 bool is_python_function(const std::string& target);
 GraphValue* python_call(GraphBuilder& builder, const std::string& target, std::span<GraphValue* const> arguments);
 

@@ -1,4 +1,4 @@
-// torch.ops.higher_order: operators whose arguments are graphs.
+// torch.ops.higher_order: operators that take graphs as arguments.
 
 #include "core/base/error.h"
 #include "core/jit/formats/pt2/graph_reader.h"
@@ -13,7 +13,7 @@ constexpr std::string_view kPrefix = "torch.ops.higher_order.";
 
 }  // namespace
 
-// One call of one operator.
+// One call.
 class HigherOrder {
  public:
   using Values = GraphReader::Values;
@@ -53,7 +53,7 @@ class HigherOrder {
     return member(value, "graph", name_);
   }
 
-  // One argument, or the items of one that is a list.
+  // A single argument, or the items of a list argument.
   Values values(size_t index) {
     GraphValue* value = reader_.argument(input(index), scope_);
     if (value->type()->kind() != TypeKind::kList) return {value};
@@ -69,7 +69,7 @@ class HigherOrder {
     return all;
   }
 
-  // The body's results for these inputs.
+  // Inlines the body with these inputs and returns its results.
   Values call(const Json& body, const Values& given) {
     const Json& formals = array_member(body, "inputs", name_);
     if (formals.size() != given.size()) {
@@ -132,8 +132,8 @@ class HigherOrder {
     return results;
   }
 
-  // A loop over `trips` rounds, or for as long as `first` and what the body gives first are true. `body` gets the round
-  // and what is carried, and gives back what is carried on (after the condition, when there is one).
+  // A loop of `trips` iterations, or while `first` and then the body's first result are true. `body` gets the iteration
+  // number and the carried values, and returns their new values (after the condition, if there is one).
   template <class Body>
   Values loop(GraphValue* trips, GraphValue* first, const Values& carried, Body body) {
     Values inputs{trips ? trips : builder_.constant(INT64_MAX), first ? first : builder_.constant(true)};
@@ -212,7 +212,7 @@ class HigherOrder {
     return stacked(lists);
   }
 
-  // Of scan's arguments: PyTorch 2.6 says before the rest which dimension, and whether from its end.
+  // scan in PyTorch 2.6 has the dimension and the direction before the other arguments.
   size_t first_after_direction() const {
     const auto [dim_kind, dim] = union_case(input(3), name_);
     if (dim_kind != "as_int") return 3;
@@ -238,7 +238,7 @@ class HigherOrder {
     return joined(last, stacked(lists));
   }
 
-  // From left to right: the operator is associative, so that the order of the sums is free.
+  // Evaluated from left to right: the operator is associative, so the order does not matter.
   Values associative_scan() {
     const Values xs = values(1);
     const Values more = values(2);
@@ -265,7 +265,7 @@ class HigherOrder {
     return given;
   }
 
-  // Without gradient nothing in the body may be recorded: what goes in has no history.
+  // With gradients disabled, nothing in the body may be recorded, so its inputs are detached.
   Values with_grad_mode() {
     const auto [kind, value] = union_case(input(0), name_);
     if (kind != "as_bool") fail(ErrorCode::kUnimplemented, name_, ": the mode is not a constant");
@@ -281,7 +281,7 @@ class HigherOrder {
     return results;
   }
 
-  // (device type, dtype, is on, caches, body, values…)
+  // Arguments: (device type, dtype, enabled, cache, body, values…)
   Values with_autocast() {
     const std::string device = to_text(union_case(input(0), name_).value, name_);
     const auto [kind, value] = union_case(input(2), name_);

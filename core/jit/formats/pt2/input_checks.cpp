@@ -13,10 +13,10 @@ using Kind = Expression::Kind;
 
 namespace {
 
-// Programs are exported with sizes of 2 and more, and run with 0 and 1 all the same.
+// Programs are exported for sizes of at least 2, but run with 0 and 1 too.
 constexpr int64_t kSmallestRange = 2;
 
-// The value over whole numbers where `symbol` is `value`; nothing for what is no sum of products of them.
+// Evaluates a sum of products over integers with `symbol` = `value`; nullopt for other expressions.
 std::optional<int64_t> evaluate(const Expression& expression, int64_t value) {
   if (expression.kind == Kind::kInt) return expression.number;
   if (expression.kind == Kind::kSymbol) return value;
@@ -101,7 +101,7 @@ void InputChecks::add_size(const ProgramInput& input, int64_t dim, GraphValue* v
   sizes_.push_back(std::move(one));
 }
 
-// A symbol is the first size that it stands for; then others follow from it.
+// Each symbol is bound to the first size that equals it; others are solved from these.
 void InputChecks::bind_symbols() {
   for (const Size& size : sizes_) {
     if (size.expression.kind == Kind::kSymbol && bound_.emplace(size.expression.text, &size).second) {
@@ -113,7 +113,7 @@ void InputChecks::bind_symbols() {
     if (size.expression.kind == Kind::kSymbol && bound_.at(size.expression.text) == &size) continue;
     const bool is_known = std::ranges::all_of(names, [&](const std::string& name) { return symbols_.contains(name); });
     if (!is_known) {
-      // Of several unknowns nothing follows; the program has assertions of its own then.
+      // Several unknowns cannot be solved; the program has its own assertions in that case.
       if (names.size() == 1) solve(size);
       continue;
     }
@@ -128,7 +128,7 @@ void InputChecks::bind_symbols() {
   }
 }
 
-// size = a·symbol + b
+// Solves size = a·symbol + b.
 bool InputChecks::solve(const Size& size) {
   const auto at0 = evaluate(size.expression, 0), at1 = evaluate(size.expression, 1), at2 = evaluate(size.expression, 2);
   if (!at0 || !at1 || !at2 || *at2 - *at1 != *at1 - *at0 || *at1 == *at0) return false;
@@ -154,7 +154,7 @@ void InputChecks::add_ranges(const Json& range_constraints) {
       refuse_unless(builder_.op("aten::ge.int", {symbol->second, builder_.constant(to_int(*min, what))}),
                     concat(what, " has to be at least ", to_int(*min, what), ", but is "), symbol->second);
     }
-    // Without an end: null, or a number that no size reaches.
+    // No upper bound: null, or a number that no size reaches.
     if (max && max->is_number_integer() && !(max->is_number_unsigned() && max->get<uint64_t>() > INT64_MAX)) {
       refuse_unless(builder_.op("aten::le.int", {symbol->second, builder_.constant(to_int(*max, what))}),
                     concat(what, " has to be at most ", to_int(*max, what), ", but is "), symbol->second);
@@ -184,7 +184,7 @@ GraphValue* InputChecks::emit_source(const Expression& expression) {
     });
   };
   auto found = find(path);
-  // A part of forward's **kwargs, whatever they are called there.
+  // An entry of forward's **kwargs, whatever the parameter is called.
   if (found == inputs_.end() && expression.path.size() > 1)
     found = find(concat("kwargs.", joined({expression.path.begin() + 1, expression.path.end()})));
   if (found == inputs_.end() || !found->value) {

@@ -14,16 +14,16 @@ namespace tensord::jit::pt2 {
 struct ProgramInput {
   std::string name;                // as requests call it: "x", "d.a"
   std::vector<std::string> paths;  // as guards call it, keys joined by '.': "d.a", "args.1.a", "flat_args.1"
-  GraphValue* value = nullptr;     // a constant where the program was exported for one value alone
-  const Json* meta = nullptr;      // of a tensor: its entry in tensor_values
-  const Json* symbol = nullptr;    // of an int: its entry in sym_int_values
+  GraphValue* value = nullptr;     // a constant if the program was exported for a single value
+  const Json* meta = nullptr;      // for a tensor: its entry in tensor_values
+  const Json* symbol = nullptr;    // for an int: its entry in sym_int_values
 };
 
-// Adds to the graph that it refuses what the program was not exported for: other dtypes and fixed sizes, sizes that
-// have to be the same and are not, ranges, guards. For sizes that are known the checks are no work.
+// Adds checks to the graph that refuse inputs for which the program was not exported: other dtypes and fixed sizes,
+// sizes that must be equal but are not, ranges, guards. Checks on static sizes are folded away.
 class InputChecks {
  public:
-  // `source` is what messages of load errors start with.
+  // `source` is the prefix of load errors.
   InputChecks(GraphBuilder& builder, std::vector<ProgramInput> inputs, const std::string& source)
       : builder_(builder), inputs_(std::move(inputs)), source_(source) {}
 
@@ -52,7 +52,7 @@ class InputChecks {
   std::vector<ProgramInput> inputs_;
   const std::string& source_;
   std::vector<Size> sizes_;
-  std::map<std::string, const Size*> bound_;  // symbols that are one input's size
+  std::map<std::string, const Size*> bound_;  // symbols that equal one input's size
   std::map<std::string, GraphValue*> symbols_;
 };
 

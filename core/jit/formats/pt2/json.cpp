@@ -10,13 +10,14 @@
 namespace tensord::jit::pt2 {
 namespace {
 
-// A body of a higher-order operator is eight levels inside of its graph; whoever walks the values may recurse.
+// A higher-order operator's body is eight levels deeper than its graph. Bounded, because the values are traversed
+// recursively.
 constexpr size_t kMaxJsonDepth = 200;
-// A node of a graph has about 2 KB of text and 60 values that are kept.
+// A node has about 2 KB of text, of which 60 values are kept.
 constexpr size_t kMaxBytes = size_t{256} << 20;
 constexpr size_t kMaxValues = 16'000'000;
 
-// Builds the values from events. Inside of the member `metadata` of a node only `stack_trace` is kept.
+// Builds values from parser events. Of a node's member `metadata`, only `stack_trace` is kept.
 class Builder {
  public:
   explicit Builder(const std::string& source) : source_(source) {}
@@ -47,7 +48,7 @@ class Builder {
     bool is_metadata;
   };
 
-  // Whether the value that comes next is one of those that are left out.
+  // Whether the next value is dropped.
   bool is_unwanted() const { return !levels_.empty() && levels_.back().is_metadata && key_ != "stack_trace"; }
 
   void count() {
@@ -77,7 +78,7 @@ class Builder {
       return true;
     }
     if (levels_.size() >= kMaxJsonDepth) fail_depth();
-    // A node, not a tensor or key that is called so.
+    // Only the metadata of a node, not a tensor or key of that name.
     const bool is_metadata = !levels_.empty() && key_ == "metadata" && levels_.back().value->is_object() &&
                              levels_.back().value->contains("target");
     Json& placed = place(std::move(value));
@@ -102,7 +103,7 @@ class Builder {
   Json root_;
   std::vector<Level> levels_;
   std::string key_;
-  size_t skipped_ = 0;  // levels open inside of what is left out
+  size_t skipped_ = 0;  // levels open inside a dropped value
   size_t count_ = 0;
 };
 
@@ -110,7 +111,8 @@ class Builder {
   fail(ErrorCode::kDataLoss, where, ": expected ", expected, " but got ", value.type_name());
 }
 
-// PyTorch 2.5 wrote infinities and NaN as Python does, which is no JSON; later versions as texts. Here they are texts.
+// PyTorch 2.5 wrote infinities and NaN as Python does, which is not JSON; later versions write strings. Converts them
+// to strings.
 std::string quote_numbers(std::string_view text) {
   constexpr std::string_view kNames[] = {"-Infinity", "Infinity", "NaN"};
   std::string out;
@@ -210,7 +212,7 @@ double to_float(const Json& value, const std::string& where) {
 
 Case union_case(const Json& value, const std::string& where) {
   if (!value.is_object()) fail_type(where, "an object", value);
-  // Fields of other cases may be there as null.
+  // Fields of other cases may be present as null.
   const Json* found = nullptr;
   const std::string* name = nullptr;
   for (auto it = value.begin(); it != value.end(); ++it) {

@@ -10,14 +10,14 @@ namespace tensord::jit::pt2 {
 
 using Json = nlohmann::json;
 
-// Reads JSON. Of the notes that a graph's nodes carry only the trace of the stack is kept: they are three quarters of a
-// program's text. Nesting, size and count of values are bounded. Throws Error, which starts with `source`:
-// kDataLoss (no JSON), kResourceExhausted (a bound).
+// Parses JSON. Of a node's metadata only the stack trace is kept, because metadata is three quarters of a program's
+// text. Nesting, size and number of values are limited. Throws Error that starts with `source`: kDataLoss for invalid
+// JSON, kResourceExhausted beyond a limit.
 Json parse_json(std::string_view text, const std::string& source);
 
-// Members of objects, checked; every error names the member. `where` is what messages start with.
+// Checked access to members of objects; every error names the member. `where` is the prefix of messages.
 const Json& member(const Json& object, const char* name, const std::string& where);
-const Json* find_member(const Json& object, const char* name);  // null when absent or null
+const Json* find_member(const Json& object, const char* name);  // null if absent or null
 std::string string_member(const Json& object, const char* name, const std::string& where);
 int64_t int_member(const Json& object, const char* name, const std::string& where);
 bool bool_member(const Json& object, const char* name, const std::string& where);
@@ -27,7 +27,7 @@ const Json& object_member(const Json& object, const char* name, const std::strin
 const std::string& to_text(const Json& value, const std::string& where);
 int64_t to_int(const Json& value, const std::string& where);
 bool to_bool(const Json& value, const std::string& where);
-// A number, or the texts "Infinity", "-Infinity" and "NaN".
+// A number, or one of the strings "Infinity", "-Infinity" and "NaN".
 double to_float(const Json& value, const std::string& where);
 
 // A union is an object with one member, whose name is the case.

@@ -95,7 +95,7 @@ std::map<std::string, Payload> Payloads::read(const std::string& folder, const s
     const int64_t offset = fixed_size(object_member(meta, "storage_offset", where), where);
     Payload payload;
     payload.requires_grad = bool_member(meta, "requires_grad", where);
-    // Parameters that are tied are one tensor with several names.
+    // Tied parameters are one tensor with several names.
     Tensor& known = tensors_[concat(folder, path, " ", name_of(dtype), to_string(sizes), to_string(strides), offset)];
     try {
       if (!known) {
@@ -118,7 +118,7 @@ void Payloads::replace(std::map<std::string, Payload>& payloads, const std::map<
   for (auto& [name, payload] : payloads) {
     const auto found = replaced.find(payload.tensor.impl());
     if (found == replaced.end()) continue;
-    // Where other tensors lie in the same entry, it stays theirs too.
+    // If other tensors share the entry, they must see the change too.
     if (!is_whole_storage(payload.tensor) || !is_whole_storage(found->second)) {
       payload.tensor.copy_from(found->second);
       continue;

@@ -16,18 +16,18 @@ struct Payload {
   bool requires_grad = false;
 };
 
-// The tensors of an archive, by the names that its lists of weights and constants give them. They view the mapped file,
-// or with `copies` memory of their own; those of one entry share it.
+// The tensors of an archive, by their names in the lists of weights and constants. They view the mapped file, or, with
+// `copies`, memory of their own; tensors of one entry share it.
 class Payloads {
  public:
   Payloads(std::shared_ptr<const ZipArchive> zip, bool copies) : zip_(std::move(zip)), copies_(copies) {}
 
-  // `folder` is "data/weights/" or "data/constants/", `list` its entry with the names. Throws Error naming the tensor;
-  // what is pickled is refused, not run.
+  // `folder` is "data/weights/" or "data/constants/", `list` is its entry with the names. Throws Error naming the
+  // tensor; pickled objects are refused, not run.
   std::map<std::string, Payload> read(const std::string& folder, const std::string& list);
-  // The same of an entry that torch.save wrote, as PyTorch up to 2.8 had it: a dict of tensors.
+  // Does the same for an entry written by torch.save, as in PyTorch up to 2.8: a dict of tensors.
   std::map<std::string, Payload> read_pickled(const std::string& entry);
-  // Puts other tensors in the place of some that were read, and into what is written.
+  // Replaces some of the tensors that were read, also in files written later.
   void replace(std::map<std::string, Payload>& payloads, const std::map<const TensorImpl*, Tensor>& replaced);
   // By entry of the archive.
   const std::map<std::string, Storage>& storages() const { return storages_; }
@@ -38,7 +38,7 @@ class Payloads {
   std::shared_ptr<const ZipArchive> zip_;
   bool copies_;
   std::map<std::string, Storage> storages_;
-  std::map<std::string, Tensor> tensors_;  // by entry, dtype and place in it
+  std::map<std::string, Tensor> tensors_;  // by entry, dtype and position in it
   ViewedMemory viewed_;
 };
 

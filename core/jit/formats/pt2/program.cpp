@@ -10,7 +10,7 @@
 namespace tensord::jit::pt2 {
 namespace {
 
-// Of PyTorch 2.5, and of 2.6 to 2.15; minor versions add fields.
+// Schema versions of PyTorch 2.5, and of 2.6 to 2.15; minor versions add fields.
 constexpr int64_t kOldestSchema = 7, kNewestSchema = 8;
 
 ops::Argument argument_of(std::string name, ops::TypePtr type) {
@@ -81,7 +81,7 @@ void Program::add_tensors(const std::map<std::string, Payload>& weights,
     if (kind == "parameter") {
       add(string_member(value, "parameter_name", source_), weights, constants, ModuleTree::Kind::kParameter);
     } else if (kind == "buffer") {
-      // Buffers that are not part of the state lie among the constants.
+      // Non-persistent buffers are stored among the constants.
       const bool is_state = bool_member(value, "persistent", source_);
       add(string_member(value, "buffer_name", source_), is_state ? weights : constants, is_state ? constants : weights,
           is_state ? ModuleTree::Kind::kBuffer : ModuleTree::Kind::kConstant);
@@ -93,7 +93,7 @@ void Program::add_tensors(const std::map<std::string, Payload>& weights,
 
 namespace {
 
-// "kv.0" of "kv_0": forward's *kv, whose parts the file names so. "" of other names.
+// "kv.0" for "kv_0", the file's name of an element of forward's *kv. "" for other names.
 std::string variadic_name(const std::string& name) {
   const size_t end = name.find_last_not_of("0123456789");
   if (end == std::string::npos || end == 0 || end + 1 == name.size() || name[end] != '_') return {};
@@ -102,7 +102,7 @@ std::string variadic_name(const std::string& name) {
 
 }  // namespace
 
-// Names as the model's forward has them, where the file knows them; else those of the graph.
+// Uses the names of the model's forward if the file has them, otherwise those of the graph.
 void Program::read_names() {
   const Json& calls = array_member(member(root_, "graph_module", source_), "module_call_graph", source_);
   const Json* call = nullptr;
@@ -173,7 +173,7 @@ void Program::add_user_input(const Json& argument, Function& function, GraphBuil
   } else if (kind == "as_custom_obj") {
     fail(ErrorCode::kUnimplemented, source_, ": the program takes a custom object, which is not supported");
   } else {
-    // A value that the program was exported for; no request gives it.
+    // A constant for which the program was exported; requests do not provide it.
     GraphReader reader(builder, source_, false);
     input.value = reader.argument(argument, {});
   }
@@ -228,7 +228,7 @@ void Program::add_checks(GraphBuilder& builder) {
   if (const Json* guards = find_member(root_, "guards_code")) checks.add_guards(*guards);
 }
 
-// Results that are new values of buffers, parameters and inputs go where those are.
+// Results that are new values of buffers, parameters or inputs are written to those.
 void Program::write_back(GraphBuilder& builder, const ModuleTree& tree, const Scope& scope) {
   const auto value_of = [&](const Json& spec) {
     const std::string name = string_member(member(spec, "arg", source_), "name", source_);
@@ -285,7 +285,7 @@ std::unique_ptr<Function> Program::make_method(const std::string& name, const Mo
     const auto [kind, value] = union_case(spec, source_);
     if (kind != "user_output" && kind != "loss_output") continue;
     const Json& argument = member(value, "arg", source_);
-    // The loss's is the name alone.
+    // A loss output has only the name.
     const Json whole = kind == "loss_output" ? Json{{"as_tensor", argument}} : argument;
     GraphValue* leaf = reader.argument(whole, scope);
     const size_t index = leaves.size();

@@ -17,17 +17,17 @@ namespace tensord::jit::pt2 {
 // One exported program of an archive, which becomes a method.
 class Program {
  public:
-  // Checks the version of the schema. `source` is what messages start with; `prefix` stands before the names of the
-  // program's tensors ("" or "NAME.").
+  // Checks the schema version. `source` is the prefix of messages; `prefix` ("" or "NAME.") is prepended to the names
+  // of the program's tensors.
   Program(Json root, std::string source, std::string prefix);
 
   const std::string& prefix() const { return prefix_; }
-  // Gives the tensors their places; `weights` and `constants` are by the program's names.
+  // Adds the tensors to the tree; `weights` and `constants` have the program's names.
   void add_tensors(const std::map<std::string, Payload>& weights, const std::map<std::string, Payload>& constants,
                    ModuleTree& tree) const;
-  // Makes the method "CLASS.NAME" of the tree's class, once all tensors are in the tree.
+  // Makes the method "CLASS.NAME" of the tree's class, after all tensors were added.
   std::unique_ptr<Function> make_method(const std::string& name, const ModuleTree& tree, bool records);
-  // Of the method that was made.
+  // Signature of the method that was made.
   const MethodSignature& signature() const { return signature_; }
 
  private:
@@ -51,7 +51,7 @@ class Program {
   Json root_;
   std::string source_, prefix_;
   Pytree outputs_;
-  std::vector<std::string> input_names_, input_paths_;  // by leaf of what the program takes
+  std::vector<std::string> input_names_, input_paths_;  // by leaf of the program's inputs
   std::vector<std::string> variadic_paths_;             // "kv.0" of what is named kv_0, as guards call parts of *kv
   std::vector<std::string> output_names_;
   std::vector<ProgramInput> inputs_;  // by leaf

@@ -17,10 +17,10 @@ using pt2::Json;
 
 constexpr std::string_view kModels = "models/", kWeights = "data/weights/", kConstants = "data/constants/";
 constexpr const char* kClass = "__torch__.ExportedProgram";
-// The method of a file with one program.
+// Name of the method in a file with one program.
 constexpr const char* kMethod = "forward";
 
-// The layout of PyTorch up to 2.7: entries with fixed names, tensors as torch.save writes them.
+// Layout of PyTorch up to 2.7: entries with fixed names, tensors written by torch.save.
 constexpr const char* kOldProgram = "serialized_exported_program.json";
 constexpr const char* kOldWeights = "serialized_state_dict.pt";
 constexpr const char* kOldConstants = "serialized_constants.pt";
@@ -43,7 +43,7 @@ bool probe(const std::string& path) {
     const auto zip = ZipArchive::open(path);
     return zip->find("archive_format") || zip->find(kOldProgram);
   } catch (const Error&) {
-    return false;  // a damaged archive: its reader says why
+    return false;  // a damaged archive, which the reader reports
   }
 }
 
@@ -87,7 +87,7 @@ void check_archive(const ZipArchive& zip) {
   }
 }
 
-// Whether its tensors are pickled, as PyTorch up to 2.8 had them.
+// Whether its tensors are pickled, as in PyTorch up to 2.8.
 bool has_pickled_tensors(const ZipArchive& zip, const Entry& entry) {
   return entry.program == kOldProgram || zip.find(concat(kWeights, entry.name, ".pt"));
 }
@@ -101,7 +101,7 @@ std::map<std::string, pt2::Payload> read_tensors(const ZipArchive& zip, const En
   return payloads.read(folder, concat(entry.name, is_weights ? "_weights_config.json" : "_constants_config.json"));
 }
 
-// The same file with the tensors as they are now: whoever trains or runs a program writes to them, and to no others.
+// Writes the same file with the current values of the tensors.
 void write(const std::string& path, const ZipArchive& source, const std::map<std::string, Storage>& storages) {
   const std::string stem = std::filesystem::path(path).stem().string();
   const std::string root = (stem.empty() ? "archive" : stem) + "/";
@@ -114,7 +114,7 @@ void write(const std::string& path, const ZipArchive& source, const std::map<std
   writer.finish();
 }
 
-// Several programs may have one tensor, so all of them are looked at together.
+// Several programs may share a tensor, so all of them are processed together.
 void replace_weights(const NewWeights& given, const std::vector<pt2::Program>& programs,
                      std::vector<std::map<std::string, pt2::Payload>>& weights, pt2::Payloads& payloads) {
   std::vector<std::pair<std::string, Tensor>> members;
@@ -139,7 +139,7 @@ LoadedModel read(const std::string& path, const ReadOptions& options) {
   bool has_pickled = false;
   for (const Entry& entry : entries) {
     const std::string source = concat(path, ": ", entry.program);
-    // Names of one program are the model's own; several could have the same.
+    // With one program, names are the model's own; several programs may use the same names.
     programs.emplace_back(pt2::parse_json(zip->read(zip->at(entry.program)), source), source,
                           is_alone ? "" : entry.name + ".");
     has_pickled = has_pickled || has_pickled_tensors(*zip, entry);
@@ -162,7 +162,7 @@ LoadedModel read(const std::string& path, const ReadOptions& options) {
     try {
       verify(*function->graph);
     } catch (const Error& error) {
-      // Values of other types than the operators take: no program that PyTorch wrote.
+      // Values of wrong types for the operators: PyTorch did not write this program.
       fail(ErrorCode::kDataLoss, path, ": ", entries[i].program, ": ", error.what());
     }
     library->add_method(kClass, method, std::move(function));

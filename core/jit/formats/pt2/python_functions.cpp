@@ -1,4 +1,4 @@
-// Functions of Python that programs apply to sizes and other numbers.
+// Python functions that programs apply to sizes and other numbers.
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ namespace {
 
 struct Function {
   std::string_view target;
-  const char* op;  // of the registry; the overload goes by the types
+  const char* op;  // registered operator; argument types select the overload
   size_t arguments;
 };
 
@@ -58,7 +58,7 @@ const Function* find_function(const std::string& target) {
 
 bool is_int(const GraphValue* value) { return value->type()->kind() == TypeKind::kInt; }
 
-// Of ints an int, as in Python, where the exponent is not negative: of sizes it is a small constant.
+// Ints with a non-negative exponent give an int, as in Python; for sizes the exponent is a small constant.
 GraphValue* power(GraphBuilder& builder, GraphValue* base, GraphValue* exponent) {
   if (!is_int(base) || !is_int(exponent)) return builder.scalar_op("aten::pow", {base, exponent});
   constexpr int64_t kMaxExponent = 16;
@@ -95,7 +95,7 @@ GraphValue* python_call(GraphBuilder& builder, const std::string& target, std::s
   if (target == "_operator.pow") return power(builder, arguments[0], arguments[1]);
   if (target == "_operator.pos") return arguments[0];
   if (target == "torch.sym_ite") return choose(builder, arguments[0], arguments[1], arguments[2]);
-  // Floats have the operators of ints where both are given.
+  // Ints use the operators of floats if the other argument is a float.
   GraphBuilder::Values values(arguments.begin(), arguments.end());
   const bool is_rounding = target == "math.ceil" || target == "math.floor" || target == "math.trunc";
   if (is_rounding && is_int(values[0])) return values[0];
@@ -103,7 +103,7 @@ GraphValue* python_call(GraphBuilder& builder, const std::string& target, std::s
                        (target == "torch.sym_float" && values[0]->type()->kind() == TypeKind::kFloat);
   if (is_same) return values[0];
   if (values.size() == 1) return builder.scalar_op(function->op, {values[0]});
-  // TorchScript divides ints by ints and floats by floats alone.
+  // TorchScript divides ints by ints and floats by floats only.
   if (target == "_operator.truediv" && is_int(values[0]) != is_int(values[1])) {
     GraphValue*& integer = values[is_int(values[0]) ? 0 : 1];
     integer = builder.scalar_op("aten::Float", {integer});

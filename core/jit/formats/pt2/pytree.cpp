@@ -8,8 +8,8 @@ namespace {
 constexpr int64_t kKnownProtocol = 1;
 constexpr size_t kMaxTreeDepth = 30;
 
-// Keys of a dict, fields of a dataclass: a list of as many texts or numbers as there are children, alone or as one
-// part of what the container's class keeps ([fields, fields that are None]).
+// Keys of a dict or fields of a dataclass: a list with one string or number per child, alone or as an element of the
+// container's context ([fields, fields that are None]).
 std::vector<std::string> child_names(const Json& context, size_t count) {
   if (!context.is_array()) return {};
   std::vector<std::string> names;
@@ -42,7 +42,8 @@ Pytree read(const Json& spec, const NamedTuples& named_tuples, const std::string
   for (const Json& child : children) tree.children.push_back(read(child, named_tuples, where, depth + 1));
   const Json* context = find_member(spec, "context");
   if (!context || tree.children.empty()) return tree;
-  // The context is a text, of JSON where the container's class has not chosen another; then it says no names.
+  // The context is a string, which is JSON unless the container's class chose another encoding; in that case there are
+  // no names.
   Json inner = *context;
   if (context->is_string()) {
     try {

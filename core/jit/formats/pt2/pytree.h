@@ -8,20 +8,20 @@
 
 namespace tensord::jit::pt2 {
 
-// How Python values lie in a flat list of leaves: what a forward takes, or gives back.
+// How a nested Python value maps to a flat list of leaves: forward's inputs or outputs.
 struct Pytree {
   bool is_leaf = false;
   std::vector<Pytree> children;
-  std::vector<std::string> names;  // of the children, where the container has some: keys, fields
+  std::vector<std::string> names;  // names of the children, if the container has any: keys, fields
   size_t leaf_count() const;
 };
 
-using NamedTuples = std::map<std::string, std::vector<std::string>>;  // fields by the type's name
+using NamedTuples = std::map<std::string, std::vector<std::string>>;  // fields by type name
 
-// Reads the text of a TreeSpec ("[1, {…}]"). Throws Error that starts with `where`.
+// Parses a TreeSpec ("[1, {…}]"). Throws Error that starts with `where`.
 Pytree parse_pytree(const std::string& text, const NamedTuples& named_tuples, const std::string& where);
 
-// The name of each leaf: names and numbers joined by '.'. Of leaves that no name leads to, "".
+// The name of each leaf: names and indices joined by '.'; "" for leaves without a name on their path.
 std::vector<std::string> leaf_names(const Pytree& tree, const std::string& prefix);
 
 }  // namespace tensord::jit::pt2

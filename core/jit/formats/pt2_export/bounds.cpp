@@ -1,4 +1,4 @@
-// What a size or a number of a program is at least, whatever the inputs are.
+// Lower bounds of sizes and numbers of a program over all inputs.
 #include <limits>
 #include <optional>
 
@@ -20,7 +20,7 @@ int64_t product(int64_t a, int64_t b) {
   return a < 0 || b < 0 || __builtin_mul_overflow(a, b, &out) ? kUnbounded : out;
 }
 
-// The least value of an expression whose symbols are at least what `of_symbol` says.
+// The lower bound of an expression, given lower bounds of its symbols.
 template <class OfSymbol>
 int64_t lower_bound(const Expression& expression, const OfSymbol& of_symbol) {
   using Kind = Expression::Kind;
@@ -40,7 +40,7 @@ int64_t lower_bound(const Expression& expression, const OfSymbol& of_symbol) {
 
 int sign_of(int64_t a, int64_t b) { return (a > b) - (a < b); }
 
-// The comparison of two numbers whose difference has this sign.
+// The result of comparing two numbers whose difference has this sign.
 std::optional<bool> holds(std::string_view op, int difference) {
   if (op == "aten::eq") return difference == 0;
   if (op == "aten::ne") return difference != 0;
@@ -51,7 +51,7 @@ std::optional<bool> holds(std::string_view op, int difference) {
   return std::nullopt;
 }
 
-// The same with its operands exchanged.
+// The comparison with exchanged operands.
 std::string_view mirrored(std::string_view op) {
   if (op == "aten::lt") return "aten::gt";
   if (op == "aten::le") return "aten::ge";

@@ -1,4 +1,4 @@
-// Branches on data, as torch.cond: each way is a graph that takes all that it reads as operands.
+// Branches on data, written as torch.cond: each side is a graph that takes all values that it reads as operands.
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -14,7 +14,7 @@ Json as_tensor(const std::string& name) { return {{"as_tensor", {{"name", name}}
 
 }  // namespace
 
-// A tensor of one bool, by its name: what an element is, or its opposite. "" where nothing is known of it.
+// The name of a one-element bool tensor for the condition: an element, or its negation. "" if unknown.
 std::string ProgramWriter::condition_of(Call& call) {
   const Traced& given = call.first();
   const bool is_not = call.op().schema.name == "aten::__not__";
@@ -35,10 +35,10 @@ std::string ProgramWriter::condition_of(Call& call) {
 void ProgramWriter::begin_branch() {
   outside_.push_back({std::move(nodes_), sizes_});
   nodes_.clear();
-  sizes_.clear();  // sizes are asked for again, of the operands
+  sizes_.clear();  // sizes are queried again from the operands
 }
 
-// Results are memory of their own, as torch.cond wants.
+// Results are copied, because torch.cond does not allow outputs that alias inputs.
 void ProgramWriter::end_branch(const tracing::Tracer& tracer, const std::vector<Traced>& results,
                                const Strings& names) {
   Way way;

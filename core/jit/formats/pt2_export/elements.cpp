@@ -1,4 +1,4 @@
-// Small tensors of integers, followed element by element: ONNX and traces compute sizes in them.
+// Tracks small integer tensors element by element, because ONNX and traces compute sizes in them.
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -27,7 +27,7 @@ constexpr std::string_view kMoves[] = {
     "aten::expand",  "aten::permute", "aten::transpose",    "aten::flip",      "aten::clone",
     "aten::alias",   "aten::detach",  "aten::contiguous",   "aten::narrow",    "aten::take",
     "aten::repeat",  "aten::tile",    "aten::unbind",       "aten::split",     "aten::broadcast_to"};
-// Of a list of tensors.
+// They take a list of tensors.
 constexpr std::string_view kJoins[] = {"aten::cat", "aten::stack", "aten::concat"};
 constexpr std::string_view kArithmetic[] = {"aten::add", "aten::sub",       "aten::mul", "aten::floor_divide",
                                             "aten::div", "aten::remainder", "aten::neg"};
@@ -43,7 +43,7 @@ std::vector<int64_t> integers_of(const Tensor& tensor) {
   return {wide.data<int64_t>(), wide.data<int64_t>() + wide.numel()};
 }
 
-// A tensor like this one whose elements are first, first + 1 ….
+// A tensor of the same shape with elements first, first + 1 ….
 Tensor ids_like(const Tensor& tensor, int64_t first) {
   Tensor ids = Tensor::empty(tensor.sizes(), DType::kInt64);
   for (int64_t i = 0; i < ids.numel(); ++i) ids.data<int64_t>()[i] = first + i;
@@ -66,7 +66,7 @@ std::optional<Elements> ProgramWriter::elements_of(Call& call, const Traced& ten
   return out;
 }
 
-// What they are has to be what the tensors of both examples hold.
+// The elements must match the tensors of both examples.
 void ProgramWriter::set_elements(const Call& call, const Traced& tensor, Elements items) {
   const Tensor &a = tensor.a.to_tensor(), &b = tensor.b.to_tensor();
   if (!is_followed(a) || !call.tracer().has_one_shape(tensor)) return;
@@ -78,7 +78,7 @@ void ProgramWriter::set_elements(const Call& call, const Traced& tensor, Element
   elements_[a.impl()] = {a, std::move(items)};
 }
 
-// Nobody knows what is in this memory now.
+// The contents of this memory are unknown from now on.
 void ProgramWriter::forget_elements(const Tensor& written) {
   std::erase_if(elements_, [&](const auto& one) { return one.second.tensor.storage() == written.storage(); });
 }
@@ -109,7 +109,7 @@ void ProgramWriter::follow_elements(Call& call) {
   }
 }
 
-// Runs the operator once more on the numbers of the elements, which shows where each comes from.
+// Runs the operator on element numbers, which shows where each element comes from.
 void ProgramWriter::follow_moves(Call& call) {
   Elements pool;
   const auto ids_of = [&](const Traced& tensor) -> std::optional<Tensor> {
@@ -155,7 +155,7 @@ void ProgramWriter::follow_moves(Call& call) {
   }
 }
 
-// The elements of an operand in the places of the result.
+// The elements of an operand, broadcast to the result.
 std::optional<Elements> ProgramWriter::broadcast_elements(Call& call, const Traced& operand,
                                                           const Tensor& result) const {
   if (operand.a.is_int()) return Elements(static_cast<size_t>(result.numel()), operand);
@@ -174,7 +174,7 @@ Traced ProgramWriter::element_of(Call& call, std::string_view op, const std::vec
   const bool is_open = std::ranges::any_of(operands, [](const Traced& one) { return one.is_dynamic; });
   if (!is_open) return out;
   if (is_of(op, kComparisons)) {
-    // A bool that is the same for every input, or one of which nothing is known.
+    // A bool that is constant over all inputs, or unknown.
     out.is_dynamic = !compare(op, operands[0], operands[1]).has_value();
     return out;
   }
@@ -213,7 +213,7 @@ void ProgramWriter::follow_pointwise(Call& call) {
       out.push_back(here[here[0].a.to_int() != 0 ? 1 : 2]);
       continue;
     }
-    // Towards zero and down are the same above zero.
+    // Truncation and floor are the same for positive numbers.
     if (is_truncated && (least(here[0]) < 0 || least(here[1]) <= 0)) return;
     out.push_back(element_of(call, name, here, first[i], second[i]));
   }

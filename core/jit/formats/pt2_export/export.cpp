@@ -13,7 +13,7 @@ Json spec(Json type, Json context, Json children) {
 Json leaf_spec() { return spec(nullptr, nullptr, Json::array()); }
 std::string spec_text(const Json& tree) { return Json({1, tree}).dump(); }
 
-// Adds the leaves of a result to the program; gives how they lie in it.
+// Adds the leaves of a result to the program and returns its pytree.
 Json add_outputs(ProgramWriter& writer, tracing::Tracer& tracer, const Traced& value) {
   if (!value.items) {
     if (value.a.is_strided()) {
@@ -66,7 +66,7 @@ void export_program(const std::string& path, const Graph& graph, const ops::Obje
       arguments.push_back(tracing::wrap(input.fixed));
       continue;
     }
-    // What the program writes in place is not the caller's.
+    // A copy, because the program may write to its inputs.
     const std::string name = writer.add_input(input);
     arguments.push_back(tracer.add_input(name, input.first.clone(), input.second.clone(), tracing::probes_of(input)));
     examples.emplace_back(input.second);

@@ -1,4 +1,4 @@
-// Calls of operators as nodes of an exported program.
+// Writes operator calls as nodes of an exported program.
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -11,7 +11,7 @@
 namespace tensord::jit::pt2 {
 namespace {
 
-// Overloads that tensord has and PyTorch has not. tests/e2e/models/convert_pt2_test.py compares with PyTorch's.
+// Overloads that PyTorch does not have. tests/e2e/models/convert_pt2_test.py compares with PyTorch's list.
 constexpr std::string_view kOnlyHere[] = {
     "aten::_scaled_dot_product_attention",
     "aten::cholesky",
@@ -34,7 +34,7 @@ constexpr std::string_view kOnlyHere[] = {
     "aten::symeig",
 };
 
-// Those that only scripts have: they make tensors of numbers, or convert.
+// Operators of scripts only: they make tensors from numbers, or convert.
 bool makes_tensor_of_numbers(const ops::Op& op) {
   const std::string_view name = op.schema.name;
   return name == "prim::NumToTensor" || name == "aten::tensor" || name == "aten::scalar_tensor" ||
@@ -58,10 +58,10 @@ bool is_comparison(std::string_view name) {
 struct NumberFunction {
   std::string_view op;
   const char* target;
-  char kind;  // 'i': gives an int, 'f': a float, 's': what its operands are
+  char kind;  // result: 'i' int, 'f' float, 's' as the operands
 };
 
-// The Python functions that exported programs apply to numbers.
+// Python functions that exported programs apply to numbers.
 constexpr NumberFunction kNumbers[] = {
     {"aten::add", "_operator.add", 's'},
     {"aten::sub", "_operator.sub", 's'},
@@ -102,7 +102,7 @@ const ops::Type& without_optional(const ops::Argument& formal) {
 std::string python_target(const ops::Op& op) {
   const std::string name = op.schema.name.substr(op.schema.name.find("::") + 2);
   std::string overload = op.schema.overload.empty() ? "default" : op.schema.overload;
-  // Of scripts alone.
+  // Only scripts have these.
   if (op.schema.full_name() == "aten::split") overload = "sizes";
   return concat("torch.ops.aten.", name, ".", overload);
 }
@@ -146,7 +146,7 @@ void ProgramWriter::write(Call& call) {
 
 void ProgramWriter::write_operator(Call& call, const std::string& target) {
   const std::vector<ops::Argument>& formals = call.op().schema.arguments;
-  // Trailing defaults are left out, and keywords that have them.
+  // Omits trailing arguments and keyword arguments that equal their defaults.
   const auto is_default = [&](size_t i) {
     const Traced& value = call.arguments()[i];
     return formals[i].default_value && !call.tracer().is_dynamic(value) &&
@@ -196,7 +196,7 @@ void ProgramWriter::write_operator(Call& call, const std::string& target) {
   add_node(node, target, inputs, outputs, names, call.op().schema.is_mutating());
 }
 
-// to.prim_dtype and its like and as_tensor, of scripts alone.
+// to.prim_dtype, as_tensor and similar, which only scripts have.
 void ProgramWriter::write_conversion(Call& call) {
   const std::string name = new_name("to");
   Json inputs = {
@@ -308,7 +308,7 @@ Traced ProgramWriter::size_at(Call& call, const Traced& tensor, int64_t dim) {
   return size;
 }
 
-// size(), len() and numel(). False where it is none of them.
+// Writes size(), len() and numel(). Returns false for other operators.
 bool ProgramWriter::write_sizes(Call& call) {
   const std::string_view name = call.op().schema.name;
   if (call.arguments().empty() || !call.first().a.is_strided()) return false;
@@ -329,7 +329,7 @@ bool ProgramWriter::write_sizes(Call& call) {
     return true;
   }
   if (name != "aten::numel" && name != "aten::sym_numel") return false;
-  // The product of the sizes, as far as they are open.
+  // The product of the dynamic sizes.
   Traced product = tracing::wrap(int64_t{1});
   for (int64_t i = 0; i < a.ndim(); ++i) {
     const Traced size = size_at(i);
@@ -342,7 +342,7 @@ bool ProgramWriter::write_sizes(Call& call) {
   return true;
 }
 
-// Whether a list holds a number, where that is the same for every input.
+// Whether a list contains a number, if that is constant over all inputs.
 std::optional<bool> ProgramWriter::contains(const Traced& list, const Traced& number) const {
   if (!list.items) return std::nullopt;
   bool is_certain = true;
@@ -364,7 +364,7 @@ std::string ProgramWriter::python_number(Call& call, std::string_view op, const 
   const bool gives_int = result.a.is_int();
   if (function->kind == 'i' && !gives_int) return "";
   if (function->kind == 'f' && gives_int) return "";
-  // Of ints, floor, ceil and Int are nothing.
+  // floor, ceil and Int of ints are identities.
   if (operands.size() == 1 && function->kind != 's' && operands[0].a.is_int() == gives_int) return operands[0].number;
   Json inputs = Json::array();
   Strings parts;
@@ -391,7 +391,7 @@ std::string ProgramWriter::python_number(Call& call, std::string_view op, const 
   return name;
 }
 
-// Numbers that are not written are good for conditions alone; whoever uses one is refused.
+// Numbers that cannot be written can only be used in conditions; any other use is refused.
 void ProgramWriter::write_number(Call& call) {
   Traced& result = call.results()[0];
   if (call.op().schema.name == "prim::tolist") {
@@ -423,7 +423,7 @@ void ProgramWriter::write_number(Call& call) {
   result.number = python_number(call, name, call.arguments(), result);
 }
 
-// A new tensor of one number, by its name.
+// Adds a new one-element tensor of a number and returns its name.
 std::string ProgramWriter::add_scalar_tensor(Call& call, const Traced& number, const Traced& like) {
   const std::string name = new_name("scalar_tensor");
   const int64_t dtype = schema_number(like.a.to_tensor().dtype());
@@ -435,7 +435,7 @@ std::string ProgramWriter::add_scalar_tensor(Call& call, const Traced& number, c
   return name;
 }
 
-// A tensor of a number, or of a list of them.
+// Makes a tensor from a number, or from a list of numbers.
 void ProgramWriter::write_tensor_of_numbers(Call& call) {
   const Traced& given = call.first();
   Traced& result = call.results()[0];
@@ -445,7 +445,7 @@ void ProgramWriter::write_tensor_of_numbers(Call& call) {
     return;
   }
   if (call.tracer().is_dynamic(given)) return write_list_of_sizes(call);
-  // A new one each time, which the program may write to.
+  // A new tensor each time, because the program may write to it.
   const std::string name = new_name("clone"), constant = add_constant("", call.result().clone());
   describe_fixed(name, result.a.to_tensor());
   call.set(name);

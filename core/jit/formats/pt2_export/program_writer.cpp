@@ -14,7 +14,7 @@
 namespace tensord::jit::pt2 {
 namespace {
 
-// The schema that PyTorch 2.15 writes.
+// The schema version of PyTorch 2.15.
 constexpr int64_t kMajor = 8, kMinor = 20;
 
 Json meta_json(DType dtype, Json sizes, Json strides, bool requires_grad) {
@@ -48,7 +48,7 @@ std::vector<OpenSize> strides_of(const tracing::Tracer& tracer, const Traced& te
   return strides;
 }
 
-// What torch.save would write, as bytes of an entry.
+// A file of torch.save as bytes of an archive entry.
 std::string torch_file_bytes(const std::string& beside, const ops::Value& value) {
   const std::string path = beside + ".examples";
   save_torch_file(path, value);
@@ -62,7 +62,7 @@ std::string torch_file_bytes(const std::string& beside, const ops::Value& value)
 
 }  // namespace
 
-// A name that Python takes and nothing has yet, like the hint.
+// An unused Python identifier derived from the hint.
 std::string ProgramWriter::new_name(std::string_view hint) {
   std::string name;
   for (const char c : hint) name += is_ascii_alnum(c) ? c : '_';
@@ -81,7 +81,7 @@ Json ProgramWriter::size_json(const OpenSize& size) const {
   return {{"as_expr", {{"expr_str", size.expression}, {"hint", {{"as_int", size.b}}}}}};
 }
 
-// Of dense tensors each stride is the product of the sizes of the dimensions below.
+// In a dense tensor, each stride is the product of the sizes of the inner dimensions.
 Json ProgramWriter::strides_json(std::vector<OpenSize> strides, const std::vector<OpenSize>& sizes) {
   std::vector<size_t> order(sizes.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = order.size() - 1 - i;
@@ -117,7 +117,7 @@ void ProgramWriter::describe(const tracing::Tracer& tracer, const std::string& n
   tensor_values_[name] = meta_json(first.dtype(), size_list, strides_json(strides_of(tracer, tensor), sizes), false);
 }
 
-// Of a tensor whose sizes are the same for every input.
+// For a tensor whose shape is constant over all inputs.
 void ProgramWriter::describe_fixed(const std::string& name, const Tensor& tensor) {
   std::vector<OpenSize>& sizes = shapes_[name];
   for (const int64_t size : tensor.sizes()) sizes.push_back({size, size, ""});
@@ -157,7 +157,7 @@ std::string ProgramWriter::add_constant(std::string_view, const Tensor& tensor) 
 std::string ProgramWriter::add_weight(const std::string& path, const Tensor& tensor, bool is_parameter) {
   std::string hint = concat(is_parameter ? "p_" : "b_", path);
   const std::string name = new_name(hint);
-  // A copy of what the program may write to while it is traced.
+  // Copies what the program may write to while it is traced.
   weights_.push_back({name, path, is_parameter ? tensor.contiguous() : tensor.clone().contiguous(), is_parameter});
   describe_fixed(name, weights_.back().tensor);
   tensor_values_[name]["requires_grad"] = is_parameter;
@@ -233,7 +233,7 @@ std::vector<ProgramWriter::Node> ProgramWriter::live_nodes(const std::vector<Nod
       for (auto it = value.begin(); it != value.end(); ++it) {
         const bool is_name = (it.key() == "name" || it.key() == "as_name") && it.value().is_string();
         if (is_name) used.insert(it.value().get<std::string>());
-        if (it.key() != "as_graph") self(self, it.value());  // a graph reads its operands alone
+        if (it.key() != "as_graph") self(self, it.value());  // a subgraph reads only its operands
       }
     } else if (value.is_array()) {
       for (const Json& item : value) self(self, item);
@@ -252,7 +252,7 @@ std::vector<ProgramWriter::Node> ProgramWriter::live_nodes(const std::vector<Nod
   return live;
 }
 
-// The signature's inputs; and those of the graph, in the same order.
+// The signature's inputs, and the graph's inputs in the same order.
 Json ProgramWriter::specs_json(Json& inputs, const std::vector<Stored>& constants) const {
   Json specs = Json::array();
   const auto add = [&](const std::string& name, const char* kind, Json spec) {
@@ -293,7 +293,7 @@ void ProgramWriter::write_file(const std::string& path, const std::string& in_sp
   for (const Json& output : outputs_) output_specs.push_back({{"user_output", {{"arg", output}}}});
   const Json specs = specs_json(inputs, constants);
   for (const Json& input : inputs) made.insert(input["as_tensor"]["name"].get<std::string>());
-  // Only of values that are there.
+  // Only for values that are used.
   const auto kept = [&](const Json& values) {
     Json out = Json::object();
     for (auto it = values.begin(); it != values.end(); ++it) {
@@ -315,7 +315,7 @@ void ProgramWriter::write_file(const std::string& path, const std::string& in_sp
                      {"in_spec", in_spec},
                      {"out_spec", out_spec},
                      {"forward_arg_names", names}};
-  // Of symbols that are left.
+  // Only for symbols that are used.
   const std::string graph_text = graph.dump();
   Json ranges = Json::object();
   for (auto it = ranges_.begin(); it != ranges_.end(); ++it) {

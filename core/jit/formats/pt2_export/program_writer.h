@@ -19,24 +19,24 @@ using tracing::Call;
 using tracing::Strings;
 using tracing::Traced;
 
-// A size, or another number of a shape, in both sets of examples, and what it is as SymPy writes it where it is open.
+// A size, or another number derived from shapes, in both sets of examples, and its SymPy expression if it is dynamic.
 struct OpenSize {
   int64_t a = 0, b = 0;
   std::string expression;
   bool is_open = false;
-  std::vector<std::optional<int64_t>> probes = {};  // what it is in each probe, as far as that is known
+  std::vector<std::optional<int64_t>> probes = {};  // its value in each probe, if known
 };
 
-// A size of a tensor, still without an expression.
+// A size of a tensor, without an expression yet.
 OpenSize open_size(const tracing::Tracer& tracer, const Traced& tensor, int64_t dim);
-// An expression over `known` that gives all values that are known, as simple as there is one; "" if none is found. Of
-// a size of which no probe is known, as where it hangs on data, nothing is found.
+// The simplest expression over `known` that gives all known values; "" if none is found. If no probe is known, for
+// example because the size depends on data, none is found.
 std::string find_expression(const OpenSize& wanted, const std::vector<OpenSize>& known);
 std::string symbol_expression(const std::string& symbol);
 
-// Collects an exported program and writes it as a file. Of a number that is not the same for every input the file has a
-// symbolic value, whose name is Traced::number. Sizes are symbols of their own unless it is plain what they are:
-// PyTorch works them out again from those of the inputs.
+// Collects an exported program and writes it to a file. A dynamic number is a symbolic value in the file, with the name
+// Traced::number. Sizes become symbols of their own unless their expression is obvious: PyTorch derives them again from
+// the inputs' sizes.
 class ProgramWriter : public tracing::Target {
  public:
   std::string_view format() const override { return "exported programs"; }
@@ -52,11 +52,11 @@ class ProgramWriter : public tracing::Target {
   Strings add_choice(const tracing::Tracer& tracer, const std::string& condition,
                      const std::vector<Traced>& results) override;
 
-  // Gives the name that the graph has for it. Sizes that differ are open.
+  // Returns the name in the graph. Sizes that differ between the examples are dynamic.
   std::string add_input(const tracing::ExportArgument& input);
-  // `argument`: as as_argument has it.
+  // `argument` has the format of as_argument.
   void add_output(const Json& argument) { outputs_.push_back(argument); }
-  // `in_spec` and `out_spec`: pytrees as text. `examples`: a tuple of the inputs and an empty dict.
+  // `in_spec` and `out_spec` are serialized pytrees. `examples` is a tuple of the inputs and an empty dict.
   void write_file(const std::string& path, const std::string& in_spec, const std::string& out_spec,
                   const ops::Value& examples) const;
 
@@ -74,7 +74,7 @@ class ProgramWriter : public tracing::Target {
 
   std::string new_name(std::string_view hint);
   std::string new_symbol(int64_t min = 0);
-  // Says of a tensor what it is; `known`: sizes that its own may come from.
+  // Records a tensor's metadata; its sizes may be expressed with `known`.
   void describe(const tracing::Tracer& tracer, const std::string& name, const Traced& tensor,
                 const std::vector<OpenSize>& known);
   void describe_fixed(const std::string& name, const Tensor& tensor);
@@ -84,7 +84,7 @@ class ProgramWriter : public tracing::Target {
   void add_node(std::string_view hint, const std::string& target, Json inputs, Json outputs, Strings names,
                 bool writes);
 
-  // An argument of a call; `formal` is what the schema says of it.
+  // An argument of a call; `formal` is its parameter in the schema.
   Json as_argument(Call& call, const ops::Argument& formal, const Traced& value);
   Json list_argument(Call& call, const ops::Argument& formal, const Traced& value);
   Json number_argument(Call& call, const Traced& number) const;
@@ -95,7 +95,7 @@ class ProgramWriter : public tracing::Target {
   void write_tensor_of_numbers(Call& call);
   void write_list_of_sizes(Call& call);
   std::string add_scalar_tensor(Call& call, const Traced& number, const Traced& like);
-  // elements.cpp
+  // In elements.cpp.
   using Elements = std::vector<Traced>;
   std::optional<Elements> elements_of(Call& call, const Traced& tensor) const;
   void set_elements(const Call& call, const Traced& tensor, Elements items);
@@ -105,34 +105,35 @@ class ProgramWriter : public tracing::Target {
   void follow_pointwise(Call& call);
   void follow_reduction(Call& call);
   std::optional<Elements> broadcast_elements(Call& call, const Traced& operand, const Tensor& result) const;
-  // The number that an operator of numbers gives, which is a or b for the examples.
+  // The result of an operator on numbers, which is a and b in the examples.
   Traced element_of(Call& call, std::string_view op, const std::vector<Traced>& operands, int64_t a, int64_t b);
-  // bounds.cpp: what an int is at least, for every input; and a comparison of two, where it is known for every input.
+  // In bounds.cpp: the lower bound of an int over all inputs; and the result of a comparison, if it is constant over
+  // all inputs.
   int64_t least(const Traced& number) const;
   std::optional<bool> contains(const Traced& list, const Traced& number) const;
   std::optional<bool> compare(std::string_view op, const Traced& x, const Traced& y) const;
   std::optional<bool> compare_bounds(std::string_view op, const Traced& x, const Traced& y) const;
-  // The value of a Python function of numbers; "" where there is none.
+  // The name of a call of a Python function on numbers; "" if there is none.
   std::string python_number(Call& call, std::string_view op, const std::vector<Traced>& operands, const Traced& result);
   Traced size_at(Call& call, const Traced& tensor, int64_t dim);
   std::string size_of(const std::string& tensor, int64_t dim);
   std::string declare_number(const std::string& name, const Traced& number, std::string expression);
 
-  // The nodes that the outputs need, or that write; `used`: the names of what they read.
+  // The nodes that outputs depend on, or that have side effects; `used` receives the names that they read.
   static std::vector<Node> live_nodes(const std::vector<Node>& nodes, const std::vector<Json>& outputs,
                                       std::set<std::string>& used);
-  // branches.cpp
+  // In branches.cpp.
   struct Way {
     std::vector<Node> nodes;
     std::vector<Json> outputs;
     Strings names;                // of the outputs
-    std::set<std::string> reads;  // names from outside
+    std::set<std::string> reads;  // names of outer values
   };
   Json way_graph(const std::string& name, const Way& way, const Strings& operands) const;
   std::string condition_of(Call& call);
   Json specs_json(Json& inputs, const std::vector<Stored>& constants) const;
 
-  // Python's keywords, and what the code that PyTorch makes of a program calls by these names.
+  // Python's keywords, and names that the code generated by PyTorch uses.
   UniqueNames names_taken_{"False", "None",   "True",   "and",      "as",       "assert", "async",
                            "await", "break",  "class",  "continue", "def",      "del",    "elif",
                            "else",  "except", "for",    "from",     "global",   "if",     "import",
@@ -144,7 +145,7 @@ class ProgramWriter : public tracing::Target {
     std::vector<Node> nodes;
     std::map<std::pair<std::string, int64_t>, std::string> sizes;
   };
-  std::vector<Outside> outside_;  // while a way is written, the innermost last
+  std::vector<Outside> outside_;  // while subgraphs are written, innermost last
   std::vector<Way> ways_;
   std::vector<Stored> weights_, constants_;
   std::vector<std::string> inputs_;
@@ -157,7 +158,7 @@ class ProgramWriter : public tracing::Target {
     Tensor tensor;
     Elements items;
   };
-  std::unordered_map<const TensorImpl*, FollowedTensor> elements_;  // of the first example
+  std::unordered_map<const TensorImpl*, FollowedTensor> elements_;  // for the first example
   std::map<std::pair<std::string, int64_t>, std::string> sizes_;    // numbers by tensor and dimension
   std::map<std::string, OpenSize> named_sizes_;                     // of inputs
   int64_t symbol_count_ = 0;

@@ -1,4 +1,4 @@
-// What the sizes of results are: found from the examples, and believed when all probes agree.
+// Finds expressions for the sizes of results: derived from the examples, accepted if all probes agree.
 #include <algorithm>
 #include <iterator>
 
@@ -8,14 +8,14 @@
 namespace tensord::jit::pt2 {
 namespace {
 
-// In so many probes, or in all that are known of where there are fewer, a formula has to be right.
+// A formula must hold in this many probes, or in all known ones if there are fewer.
 constexpr int64_t kMinProbes = 3;
-// Beyond this a size is of no use, and sums and products of two stay within an int64.
+// Larger sizes are irrelevant; sums and products of two values up to this fit an int64.
 constexpr int64_t kLargest = int64_t{1} << 31;
 
 std::string integer(int64_t value) { return concat("Integer(", value, ")"); }
 
-// An expression with its values: for the examples and in each probe.
+// An expression with its values in the examples and in each probe.
 template <class Fn>
 OpenSize computed(std::string expression, const OpenSize& x, const OpenSize& y, const Fn& fn) {
   OpenSize out{fn(x.a, y.a), fn(x.b, y.b), std::move(expression), true, {}};
@@ -99,7 +99,7 @@ class Search {
       if (factor > 0) try_it(plus(wanted_.a - factor * size.a, multiple(factor, size)));
     }
     for (int64_t divisor = 2; divisor <= 64 && wanted_.a > 0 && found_.empty(); ++divisor) {
-      // As strided layers round: with an offset of up to the divisor, and more for what a window takes.
+      // As strided layers round: with an offset of up to the divisor, or more for a window.
       for (int64_t offset = -divisor; offset < divisor; ++offset) {
         const bool is_above = size.a + offset >= 0 && size.b + offset >= 0;
         if (is_above && (size.a + offset) / divisor == wanted_.a) try_it(part(plus(offset, size), divisor));

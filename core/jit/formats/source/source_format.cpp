@@ -18,10 +18,11 @@ using ops::ClassType;
 using ops::TypeKind;
 using ops::Value;
 
-// Sources of real models are below 1 MB.
+// Sources of real models are smaller than 1 MB.
 constexpr uintmax_t kMaxSource = 16 << 20;
-constexpr int kMaxDepth = 100;  // of modules in modules
-// Modules without tensors cost no weights: a few classes that have each other twice would be any number.
+constexpr int kMaxDepth = 100;  // nesting of modules
+// Modules without tensors need no weights, so a few classes that contain each other twice could make any number of
+// modules.
 constexpr size_t kMaxModules = 100'000;
 constexpr const char* kTraining = "training";
 
@@ -30,7 +31,7 @@ bool is_source(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   char begin[2] = {};
   file.read(begin, 2);
-  return file.gcount() < 2 || std::string_view(begin, 2) != "PK";  // else an archive by another name
+  return file.gcount() < 2 || std::string_view(begin, 2) != "PK";  // otherwise it is an archive with a wrong name
 }
 
 std::string read_source(const std::string& path) {
@@ -51,7 +52,7 @@ std::shared_ptr<const ClassType> module_class(const SourceLibrary& library, cons
   return type && type->is_module() ? type : nullptr;
 }
 
-// The one class that no other class has as a part; the functions where there are no modules.
+// The only class that is not an attribute of another class; the functions if there are no modules.
 std::shared_ptr<const ClassType> find_root(const std::string& path, const SourceLibrary& library) {
   std::vector<std::string> modules;
   std::set<std::string> parts;
@@ -73,7 +74,7 @@ std::shared_ptr<const ClassType> find_root(const std::string& path, const Source
        modules.empty() ? "each is an attribute of another" : "there are " + names);
 }
 
-// Makes modules by the attributes that their classes declare, with tensors by their names.
+// Creates modules with the attributes that their classes declare, and with tensors by name.
 class ObjectBuilder {
  public:
   ObjectBuilder(const std::string& path, const SourceLibrary& library,
@@ -81,7 +82,7 @@ class ObjectBuilder {
       : path_(path), library_(library), tensors_(tensors.begin(), tensors.end()) {}
 
   ops::ObjectPtr build(const std::shared_ptr<const ClassType>& type, const std::string& prefix = {}, int depth = 0) {
-    check(depth < kMaxDepth, path_, ": modules lie more than ", kMaxDepth, " deep in each other");
+    check(depth < kMaxDepth, path_, ": modules are nested more than ", kMaxDepth, " deep in each other");
     check(++module_count_ <= kMaxModules, path_, ": is of more than ", kMaxModules, " modules");
     auto object = make_intrusive<ops::Object>(type);
     for (size_t i = 0; i < type->attributes().size(); ++i) {
@@ -141,7 +142,7 @@ void collect(const ops::ObjectPtr& object, const std::string& prefix,
   }
 }
 
-// The source, with its weights beside it.
+// Writes the source with its weights beside it.
 void save(const std::string& path, const std::string& text, const ops::ObjectPtr& object) {
   std::vector<std::pair<std::string, Tensor>> tensors;
   collect(object, {}, tensors);

@@ -4,11 +4,10 @@
 
 namespace tensord::jit {
 
-// Models that somebody wrote: TorchScript source with weights beside it. See README.md here.
+// Hand-written models: TorchScript source with weights in a file beside it. See README.md in this folder.
 extern const ModelFormat kSourceFormat;
 
-// What the format reads from a file, of a text: `place` names it in errors, an absolute path. The tensors are taken as
-// they are.
+// Compiles source text. `place` is its absolute path in errors. The tensors are used without a copy.
 LoadedModel compile_source(const std::string& place, const std::string& text,
                            const std::vector<std::pair<std::string, Tensor>>& tensors);
 

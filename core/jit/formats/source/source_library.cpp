@@ -7,7 +7,7 @@
 namespace tensord::jit {
 namespace {
 
-// A method that hands its arguments to a function.
+// A method that forwards its arguments to a function.
 std::unique_ptr<const Function> as_method(const Function& function, const std::string& name, const ops::TypePtr& self) {
   auto method = std::make_unique<Function>();
   method->name = name;

@@ -10,15 +10,15 @@
 
 namespace tensord::jit {
 
-// The classes and functions of one text, and a class kFunctionsClass whose methods are its plain functions.
+// The classes and functions of one source file, and a class kFunctionsClass whose methods are its free functions.
 // Thread-safe.
 class SourceLibrary final : public FunctionLibrary {
  public:
-  // The module that the text is, for names in it: "__torch__.Net".
+  // Module name of the source, for qualified names: "__torch__.Net".
   static constexpr const char* kModule = "__torch__";
   static constexpr const char* kFunctionsClass = "__torch__.Functions";
 
-  // `path` names the file in errors. Throws Error with file, line and caret where the text is none.
+  // `path` names the file in errors. Throws Error with file, line and caret for invalid source.
   SourceLibrary(const std::string& path, std::string text);
 
   const Function* find_function(const std::string& qualified_name) const override {
@@ -28,13 +28,13 @@ class SourceLibrary final : public FunctionLibrary {
   ops::TypePtr find_type(const std::string& qualified_name) const override;
   std::vector<std::string> method_names(const std::string& class_name) const override;
 
-  // Qualified, in the order of the text.
+  // Qualified names in source order.
   std::vector<std::string> class_names() const { return unit_.class_names(); }
 
  private:
   const CompilationUnit unit_;
   const std::shared_ptr<const ops::ClassType> functions_class_;
-  std::vector<std::string> functions_;  // their last names; none where the text has a class of that name
+  std::vector<std::string> functions_;  // their unqualified names; empty if the source has a class of that name
   mutable Mutex mutex_;
   mutable std::map<std::string, std::unique_ptr<const Function>> methods_ TENSORD_GUARDED_BY(mutex_);
 };

@@ -12,10 +12,10 @@ namespace {
 using ops::Value;
 
 constexpr const char* kModule = "__torch__.converted";
-// The version of archives that PyTorch 1.13 and later write.
+// The archive version that PyTorch 1.13 and later write.
 constexpr const char* kVersion = "10\n";
 
-// Objects of another format, made anew as modules of TorchScript, and the classes that they have there.
+// Converts objects of another format to TorchScript modules and defines their classes.
 class Classes {
  public:
   ops::ObjectPtr add(const ops::Object& source, const std::string& methods,
@@ -76,7 +76,7 @@ void export_torchscript(const std::string& path, const ops::ObjectPtr& object,
                         const std::function<bool(const Tensor&)>& requires_grad) {
   SourcePrinter printer(object);
   std::string text;
-  // The root is the first class that is made.
+  // The first class is the root.
   const std::string self = concat(kModule, ".M0");
   for (const TorchScriptMethod& method : methods)
     text += printer.print(method.name, *method.schema, *method.graph, self);

@@ -7,7 +7,7 @@
 
 namespace tensord::jit {
 
-// A method that is written: what its graph, with calls inlined, computes.
+// A method to write, with the graph that it computes (calls inlined).
 struct TorchScriptMethod {
   std::string name;
   const ops::Schema* schema = nullptr;  // without self
@@ -15,8 +15,8 @@ struct TorchScriptMethod {
 };
 
 // Writes a model of another format as a TorchScript archive with its parameters and buffers under their names. Throws
-// Error{kUnimplemented} naming operator and place where TorchScript has no words for it. `requires_grad` says which
-// tensors are written as such; empty: none.
+// Error{kUnimplemented} naming an operator that TorchScript cannot express and its source location. `requires_grad`
+// selects tensors that are written as requiring gradients; empty: none.
 void export_torchscript(const std::string& path, const ops::ObjectPtr& object,
                         const std::vector<TorchScriptMethod>& methods,
                         const std::function<bool(const Tensor&)>& requires_grad = {});

@@ -48,7 +48,7 @@ std::string number(double value) {
   return out.find_first_of(".e") == std::string::npos ? out + "." : out;
 }
 
-// NamedTuples are tuples here: their classes belong to the format that the model came from.
+// NamedTuples become tuples: their classes belong to the original format.
 std::string type_text(const ops::TypePtr& type) {
   if (type->contained().empty() && type->kind() != TypeKind::kTuple) return type->str();
   std::string inner;
@@ -68,7 +68,8 @@ std::string joined(const std::vector<std::string>& parts) {
   return out;
 }
 
-// An argument that PyTorch 1.13 does not have, which reads these archives too, and that says what is so without it.
+// Whether an argument that PyTorch 1.13 does not have is redundant, so that it can be omitted: 1.13 reads these
+// archives too.
 bool says_nothing_new(const ops::Argument& argument, const ops::Value* value) {
   if (!value) return false;
   if (argument.name == "align_to_window") return value->is_none();
@@ -126,7 +127,7 @@ std::string SourcePrinter::constant(const Value& value, const ops::TypePtr& type
     case Value::Tag::kString: return quoted(value.to_string());
     case Value::Tag::kDevice: return "torch.device(" + quoted(to_string(value.to_device())) + ")";
     case Value::Tag::kObject: {
-      // Passes put modules where they are used.
+      // Passes inline modules where they are used.
       const auto found = modules_.find(value.to_object().get());
       if (found == modules_.end())
         fail(ErrorCode::kUnimplemented, "an object that is no module of the model is not written");
@@ -206,7 +207,7 @@ void SourcePrinter::node(const Node& node, int depth) {
     case NodeKind::kIf: return branch(node, depth);
     case NodeKind::kLoop: return loop(node, depth);
     case NodeKind::kGetAttr:
-      // Modules are only named; what may be set in between is read where it stands.
+      // Modules are only named; attributes that may be assigned in between are read where they are used.
       if (node.output()->type()->kind() == TypeKind::kClass)
         return define(node.output(), attribute_text(inputs[0], node.name()));
       return assign(attribute_text(inputs[0], node.name()));
@@ -245,7 +246,7 @@ std::string SourcePrinter::call(const Node& node) {
   const std::string space = schema.name.substr(0, colon), name = schema.name.substr(colon + 2);
   static const std::map<std::string, std::string> kFunctions = {
       {"aten::Int", "int"}, {"aten::Float", "float"}, {"aten::Bool", "bool"}, {"aten::len", "torch.len"}};
-  if (space != "aten" && space != "prim") refuse(node, "is no operator of PyTorch");
+  if (space != "aten" && space != "prim") refuse(node, "is not an operator of PyTorch");
   std::vector<std::string> arguments;
   for (size_t i = 0; i < node.inputs().size(); ++i) {
     const bool is_number = i < schema.arguments.size() && schema.arguments[i].type->kind() == TypeKind::kNumber;
@@ -255,7 +256,7 @@ std::string SourcePrinter::call(const Node& node) {
     if (i < schema.arguments.size() && says_nothing_new(schema.arguments[i], node.input(i)->constant())) continue;
     arguments.push_back((is_named ? schema.arguments[i].name + "=" : "") + text(node.input(i)));
   }
-  // A check of a program's inputs, which is an error of its own here.
+  // A check of a program's inputs, which is a separate error here.
   if (schema.name == "prim::InvalidInput") {
     const std::string message =
         node.input(1)->constant() ? arguments[0] : concat("torch.add(", arguments[0], ", str(", arguments[1], "))");
@@ -294,7 +295,7 @@ void SourcePrinter::loop(const Node& node, int depth) {
   const bool is_for = first && first->is_bool() && first->to_bool() && next && next->is_bool() && next->to_bool();
   const bool is_while = trips && trips->is_int() && trips->to_int() == INT64_MAX;
   if (!is_for && !is_while) refuse(node, "a loop with both a count and a condition has no form in TorchScript here");
-  // Each variable has one name for what goes in, what is carried on and what comes out.
+  // Each variable has one name for its initial value, the carried value and the result.
   std::string condition;
   for (size_t i = 0; i < node.outputs().size(); ++i) {
     line(depth, assigned(node.output(i)) + " = " + text(node.input(i + 2)));
@@ -309,7 +310,7 @@ void SourcePrinter::loop(const Node& node, int depth) {
   line(depth, is_for ? "for " + text(body.inputs()[0]) + " in range(" + text(node.input(0)) + "):"
                      : "while " + condition + ":");
   block(body, depth + 1);
-  // All are computed before the first is replaced.
+  // All values are computed before the first variable is replaced.
   std::vector<std::string> values;
   for (size_t i = 0; i < node.outputs().size(); ++i) {
     values.push_back(concat("_next_", node.output(i)->id()));

@@ -13,11 +13,11 @@ namespace tensord::jit {
 class SourcePrinter {
  public:
   explicit SourcePrinter(const ops::ObjectPtr& self);
-  // The method, indented as one of a class; `self_type` is the class's qualified name. Throws Error{kUnimplemented}
-  // naming operator and place where TorchScript has no words for it.
+  // The method, indented as a member of a class; `self_type` is the class's qualified name. Throws
+  // Error{kUnimplemented} naming an operator that TorchScript cannot express and its source location.
   std::string print(const std::string& name, const ops::Schema& schema, const Graph& graph,
                     const std::string& self_type);
-  // Attributes that the code reads, by their names.
+  // Attributes that the code reads, by name.
   const std::map<std::string, Tensor>& constants() const { return constants_; }
 
  private:
@@ -37,10 +37,10 @@ class SourcePrinter {
   std::string out_;
   std::map<const GraphValue*, std::string> texts_;
   std::map<std::string, Tensor> constants_;
-  std::map<const ops::Object*, std::string> modules_;  // how the code reaches each
+  std::map<const ops::Object*, std::string> modules_;  // the expression for each module
 };
 
-// How code names an attribute of an object.
+// The expression for an attribute of an object.
 std::string attribute_text(const std::string& owner, const std::string& name);
 bool is_identifier(const std::string& name);
 

@@ -19,7 +19,7 @@ Trace::Trace(std::vector<TracedWeight> weights, const std::vector<std::pair<std:
   for (const TracedWeight& weight : weights_) {
     tree_.add(weight.name, weight.tensor,
               weight.is_parameter ? ModuleTree::Kind::kParameter : ModuleTree::Kind::kBuffer);
-    names_.emplace(weight.tensor.impl(), weight.name);  // of several names the first
+    names_.emplace(weight.tensor.impl(), weight.name);  // the first of several names
   }
   graph_.block()->add_input(tree_.root_class(), "self");
   for (const auto& [name, tensor] : inputs_) {
@@ -89,7 +89,7 @@ bool holds(const Value& value, const TensorImpl* impl) {
          std::ranges::any_of(value.to_list()->items, [&](const Value& item) { return holds(item, impl); });
 }
 
-// The returns with a handle of their own where one is an argument, unless it is what the operator wrote.
+// The results, with new tensor objects where one is an argument, unless the operator wrote to it.
 Value with_own_handles(const Value& value, std::span<const Value> arguments) {
   if (value.is_strided()) {
     const Tensor& tensor = value.to_tensor();
@@ -126,7 +126,7 @@ void Trace::after(const ops::Op& op, std::span<const Value> arguments, std::span
     if (!formals[i].alias.is_write || !arguments[i].is_strided()) continue;
     const Tensor& written = arguments[i].to_tensor();
     check_written(op, written);
-    // Its shape may be another now.
+    // Its shape may have changed.
     std::erase_if(guarded_, [&](const auto& guarded) { return guarded.first == written.impl(); });
   }
   Node* node = builder_.call(op, inputs);
@@ -156,14 +156,14 @@ void Trace::guard(GraphValue* given, const Value& wanted, const std::string& mes
   } else if (wanted.is_bool()) {
     is_same = wanted.to_bool() ? given : builder_.op("aten::__not__", {given});
   } else {
-    return;  // a device: no numbers come of it
+    return;  // a device: no numbers depend on it
   }
   builder_.require(is_same, [&] { builder_.op("prim::InvalidInput", {builder_.constant(message)}); });
 }
 
 void Trace::record_read(const Tensor& tensor, TensorRead what) {
   const auto found = values_.find(tensor.impl());
-  // Weights and constants are what they are.
+  // Weights and constants do not change.
   if (found == values_.end() || !guarded_.emplace(tensor.impl(), what).second) return;
   GraphValue* value = found->second;
   const auto input = std::ranges::find_if(inputs_, [&](const auto& one) { return one.second.is_same(tensor); });

@@ -20,18 +20,18 @@ struct TracedWeight {
   bool requires_grad = true;
 };
 
-// What a function may read of a tensor without an operator.
+// Metadata that a function may read from a tensor without an operator.
 enum class TensorRead { kSizes, kRank, kDType, kStrides };
 
-// Whether the operator reads sizes, strides, dtypes and the like of its tensors, but no element.
+// Whether the operator reads sizes, strides, dtypes and so on of its tensors, but no elements.
 bool reads_no_element(const ops::Op& op);
 
-// The operators that one run of a function called, as a graph: while it is the thread's call observer it writes down
-// each call. Numbers are what they were in that run; tensors that are neither inputs nor weights are constants. Sizes,
-// ranks, dtypes and strides that the function read as numbers hold for such tensors alone, so the graph checks them
-// where they were read. A tensor is known by its handle: where an operator gives back one of its arguments
-// (contiguous, to), the function gets another tensor over the same memory, so that the two stay apart. Holds every
-// tensor that it saw until it goes. Not thread-safe.
+// Records the operators that one run of a function called as a graph, while it is the thread's call observer. Scalars
+// keep their values in that run; tensors that are neither inputs nor weights are constants. Sizes, ranks, dtypes and
+// strides that the function read are valid for such tensors only, so the graph checks them where they were read.
+// Tensors are identified by their object: if an operator returns one of its arguments (contiguous, to), the function
+// gets a new tensor object over the same memory, so that the two stay distinct. Keeps every tensor that it saw alive.
+// Not thread-safe.
 class Trace final : public ops::CallObserver {
  public:
   Trace(std::vector<TracedWeight> weights, const std::vector<std::pair<std::string, Tensor>>& inputs);
@@ -40,7 +40,7 @@ class Trace final : public ops::CallObserver {
   void after(const ops::Op& op, std::span<const ops::Value> arguments, std::span<ops::Value> returns) override;
   // The function reads this of the tensor, as it is now.
   void record_read(const Tensor& tensor, TensorRead what);
-  // Whether an operator gave elements as numbers: what the function did with them is lost.
+  // Whether an operator returned elements as numbers: what the function did with them is lost.
   bool are_values_read() const { return are_values_read_; }
 
   // Ends the graph with the function's result (tensors, and tuples, lists and dicts of them) and writes it as a
@@ -53,7 +53,7 @@ class Trace final : public ops::CallObserver {
   void returned(const ops::Value& value, GraphValue* output);
   void check_written(const ops::Op& op, const Tensor& tensor) const;
   void number_returned(const ops::Op& op, const ops::Value& value, GraphValue* output);
-  // Refuses to run when `given` is not `wanted`.
+  // Adds a check that refuses to run if `given` differs from `wanted`.
   void guard(GraphValue* given, const ops::Value& wanted, const std::string& message);
 
   std::vector<TracedWeight> weights_;
@@ -63,7 +63,7 @@ class Trace final : public ops::CallObserver {
   GraphBuilder builder_{graph_};
   std::map<const TensorImpl*, GraphValue*> values_;
   std::map<const TensorImpl*, std::string> names_;  // of weights
-  std::vector<ops::Value> seen_;                    // so that no address is used again
+  std::vector<ops::Value> seen_;                    // keeps addresses unique
   std::set<std::pair<const TensorImpl*, TensorRead>> guarded_;
   std::set<const void*> constant_memory_;  // storages of constants
   bool are_values_read_ = false;

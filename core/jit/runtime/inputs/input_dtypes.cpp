@@ -14,7 +14,7 @@ Tensor shape_of(const Tensor& tensor) {
                           : Tensor::meta_strided(tensor.sizes(), tensor.strides(), tensor.dtype(), tensor.device());
 }
 
-// A tensor without dimensions has less to say in the dtype of a result than others.
+// Whether ranks affect type promotion: tensors without dimensions have lower priority.
 bool ranks_matter(const ops::Op& op, std::span<const TracedOperand> operands) {
   const auto is_tensor = [](const TracedOperand& o) { return o.is_tensor_constant() || o.traced.is_traced; };
   const auto has_unknown_rank = [](const TracedOperand& o) { return o.traced.is_traced && !o.traced.shape; };
@@ -22,8 +22,8 @@ bool ranks_matter(const ops::Op& op, std::span<const TracedOperand> operands) {
          std::ranges::any_of(operands, has_unknown_rank);
 }
 
-// The operands where the argument is of dtype number `i`, as tensors of the example's sizes; nothing where one is
-// not known, or no run comes here.
+// Arguments for which the input has dtype number `i`, as tensors with the example's shape; nullopt if one is unknown,
+// or if no run gets here.
 std::optional<std::vector<Value>> example_arguments(std::span<const TracedOperand> operands, size_t i,
                                                     const Dims& example) {
   std::vector<Value> arguments;
@@ -71,7 +71,7 @@ std::optional<TracedDtypes> trace_dtypes(const ops::Op& op, std::span<const Trac
       if (arguments) out[i] = result_dtype(op, *arguments);
       fits = fits || out[i].has_value();
     }
-    // Where no dtype passes it may be the sizes that do not.
+    // If every dtype fails, the sizes may be the cause.
     if (!fits) continue;
     for (size_t i = 0; i < kRequestDtypeCount; ++i) {
       if (is_reachable(operands, i) && !out[i]) facts.failing.insert(kRequestDtypes[i]);

@@ -1,5 +1,5 @@
-// What calls make of the shape of a value, and what they demand of it. An operator that is not here gives a value of
-// which nothing is known.
+// Shape rules of operators: the result's shape, and constraints on the operands. For an operator without a rule,
+// nothing is known about the result.
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
@@ -12,7 +12,7 @@ namespace {
 using Operands = std::span<const TracedOperand>;
 using Result = std::optional<TracedShape>;
 
-// A call as a rule sees it. `examples` are sizes that the call takes; a rule that knows them puts them there.
+// A call as seen by a rule. `examples` are shapes that the call accepts; a rule that knows some adds them.
 struct Call {
   const ops::Op& op;
   Operands operands;
@@ -39,7 +39,7 @@ struct Call {
     facts.fails = true;
     return std::nullopt;
   }
-  // A dimension by its number, which may count from the end; -1 and a failed run where there is none.
+  // Normalizes a dimension; returns -1 and marks the run as failing if it is out of range.
   int dim(int64_t number, size_t rank) const {
     const auto limit = static_cast<int64_t>(std::max<size_t>(rank, 1));
     if (number < -limit || number >= limit) {
@@ -53,7 +53,7 @@ struct Call {
 
 Result same(const Call& call) { return call.shape(); }
 
-// Pointwise after broadcasting: dimensions of size 1, and missing ones, stretch.
+// Broadcasts: dimensions of size 1, and missing ones, are expanded.
 Result broadcast(const Call& call) {
   Result out;
   const auto join = [&](const TracedShape& other) {
@@ -116,7 +116,7 @@ Result addmm(const Call& call) {
   return call.operands[0].constant ? product(call, call.operands[1], call.operands[2], true) : std::nullopt;
 }
 
-// (batch, channels, spatial…) or (channels, spatial…), which is `rank` dimensions without the batch.
+// Whether the shape is (batch, channels, spatial…) rather than (channels, spatial…), which has `rank` dimensions.
 bool has_samples(const Call& call, const TracedShape& shape, size_t rank) {
   if (shape.size() != rank && shape.size() != rank + 1) {
     call.facts.fails = true;
@@ -136,7 +136,7 @@ Result convolution(const Call& call) {
   const int64_t in = is_transposed ? weight->sizes()[0] : weight->sizes()[1] * *groups;
   const int64_t out_channels = is_transposed ? weight->sizes()[1] * *groups : weight->sizes()[0];
   call.meets(*weight);
-  constexpr int64_t kSpatial = 64;  // larger than kernels with their dilation are, mostly
+  constexpr int64_t kSpatial = 64;  // larger than most kernels with their dilation
   Dims example(rank + 1, kSpatial);
   example[0] = 2;
   example[1] = in;
@@ -159,7 +159,7 @@ Result pool(const Call& call) {
   return out;
 }
 
-// The last dimensions are of sizes that the call says.
+// The call determines the last dimensions.
 template <size_t kRank>
 Result adaptive_pool(const Call& call) {
   Result out = pool<kRank>(call);
@@ -172,7 +172,7 @@ Result adaptive_pool(const Call& call) {
   return out;
 }
 
-// Normalizations over (batch, channels, …).
+// Normalization over (batch, channels, …).
 Result channel_norm(const Call& call) {
   const Tensor* channels = call.tensor("weight");
   if (!channels) channels = call.tensor("running_mean");
@@ -215,7 +215,7 @@ Result embedding(const Call& call) {
   return out;
 }
 
-// Of the size of all of them together, where that is known.
+// The product of the dimensions, if known.
 Dim joined_dims(std::span<const Dim> dims) {
   int64_t size = 1;
   for (const Dim& dim : dims) {
@@ -310,7 +310,7 @@ Result reduce(const Call& call) {
   return out;
 }
 
-// view and reshape: as many dimensions as the list has.
+// view and reshape: the result has as many dimensions as the list has items.
 Result reshape(const Call& call) {
   const auto numbers = call.operands.size() > 1 ? call.operands[1].numbers() : std::nullopt;
   if (!numbers) return std::nullopt;
@@ -321,8 +321,8 @@ Result reshape(const Call& call) {
 
 struct Rule {
   Result (*shape)(const Call& call);
-  size_t input = 0;          // the operand that must come from the argument
-  bool keeps_dtype = false;  // whatever numbers it is called with
+  size_t input = 0;          // the operand that must depend on the argument
+  bool keeps_dtype = false;  // for all scalar arguments
 };
 
 const std::unordered_map<std::string_view, Rule>& rules() {
@@ -378,13 +378,13 @@ const std::unordered_map<std::string_view, Rule>& rules() {
   return table;
 }
 
-// Sizes that most operators take.
+// Shapes that most operators accept.
 const std::vector<Dims>& plain_examples() {
   static const std::vector<Dims> examples{{4, 6, 16, 16}, {4, 6, 16}, {4, 6}, {4, 6, 16, 16, 16}};
   return examples;
 }
 
-// The dtype whatever the call's numbers are: that of the first operand.
+// Whether the result has the dtype of the first operand, whatever the scalar arguments are.
 bool keeps_dtype(const ops::Op& op, const Rule* rule) {
   if (!rule || !rule->keeps_dtype) return false;
   return op.schema.arguments.size() < 2 || op.schema.arguments[1].name != "dtype";
@@ -413,8 +413,7 @@ Traced trace_call(const ops::Op& op, std::span<const TracedOperand> operands, Fa
   out.is_traced = std::ranges::any_of(operands, [](const TracedOperand& operand) { return operand.traced.is_traced; });
   if (!out.is_traced) return out;
   if (op.base) {
-    // In place: the dtype and shape stay, and what another dtype would do is not looked at. Targets may get another
-    // shape.
+    // In place: dtype and shape stay, and type promotion is not checked. The target may be resized.
     const bool is_in_place = op.schema.arguments.size() == op.base->schema.arguments.size();
     return is_in_place && operands[0].traced.is_traced ? operands[0].traced : out;
   }

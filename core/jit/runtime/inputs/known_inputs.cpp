@@ -39,12 +39,12 @@ namespace {
 
 using ops::TypeKind;
 
-// More dimensions than this are taken for none that a model means.
+// Higher ranks are assumed not to be intended by a model.
 constexpr int kMaxRank = 6;
-// A graph of more nodes than this tells nothing: so long nobody waits for a load.
+// Larger graphs are not analyzed, because it would delay the load.
 constexpr size_t kMaxNodes = 20'000;
 
-// Follows one input through a graph, as if it had one rank.
+// Tracks one input through a graph, assuming a rank.
 class InputTrace {
  public:
   InputTrace(const GraphValue* input, int rank) {
@@ -99,7 +99,7 @@ class InputTrace {
     values_[value] = std::move(traced);
   }
 
-  // Something made of the input, but nobody knows what.
+  // Marks a result as unknown but dependent on the input.
   void forget(const Node& node, const GraphValue* output, Facts& facts) {
     Traced traced;
     traced.is_traced = !is_plain(*output->type()) && (comes_from_input(node) || !node.blocks().empty());
@@ -141,7 +141,7 @@ class InputTrace {
     know(node.output(), trace_call(*node.op(), operands, facts), facts);
   }
 
-  // A number, text or list of numbers: no operator follows a tensor through it.
+  // A number, string or list of numbers, which no operator turns into a tensor that is tracked.
   static bool is_plain(const ops::Type& type) {
     const ops::Type& item = type.kind() == TypeKind::kList ? *type.element() : type;
     switch (item.kind()) {
@@ -176,7 +176,7 @@ class InputTrace {
           argument.constant = &call.arguments[i];
         }
       }
-      // Its weights are float32 in the call, whatever they lie as.
+      // The call uses its weights as float32, whatever their stored dtype.
       if (call.widened != 0) return unknown(running);
       running = trace_call(*call.op, arguments, facts);
       if (facts.fails) break;
@@ -184,7 +184,7 @@ class InputTrace {
     return running;
   }
 
-  // Questions about the rank and sizes, and what is made of their answers.
+  // Queries of rank and sizes, and arithmetic on their results.
   static std::optional<int64_t> number_of(const ops::Op& op, const std::vector<TracedOperand>& operands) {
     const std::string& name = op.name();
     if (name == "aten::dim" && operands[0].traced.shape) return static_cast<int64_t>(operands[0].traced.shape->size());
@@ -220,7 +220,7 @@ class InputTrace {
     facts.is_complete = facts.is_complete && was_complete;
   }
 
-  // Numbers as such, since a constant may be one way and none the other.
+  // Numbers are taken as such, because only one side may be a constant.
   TracedOperand result(const Node& node, size_t branch, size_t i) const {
     TracedOperand out = operand(node.blocks()[branch]->outputs()[i]);
     out.traced.number = out.number();
@@ -239,7 +239,7 @@ class InputTrace {
   std::unordered_map<const GraphValue*, Traced> values_;
 };
 
-// The one dtype that every run needs, or the one that is meant among those that it takes.
+// The only dtype that every run accepts, or the intended one among those accepted.
 std::optional<DType> needed_dtype(const std::map<int, Facts>& ranks) {
   std::set<DType> taken, weights;
   for (const auto& [rank, facts] : ranks) {
@@ -253,7 +253,7 @@ std::optional<DType> needed_dtype(const std::map<int, Facts>& ranks) {
   return std::nullopt;
 }
 
-// Whether what is known of dimensions is the same with a batch in front.
+// Whether the known sizes are the same when a batch dimension is added in front.
 bool is_one_sample_of(const Facts& sample, const Facts& batch) {
   std::map<int, int64_t> shifted;
   for (const auto& [dim, size] : sample.sizes) shifted.emplace(dim + 1, size);
@@ -270,7 +270,7 @@ std::optional<int> needed_rank(const std::map<int, Facts>& ranks) {
   return second;
 }
 
-// The sizes that are the same whatever the rank, counted from one end.
+// Sizes that are the same for every rank, counted from one end.
 std::map<int, int64_t> common_sizes(const std::map<int, Facts>& ranks, bool from_end) {
   std::optional<std::map<int, int64_t>> common;
   for (const auto& [rank, facts] : ranks) {
@@ -286,13 +286,13 @@ std::map<int, int64_t> common_sizes(const std::map<int, Facts>& ranks, bool from
 }
 
 KnownInput known_input(const Graph& graph, const GraphValue* input) {
-  std::map<int, Facts> ranks;  // those with which a run may come to its end
+  std::map<int, Facts> ranks;  // ranks with which a run can succeed
   for (int rank = 0; rank <= kMaxRank; ++rank) {
     Facts facts = InputTrace(input, rank).run(*graph.block());
     if (!facts.fails && facts.failing.size() < kRequestDtypeCount) ranks.emplace(rank, std::move(facts));
   }
   KnownInput known;
-  if (ranks.empty()) return known;  // no run ends well: nothing to say
+  if (ranks.empty()) return known;  // no run succeeds, so nothing is known
   known.rank = needed_rank(ranks);
   if (known.rank) std::erase_if(ranks, [&](const auto& it) { return it.first != *known.rank; });
   known.dtype = needed_dtype(ranks);
@@ -338,7 +338,7 @@ std::vector<KnownInput> find_known_inputs(const Method& method) {
   const size_t count = method.schema().arguments.size();
   std::vector<KnownInput> known(count);
   if (count_nodes(*graph.block()) > kMaxNodes || reshapes(*graph.block())) return known;
-  const size_t first = graph.inputs().size() - count;  // self comes before
+  const size_t first = graph.inputs().size() - count;  // self comes first
   for (size_t i = 0; i < count; ++i) {
     const GraphValue* input = graph.inputs()[first + i];
     if (input->type()->kind() == TypeKind::kTensor) known[i] = known_input(graph, input);

@@ -13,15 +13,15 @@
 
 namespace tensord::jit {
 
-// What is followed of one argument through a graph, for one rank that it might have.
+// Facts tracked for one argument through a graph, for one assumed rank.
 
-// The dtypes that a request may bring.
+// The dtypes that requests can have.
 inline constexpr DType kRequestDtypes[] = {DType::kBool,    DType::kUInt8,  DType::kInt8,    DType::kInt16,
                                            DType::kInt32,   DType::kInt64,  DType::kFloat16, DType::kBFloat16,
                                            DType::kFloat32, DType::kFloat64};
 inline constexpr size_t kRequestDtypeCount = std::size(kRequestDtypes);
 
-// A dimension of a value: of the same size as one of the argument's, or of a size of its own; unknown otherwise.
+// A dimension of a value: equal to one of the argument's dimensions, or of a known size; otherwise unknown.
 struct Dim {
   int of_input = -1;
   int64_t size = -1;
@@ -29,19 +29,19 @@ struct Dim {
 };
 using TracedShape = std::vector<Dim>;
 
-// The dtype of a value for each that the argument may have; nothing where the run has failed by then.
+// The dtype of a value for each dtype of the argument; nullopt if the run has failed before.
 using TracedDtypes = std::array<std::optional<DType>, kRequestDtypeCount>;
 
-// A value that hangs on the argument, as far as it is known.
+// What is known of a value that depends on the argument.
 struct Traced {
-  bool is_traced = false;  // it comes from the argument
+  bool is_traced = false;  // depends on the argument
   std::optional<TracedShape> shape;
   std::optional<TracedDtypes> dtypes;
-  std::optional<int64_t> number;                               // of an int or bool
-  std::optional<std::vector<std::optional<int64_t>>> numbers;  // of a list of ints
+  std::optional<int64_t> number;                               // for an int or bool
+  std::optional<std::vector<std::optional<int64_t>>> numbers;  // for a list of ints
 };
 
-// An argument of a call: a constant, or a value.
+// An argument of a call: a constant or a value.
 struct TracedOperand {
   const ops::Value* constant = nullptr;
   Traced traced;
@@ -52,26 +52,26 @@ struct TracedOperand {
   std::optional<std::vector<std::optional<int64_t>>> numbers() const;
 };
 
-// What holds of every run that comes as far as this.
+// Facts that hold for every run that gets this far.
 struct Facts {
-  bool fails = false;             // none does
+  bool fails = false;             // no run succeeds
   std::set<DType> failing;        // nor with an argument of these dtypes
   std::map<int, int64_t> sizes;   // of the argument's dimensions
   std::set<DType> weight_dtypes;  // of the weights that it met
-  bool is_without_batch = false;  // an operator takes it as one sample
-  bool is_complete = true;        // all that its shape decides is known
+  bool is_without_batch = false;  // an operator treats it as a single sample
+  bool is_complete = true;        // everything that its shape determines is known
 
   void require(const Dim& dim, int64_t size);
 };
 
-// What holds after either of two.
+// Facts that hold after either of two branches.
 Facts either(const Facts& a, const Facts& b);
 
-// The results of a call (input_operators.cpp), and what it demands of its operands: added to `facts`.
+// The result of a call (input_operators.cpp). Constraints on its operands are added to `facts`.
 Traced trace_call(const ops::Op& op, std::span<const TracedOperand> operands, Facts& facts);
 
-// The dtypes of a call's result, by the operator's own shape rule, for operands of these sizes; what no run gets over
-// is added to `facts` (input_dtypes.cpp). Nothing: not known.
+// The dtypes of a call's result according to the operator's own shape function, for operands of these shapes. Dtypes
+// with which no run succeeds are added to `facts` (input_dtypes.cpp). Nullopt if unknown.
 std::optional<TracedDtypes> trace_dtypes(const ops::Op& op, std::span<const TracedOperand> operands,
                                          std::span<const Dims> examples, Facts& facts);
 

@@ -14,7 +14,7 @@ namespace tensord::jit {
 
 namespace {
 
-// One team's share of a part: its samples, and the memory it works in.
+// One team's share of a part: its samples, and its memory.
 class Team {
  public:
   Team(const SampleLoop& loop, const SampleLoop::Part& part, const ops::PreparedRun& memory, int team)
@@ -27,7 +27,7 @@ class Team {
 
   int64_t* times() const { return times_; }
 
-  // Runs the calls on the tile that starts at `sample`. Gives back false when it was cancelled.
+  // Runs the calls on the tile that starts at `sample`. Returns false if cancelled.
   template <class IsStopped>
   void run(int64_t sample, bool poison, bool is_timed, const PlanCall** failed, IsStopped&& is_stopped) {
     if (poison) slots_.poison(*part_.body);
@@ -47,7 +47,7 @@ class Team {
   }
 
  private:
-  // The addresses of all operands, for this tile.
+  // Computes the addresses of all operands for this tile.
   void place(int64_t sample) {
     void** at = pointers_;
     for (const PlanCall& call : part_.body->calls) {
@@ -81,7 +81,7 @@ class Team {
   PlanSlots slots_;
 };
 
-// Adds each call once: the time that its turns took, as if the calls had come one after the other.
+// Adds each call once, with the time of all its tiles, as if the calls had run one after another.
 void add_to(Profile& profile, const SampleLoop::Part& part, const std::vector<Team>& teams, int64_t start_ns) {
   for (size_t i = 0; i < part.body->calls.size(); ++i) {
     const PlanCall& call = part.body->calls[i];

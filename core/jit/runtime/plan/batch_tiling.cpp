@@ -17,13 +17,13 @@ using ops::Value;
 
 namespace {
 
-// Rough costs, to weigh what a split saves against what it costs.
-constexpr double kNsPerByteFromMemory = 0.1;  // activations that left the cache
-constexpr double kNsPerWeightByte = 0.03;     // weights read again, while the processor computes
+// Rough costs, to weigh what tiling saves against what it costs.
+constexpr double kNsPerByteFromMemory = 0.1;  // activations evicted from the cache
+constexpr double kNsPerWeightByte = 0.03;     // re-reading weights while the CPU computes
 constexpr double kNsPerFlop = 0.01;
-constexpr double kBarrierNs = 5000;  // threads that wait for one another after a call
-constexpr double kMinNs = 50'000;    // less work than this is not worth sending threads apart
-// Of the time, what has to be saved where no threads are spread: memory is read ahead while products are computed.
+constexpr double kBarrierNs = 5000;  // barrier after each call
+constexpr double kMinNs = 50'000;    // less work is not worth distributing over threads
+// Minimum share of the time to save if no threads are added, because memory is prefetched while products are computed.
 constexpr double kMinShare = 0.03;
 
 size_t aligned_part(size_t bytes) {
@@ -33,7 +33,7 @@ size_t aligned_part(size_t bytes) {
 
 int64_t sample_count(const PlanTensor& tensor) { return tensor.meta.ndim() > 0 ? tensor.meta.sizes()[0] : 0; }
 
-// Bytes from one sample of a tensor to the next, where its root holds one sample after another.
+// Bytes between two samples of a tensor whose root holds the samples one after another.
 std::optional<int64_t> stride_of_samples(const PlanTensor& tensor, int64_t samples) {
   if (sample_count(tensor) != samples || tensor.meta.numel() == 0) return std::nullopt;
   const auto item = static_cast<int64_t>(size_of(tensor.meta.dtype()));
@@ -47,14 +47,14 @@ std::optional<int64_t> stride_of_samples(const PlanTensor& tensor, int64_t sampl
   return stride;
 }
 
-// Calls first … end-1 of a plan, all of which keep the same number of samples apart.
+// Calls first … end-1 of a plan, all batch-independent for the same number of samples.
 struct Range {
   size_t first = 0, end = 0;
   int64_t samples = 0;
 };
 
-// How a call uses its operands: bytes between samples, 0 for what all samples share. Empty when the call does
-// not keep the samples apart.
+// For each operand of a call, the bytes between samples; 0 if all samples share it. Empty if the call is not
+// batch-independent.
 std::optional<std::vector<int64_t>> strides_of(const Plan& plan, const PlanCall& call, int64_t samples) {
   if (!call.prepared || samples < 2 || !ops::is_batch_independent(*call.op, call.arguments)) return std::nullopt;
   int64_t max_dims = 0;
@@ -77,14 +77,14 @@ std::optional<std::vector<int64_t>> strides_of(const Plan& plan, const PlanCall&
   return has_split ? std::optional(std::move(strides)) : std::nullopt;
 }
 
-// Makes the plan for one tile of samples of a range.
+// Builds the plan for one tile of a range's samples.
 class BodyBuilder {
  public:
   BodyBuilder(const Plan& plan, const Range& range, std::vector<bool> leaves, int64_t tile,
               const PlanSettings& settings)
       : plan_(plan), range_(range), leaves_(std::move(leaves)), tile_(tile), settings_(settings) {}
 
-  // Null when an operator does not take the smaller shapes.
+  // Returns null if an operator does not accept the smaller shapes.
   std::unique_ptr<const Plan> build() {
     for (size_t i = range_.first; i < range_.end; ++i) {
       for (const uint32_t id : plan_.calls[i].outputs) made_.insert({plan_.tensors[id].root, true});
@@ -93,13 +93,13 @@ class BodyBuilder {
       if (!add(plan_.calls[i])) return nullptr;
     }
     place_memory(*body_, escapes_, settings_);
-    // A result may have taken the memory of an operand, so the order is known only now.
+    // A result may have taken the memory of an operand, so the order is only known now.
     outputs.resize(made_outputs_.size());
     for (const auto& [outer, tensor] : made_outputs_) outputs[body_->roots[body_->tensors[tensor].root].index] = outer;
     return std::move(body_);
   }
 
-  // Of the loop's operands: roots of the whole plan, with the bytes between samples.
+  // The loop's operands: roots of the whole plan, with the bytes between samples.
   using Operand = std::pair<uint32_t, int64_t>;
   std::vector<Operand> inputs, outputs;
 
@@ -128,7 +128,7 @@ class BodyBuilder {
     return true;
   }
 
-  // Whether the operator itself says that the smaller operands give the smaller results.
+  // Whether the operator's shape function gives the smaller results for the smaller operands.
   static bool gives(const PlanCall& call, const std::vector<Tensor>& results) {
     std::vector<Value> inferred;
     try {
@@ -191,7 +191,7 @@ class BodyBuilder {
   std::vector<bool> escapes_;
   std::map<uint32_t, bool> made_, known_outputs_;
   std::map<Operand, uint32_t> roots_;
-  std::vector<std::pair<Operand, uint32_t>> made_outputs_;  // with a tensor of the body on it
+  std::vector<std::pair<Operand, uint32_t>> made_outputs_;  // with a tensor of the body in it
 };
 
 class Splitter {
@@ -208,7 +208,7 @@ class Splitter {
       if (range.end - range.first >= 2) ranges.push_back(range);
       i = std::max(range.end, i + 1);
     }
-    // From the last, so that the numbers of the calls before stay what they are.
+    // From the last one, so that the indices of earlier calls stay valid.
     for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) consider(*range);
   }
 
@@ -242,7 +242,7 @@ class Splitter {
     return bytes;
   }
 
-  // What lives at once in a range, for the whole batch.
+  // Peak of live bytes in a range, for the whole batch.
   double peak_bytes(const Range& range) const {
     const std::vector<int> last = last_uses(plan_);
     std::vector<size_t> live;
@@ -266,7 +266,7 @@ class Splitter {
     return max;
   }
 
-  // Nanoseconds that a call saves when it is done `tile` samples at a time; negative when it loses.
+  // Nanoseconds that a call saves if it runs `tile` samples at a time; negative if it loses.
   double gain_ns(const PlanCall& call, const Range& range, int64_t tile, bool is_over_cache) const {
     const double operands = bytes_of(call.inputs) + bytes_of(call.outputs);
     const double weights = std::max(0.0, call.cost.bytes - operands);
@@ -277,7 +277,7 @@ class Splitter {
     return gain;
   }
 
-  // The most samples whose tensors fit the cache, of those that divide `count`.
+  // The largest divisor of `count` for which the tensors of that many samples fit the cache.
   int64_t tile_for(int64_t count, double sample_bytes, double cache) const {
     int64_t best = 1;
     for (int64_t tile = 2; tile <= count; ++tile) {
@@ -308,7 +308,7 @@ class Splitter {
     if (is_worth) split(range, tile, is_spread);
   }
 
-  // By root: made in the range, and used after it or given out.
+  // By root: made in the range, and used after it or returned.
   std::vector<bool> leaving(const Range& range) const {
     std::vector<bool> leaves = escapes_;
     const std::vector<int> last = last_uses(plan_);
@@ -341,7 +341,7 @@ class Splitter {
     plan_.calls[range.first] = std::move(call);
   }
 
-  // False when an operator does not take the smaller shapes. The first part gives the call its operands.
+  // Returns false if an operator does not accept the smaller shapes. The first part determines the call's operands.
   bool add_part(SampleLoop& loop, const Range& range, int64_t first, int64_t end, int64_t tile, int teams,
                 PlanCall& call) {
     PlanSettings settings = settings_;
@@ -376,7 +376,7 @@ class Splitter {
     strides.push_back(stride);
   }
 
-  // Which result takes whose memory may differ with the kernels, and with it the order of the outputs.
+  // Kernels may differ in which result takes whose memory, which affects the order of outputs.
   bool has_same_outputs(const SampleLoop& loop, const PlanCall& call, const BodyBuilder& builder) const {
     if (builder.outputs.size() != call.outputs.size() || builder.inputs.size() != call.inputs.size()) return false;
     for (size_t i = 0; i < call.outputs.size(); ++i) {

@@ -40,7 +40,7 @@ Liveness::LastUse Liveness::find_last_use(const GraphValue* value, const Block* 
     if (use.block == home) return {home, nullptr, true};
     const Node* node = use.block ? use.block->owner() : use.node;
     const int order = node ? nodes_.at(node).begin : -1;
-    // What is outside of `home` is in the other branch of an if.
+    // Uses outside of `home` are in the other branch of an if.
     if (order < span.begin || order >= span.end || order <= latest_order) continue;
     latest = node;
     latest_order = order;

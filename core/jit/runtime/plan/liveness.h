@@ -7,32 +7,32 @@
 
 namespace tensord::jit {
 
-// Where each value of a graph is used last, block by block. Used while a program is built,
-// in the order of the instructions.
+// The last use of each value of a graph, block by block. Queried while a program is built, in the order of
+// instructions.
 class Liveness {
  public:
   explicit Liveness(const Graph& graph);
 
-  // Whether `value` is dead after `node`, seen from the node's own block.
+  // Whether `value` is dead after `node`, within the node's own block.
   bool dies_at(const GraphValue* value, const Node* node) const;
   // Whether the block's outputs are the last use of `value`.
   bool dies_at_end(const GraphValue* value, const Block* block) const;
-  // Whether some block inside of `node` uses `value`.
+  // Whether any block inside `node` uses `value`.
   bool is_used_inside(const GraphValue* value, const Node* node) const;
-  // Values from outside used in the blocks of `node` that are dead after it.
+  // Outer values used in the blocks of `node` that are dead after it.
   std::vector<GraphValue*> captured_dying_at(const Node* node) const;
-  // From now on `value` belongs to `branch`, a block that runs at most once and after which
-  // it is dead. Says whether the branch uses it.
+  // From now on `value` belongs to `branch`, a block that runs at most once and after which the value is dead. Returns
+  // whether the branch uses it.
   bool enter_branch(GraphValue* value, const Block* branch);
 
  private:
   struct LastUse {
     const Block* home = nullptr;  // the block after whose last use it is dead
-    const Node* node = nullptr;   // of that block; null for the block's outputs
+    const Node* node = nullptr;   // in that block; null for the block's outputs
     bool is_used = false;
   };
   struct Span {
-    int begin = 0, end = 0;  // numbers of nodes in the order of the text; a node's are its own and those in its blocks
+    int begin = 0, end = 0;  // pre-order numbers of nodes; a node's range includes those in its blocks
   };
   void number(const Block* block);
   void find_last_uses(const Block* block);

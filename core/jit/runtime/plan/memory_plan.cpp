@@ -12,7 +12,7 @@ size_t aligned(size_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlig
 
 bool overlaps(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
 
-// The start of the smallest gap between the placed pieces (by offset) that `bytes` fit in.
+// The start of the smallest gap of at least `bytes` between the placed pieces, which are sorted by offset.
 size_t find_gap(const std::vector<size_t>& placed, const std::vector<Lifetime>& pieces,
                 const std::vector<size_t>& offsets, const Lifetime& piece) {
   const size_t bytes = aligned(piece.bytes);

@@ -5,22 +5,23 @@
 
 namespace tensord::jit {
 
-// What lies in one memory while a plan's calls are walked through: which value, and where it began. A value is a
-// number; its views lie within its bytes. Written over in part, a value keeps the bytes on either side.
+// Tracks the contents of one block of memory while a plan's calls are walked: which value each byte belongs to, and
+// where that value starts. Values are numbered; views lie within a value's bytes. A value that is partially overwritten
+// keeps the bytes on either side.
 class PlanContents {
  public:
   struct Piece {
     int64_t end = 0;
     int32_t value = 0;
-    int64_t base = 0;  // where the value's first element lies, or lay
+    int64_t base = 0;  // position of the value's first element, even if overwritten
   };
 
   void write(int64_t begin, int64_t end, int32_t value);
-  // Nothing that can be told lies there from now on.
+  // Marks the contents as unknown.
   void spoil(int64_t begin, int64_t end);
-  // Whether all of the bytes are of `value` as it was written at `base`.
+  // Whether all bytes belong to `value` as written at `base`.
   bool holds(int64_t begin, int64_t end, int32_t value, int64_t base) const;
-  // By first byte.
+  // Keyed by first byte.
   const std::map<int64_t, Piece>& pieces() const { return pieces_; }
 
  private:

@@ -25,14 +25,14 @@ bool may_take(const Plan& plan, const std::vector<bool>& escapes, const PlanCall
   return true;
 }
 
-// Results take the memory of operands that die with the call, where the call allows it.
+// Results take the memory of operands that die with the call, if the call supports it.
 void reuse_in_place(Plan& plan, std::vector<bool>& escapes) {
   std::vector<int> last = last_uses(plan);
   for (const PlanCall& call : plan.calls) {
     if (!call.prepared || call.prepared->may_overwrite == 0 || call.outputs.size() != 1) continue;
     for (size_t i = 0; i < call.inputs.size() && i < 32; ++i) {
       if (!(call.prepared->may_overwrite >> i & 1) || !may_take(plan, escapes, call, i, last)) continue;
-      // The result's root is merged into the operand's.
+      // Merges the result's root into the operand's.
       const uint32_t from = plan.tensors[call.inputs[i]].root, to = plan.tensors[call.outputs[0]].root;
       for (PlanTensor& tensor : plan.tensors) {
         if (tensor.root == to) tensor.root = from;
@@ -44,8 +44,9 @@ void reuse_in_place(Plan& plan, std::vector<bool>& escapes) {
   }
 }
 
-// Results that the caller may have memory for: alone in their memory, from its first byte to its last. As others may
-// write there, calls read it back only where the values cannot do harm: floating point numbers, never indices.
+// Results that can be written to the caller's memory: each fills its memory alone, from the first to the last byte.
+// Because others may write there, calls read it back only if the values cannot do harm: floating-point numbers, never
+// indices.
 void find_movable_roots(Plan& plan) {
   std::vector<int> results(plan.roots.size(), 0);
   std::vector<bool> is_read(plan.roots.size(), false);

@@ -9,8 +9,8 @@ namespace tensord::jit {
 // By root: the last call that reads or writes it, or -1.
 std::vector<int> last_uses(const Plan& plan);
 
-// Gives every root and scratch of a plan its place: results take the memory of operands that die, roots that
-// leave with the results (`escapes`, by root) become outputs, the rest shares one arena.
+// Places all roots and scratch of a plan: results take the memory of operands that die, roots that are returned
+// (`escapes`, by root) become outputs, and everything else shares one arena.
 void place_memory(Plan& plan, std::vector<bool>& escapes, const PlanSettings& settings);
 
 }  // namespace tensord::jit

@@ -6,12 +6,12 @@
 
 namespace tensord::jit {
 
-// Where a plan's roots of kind kArena and its calls' scratch lie for one worker: at their offsets into the worker's
-// arena, or, where guards_memory(), each in memory of its own, which the arena then does without.
+// Addresses of a plan's kArena roots and of its calls' scratch for one worker: at their offsets in the worker's arena,
+// or, with guards_memory(), in separate blocks instead of the arena.
 class PlanSlots {
  public:
   PlanSlots() = default;
-  // `arena`: of at least arena_bytes(plan), which stays the caller's.
+  // `arena` has at least arena_bytes(plan) and stays owned by the caller.
   PlanSlots(const Plan& plan, const Storage& arena);
   PlanSlots(const Plan& plan, char* arena);
 
@@ -19,7 +19,7 @@ class PlanSlots {
 
   char* root(const Plan& plan, uint32_t root) const;
   void* scratch(const Plan& plan, size_t call) const;
-  // The root's storage, and where in it the root begins. Only of slots that were made with a storage.
+  // The root's storage, and the root's offset in it. Only for slots created with a storage.
   const Storage& storage(uint32_t root) const;
   size_t storage_offset(const Plan& plan, uint32_t root) const;
   // Fills all of it with NaN.

@@ -16,18 +16,18 @@ using ops::Value;
 
 namespace {
 
-// Plans whose addresses a worker keeps.
+// Number of plans whose addresses a worker caches.
 constexpr size_t kMaxBindings = 256;
 
 void* advance(void* base, int64_t bytes) { return static_cast<char*>(base) + bytes; }
 
 }  // namespace
 
-// The addresses of one plan's tensors in one worker.
+// The addresses of one plan's tensors for one worker.
 struct PlanState::Binding {
-  PlanSlots slots;              // that the addresses are of
-  std::vector<void*> pointers;  // of each call: its inputs, then its outputs
-  std::vector<size_t> first;    // of each call, in `pointers`
+  PlanSlots slots;              // to which the addresses point
+  std::vector<void*> pointers;  // for each call: its inputs, then its outputs
+  std::vector<size_t> first;    // for each call, its start in `pointers`
 
   // Addresses that change with every run.
   struct Patch {
@@ -37,7 +37,7 @@ struct PlanState::Binding {
   };
   std::vector<Patch> from_inputs, from_outputs;
 
-  // A call without a prepared form has tensors over the memory instead.
+  // A call without a prepared form uses tensors over the memory instead.
   struct Kernel {
     std::vector<Value> arguments;
     std::vector<Tensor> operands, outputs;
@@ -50,10 +50,10 @@ struct PlanState::Binding {
   };
   std::vector<TensorPatch> tensors_from_inputs, tensors_from_outputs;
 
-  std::vector<Tensor> inputs;   // of this run
-  std::vector<Tensor> outputs;  // bytes of each kOutput root; kept, and used again once the results are gone
-  std::vector<Tensor> results;  // handles given out, used again likewise
-  std::vector<bool> is_moved;   // of each kOutput root: in this run it is the caller's memory
+  std::vector<Tensor> inputs;   // of the current run
+  std::vector<Tensor> outputs;  // bytes of each kOutput root; kept, and reused once the results are gone
+  std::vector<Tensor> results;  // returned tensor objects, reused likewise
+  std::vector<bool> is_moved;   // per kOutput root: uses the caller's memory in this run
 
   void build(const Plan& plan, const Storage& arena);
   void add_kernel(const Plan& plan, const PlanCall& call);
@@ -121,7 +121,7 @@ void PlanState::Binding::add_kernel(const Plan& plan, const PlanCall& call) {
     kernel->arguments.push_back(with_tensors(argument, kernel->operands, next));
   for (const uint32_t id : call.outputs) kernel->outputs.push_back(tensor_for(plan, id));
   if (call.is_copy && kernel->outputs[0].sizes() != kernel->operands[0].sizes()) {
-    // The copy is row-major, so it may be written in the shape of what is read.
+    // The copy is contiguous, so it may be written in the shape of the source.
     TensorImpl& target = *kernel->outputs[0].impl();
     target.sizes = kernel->operands[0].sizes();
     target.strides = contiguous_strides(target.sizes);
@@ -147,7 +147,7 @@ void PlanState::Binding::take_inputs(const Plan& plan, std::span<const Value> ar
   }
 }
 
-// Results that the caller has memory for are written there at once.
+// Writes results directly to the caller's memory if there is any.
 void PlanState::Binding::move_outputs(const Plan& plan, std::span<const ResultMemory> result_memory,
                                       std::span<const int32_t> result_numbers) {
   for (const ResultMemory& memory : result_memory) {
@@ -176,8 +176,8 @@ void PlanState::Binding::take_outputs(const Plan& plan, const RunOptions& option
   move_outputs(plan, options.result_memory, result_numbers);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (is_moved[i]) continue;
-    // Free again when nobody but this state holds the memory. Of a device, whoever held it may have used it in another
-    // stream, which its allocator knows.
+    // Reusable if this state holds the only reference. On a device, a previous holder may have used the memory in
+    // another stream, which only its allocator knows.
     const bool is_free = plan.device.is_host() && outputs[i].defined() && outputs[i].storage()->use_count() == 1;
     if (!is_free) {
       outputs[i] = Tensor::empty(Dims{static_cast<int64_t>(plan.output_bytes[i])}, DType::kUInt8, plan.device);
@@ -199,7 +199,7 @@ void PlanState::Binding::patch() {
   patch(tensors_from_outputs, outputs);
 }
 
-// The stream's work on them outlasts the run.
+// The stream's work on these tensors outlasts the run.
 void PlanState::Binding::record_streams(Device device, const Storage& arena) const {
   if (device.is_host()) return;
   DeviceStream& stream = current_stream(device);
@@ -250,11 +250,11 @@ Tensor PlanState::Binding::result(const Plan& plan, uint32_t id, size_t place) {
   const PlanRoot& root = plan.roots[at.root];
   const Tensor& source = root.kind == PlanRoot::Kind::kInput ? inputs[root.index] : outputs[root.index];
   if (place >= results.size()) results.resize(place + 1);
-  // Of memory that is not this state's no handle is kept: it would keep the memory.
+  // Tensor objects over the caller's memory are not kept, because they would keep the memory alive.
   const bool is_own = root.kind == PlanRoot::Kind::kOutput && !is_moved[root.index];
   Tensor other;
   Tensor& tensor = is_own ? results[place] : other;
-  // A script may have given the handle another shape (out=).
+  // A script may have resized the tensor (out=).
   const bool is_kept = tensor.defined() && tensor.sizes() == at.meta.sizes() && tensor.strides() == at.meta.strides();
   if (!is_kept) tensor = at.meta.as_view(at.meta.sizes(), at.meta.strides(), 0);
   const int64_t start = source.offset() * static_cast<int64_t>(size_of(source.dtype()));
@@ -276,7 +276,7 @@ void PlanState::Binding::give_results(const Plan& plan, std::vector<Value>& valu
   }
 }
 
-// What came from the caller belongs to the caller; nothing of it is kept.
+// The caller's tensors are not kept.
 void PlanState::Binding::release() {
   std::fill(inputs.begin(), inputs.end(), Tensor());
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -305,10 +305,10 @@ Tensor& PlanState::arena_of(Device device) {
 
 PlanState::Binding& PlanState::bind(const Plan& plan) {
   const size_t bytes = PlanSlots::arena_bytes(plan);
-  // Where all tensors are empty too: kernels get tensors with memory.
+  // Allocated even if all tensors are empty: kernels expect tensors with memory.
   Tensor& arena = arena_of(plan.device);
   if (arena.size_bytes() < bytes) {
-    // Every binding that points into the old arena is made again when it is used next.
+    // Bindings into the old arena are rebuilt when they are next used.
     bindings_.clear();
     order_.clear();
     arena = Tensor::empty(Dims{0}, DType::kUInt8, plan.device);

@@ -105,7 +105,7 @@ std::vector<Tensor> PlanWalk::results_of(const Node& node) const {
   return results;
 }
 
-// Results that are views of an operand are no call's; their memory is the operand's.
+// Views of an operand are not made by a call; their memory is the operand's.
 bool PlanWalk::make_views(const Node& node, const Operands& inputs) {
   if (!node.op()->is_view) return false;
   std::unordered_map<const GraphValue*, Operands> views;
@@ -155,7 +155,7 @@ void PlanWalk::visit_call(const Node& node) {
   ++next_call_;
 }
 
-// What leaves is whole at the end, and in memory that leaves with it.
+// Returned values must be complete at the end, in memory that is returned with them.
 void PlanWalk::give_outputs() {
   const auto values = node_.blocks()[0]->outputs();
   require(values.size() == plan_.outputs.size(), "it gives another number of results");
@@ -179,7 +179,7 @@ void PlanWalk::give_outputs() {
   }
 }
 
-// Memory of the caller, which others may write to: the result fills it alone, and no index is read back from it.
+// The caller's memory, to which others may write: the result must fill it alone, and no index may be read back from it.
 void PlanWalk::check_movable(const PlanOutput& output) const {
   if (output.movable_root < 0) return;
   const auto index = static_cast<uint32_t>(output.movable_root);

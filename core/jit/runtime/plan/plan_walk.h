@@ -14,14 +14,15 @@
 
 namespace tensord::jit {
 
-// The walk behind verify_plan. The graph says which value each call must find; values are numbered as they are made.
+// The implementation of verify_plan. The graph determines which value each call must find; values are numbered in the
+// order of creation.
 class PlanWalk {
  public:
   PlanWalk(const Plan& plan, const Node& node) : plan_(plan), node_(node), memory_(plan) {}
   void run();
 
  private:
-  // A tensor of a graph value, lists taken apart. What is known of it tells where it lies in the value it views.
+  // A tensor of a graph value (lists are flattened), and its position in the value that it views.
   struct Held {
     Tensor tensor;
     int32_t value = -1;     // -1: a constant
@@ -36,7 +37,7 @@ class PlanWalk {
     bool overlaps(const Range& other) const;
   };
 
-  // The memories of a plan, or of a loop's body for one tile.
+  // The memory of a plan, or of a loop's body for one tile.
   struct Memory {
     explicit Memory(const Plan& of) : plan(of), inputs(of.inputs.size()), outputs(of.output_bytes.size()) {}
     PlanContents& at(const Range& range);
@@ -45,12 +46,12 @@ class PlanWalk {
     std::vector<PlanContents> inputs, outputs;
   };
 
-  // A loop whose calls are being walked through.
+  // A loop whose calls are being walked.
   struct Loop {
     const PlanCall* call = nullptr;
-    size_t next = 0;            // call of the bodies
-    std::vector<Memory> parts;  // of one tile each
-    // Of the values made in it: the whole tensor, for all samples.
+    size_t next = 0;            // index of the next call in the bodies
+    std::vector<Memory> parts;  // for one tile each
+    // For values made in it: the whole tensor, over all samples.
     std::unordered_map<int32_t, Tensor> made;
   };
 
@@ -64,7 +65,7 @@ class PlanWalk {
   }
   void set_place(const PlanCall& call, const Node& node);
 
-  // plan_walk.cpp
+  // In plan_walk.cpp.
   void take_inputs();
   void visit(const Node& node);
   void visit_call(const Node& node);
@@ -78,7 +79,7 @@ class PlanWalk {
   std::vector<Tensor> results_of(const Node& node) const;
   void define_results(const Node& node, std::span<const Tensor> results, std::span<const int32_t> numbers);
 
-  // plan_walk_call.cpp: what holds for a call of a plan and of a loop's body
+  // In plan_walk_call.cpp: checks for calls of a plan and of a loop's body.
   Range range_of(const Plan& plan, uint32_t tensor) const;
   Range scratch_of(const PlanCall& call) const;
   void check_within(const Plan& plan, const Range& range, const PlanTensor& tensor) const;
@@ -90,7 +91,7 @@ class PlanWalk {
   void write(Memory& memory, const PlanCall& call, std::span<const int32_t> numbers) const;
   void call(const PlanCall& call, const Node& node, const Operands& inputs, std::span<const Tensor> results);
 
-  // plan_walk_loop.cpp
+  // In plan_walk_loop.cpp.
   void begin_loop(const PlanCall& call);
   void check_parts(const SampleLoop& loop, const PlanCall& call) const;
   void loop_call(const Node& node, const Operands& inputs, std::span<const Tensor> results);
@@ -101,16 +102,16 @@ class PlanWalk {
   void end_loop();
 
   const Plan& plan_;
-  const Node& node_;  // its prim::Plan
+  const Node& node_;  // the prim::Plan node
   Memory memory_;
   std::unordered_map<const GraphValue*, Operands> values_;
   std::optional<Loop> loop_;
   size_t next_call_ = 0;
   int32_t value_count_ = 0;
-  std::string place_;  // in messages
+  std::string place_;  // location for messages
 };
 
-// Bytes from a tensor's first element to the end of its last. Throws PlanRefused where strides are negative.
+// Bytes from a tensor's first element to the end of its last. Throws PlanRefused for negative strides.
 int64_t plan_extent(const Tensor& meta);
 bool is_same_plan_layout(const Tensor& a, const Tensor& b);
 

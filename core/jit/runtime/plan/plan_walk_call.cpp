@@ -1,4 +1,4 @@
-// One call of a plan, or of a loop's body: its memory, and what of it may be the same.
+// One call of a plan, or of a loop's body: its memory, and allowed overlaps.
 #include <algorithm>
 
 #include "core/jit/runtime/plan/plan_walk.h"
@@ -10,7 +10,7 @@ using ops::Value;
 
 namespace {
 
-constexpr int64_t kProvenAlignment = 64;  // of tensors and scratch in an arena; kernels count on it
+constexpr int64_t kProvenAlignment = 64;  // required by kernels for tensors and scratch in an arena
 
 void collect_tensors(const Value& value, std::vector<Tensor>& out) {
   if (value.is_strided()) return out.push_back(value.to_tensor());
@@ -67,7 +67,7 @@ PlanWalk::Range PlanWalk::scratch_of(const PlanCall& call) const {
   return {PlanRoot::Kind::kArena, 0, begin, begin + static_cast<int64_t>(call.scratch_bytes)};
 }
 
-// Of a loop's body, inputs and outputs are the loop's; check_landing and read_in_loop say where they end.
+// In a loop's body, inputs and outputs are the loop's; check_landing and read_in_loop check their bounds.
 void PlanWalk::check_within(const Plan& plan, const Range& range, const PlanTensor& tensor) const {
   if (range.begin == range.end) return;  // nothing of it is read or written
   const auto item = static_cast<int64_t>(size_of(tensor.meta.dtype()));
@@ -86,7 +86,7 @@ void PlanWalk::check_within(const Plan& plan, const Range& range, const PlanTens
   require(range.end <= end, "a tensor ends outside of its ", is_input ? "input" : "output");
 }
 
-// The call is the graph's: its operator, constants, and the layouts that it was prepared with.
+// The call matches the graph: its operator, constants, and the layouts for which it was prepared.
 void PlanWalk::check_operands(const PlanCall& call, const Node& node, const Plan& plan, const Operands& expected,
                               std::span<const Tensor> results) const {
   require(call.op == node.op() && call.arguments.size() == node.inputs().size(), "another operator is called");
@@ -122,7 +122,7 @@ void PlanWalk::check_operands(const PlanCall& call, const Node& node, const Plan
   check_copy(call, plan);
 }
 
-// A copy is in the order of the elements. So is the operator's own, but not the view that it gives where it can.
+// A copy is in the order of elements. So is the operator's own copy, but not the view that it returns if possible.
 void PlanWalk::check_copy(const PlanCall& call, const Plan& plan) const {
   if (!call.is_copy) return;
   require(call.inputs.size() == 1 && call.outputs.size() == 1 && !call.prepared, "it is no copy");
@@ -132,7 +132,7 @@ void PlanWalk::check_copy(const PlanCall& call, const Plan& plan) const {
   require(result.is_strided() && result.to_tensor().alias_id() != from.alias_id(), "a view is made by a copy");
 }
 
-// Whether result 0 may lie on the operand: declared, and the same elements at the same places.
+// Whether result 0 may overlap the operand: declared, with the same elements at the same positions.
 bool PlanWalk::may_lie_on(const PlanCall& call, const Plan& plan, size_t input) const {
   if (!call.prepared || input >= 32 || !(call.prepared->may_overwrite >> input & 1)) return false;
   const Range from = range_of(plan, call.inputs[input]), to = range_of(plan, call.outputs[0]);
@@ -154,7 +154,7 @@ void PlanWalk::check_hazards(const PlanCall& call, const Plan& plan) const {
       require(!result.overlaps(range_of(plan, call.outputs[other])), "results ", other, " and ", o, " overlap");
     for (size_t i = 0; i < call.inputs.size(); ++i) {
       if (!result.overlaps(range_of(plan, call.inputs[i]))) continue;
-      // Another one than result 0 there would lie on that one too, which is refused above.
+      // Another result there would also overlap result 0, which was refused above.
       require(may_lie_on(call, plan, i), "result ", o, " lies on operand ", i, ", which is not declared");
     }
   }

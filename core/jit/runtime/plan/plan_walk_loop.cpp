@@ -1,5 +1,5 @@
-// Loops over samples in verify_plan: each part's body is walked for one tile, with memories of its own. What comes
-// from outside is looked up in the plan's memory; what is written to an operand of the loop lands there at its end.
+// Loops over samples in verify_plan: each part's body is walked for one tile, with separate memory. Outer values are
+// looked up in the plan's memory; what is written to an operand of the loop is stored there at the loop's end.
 #include <algorithm>
 
 #include "core/jit/runtime/plan/plan_walk.h"
@@ -39,7 +39,7 @@ void PlanWalk::begin_loop(const PlanCall& call) {
   for (const SampleLoop::Part& part : loop.parts) loop_->parts.emplace_back(*part.body);
 }
 
-// The parts do every sample once, each team in memory of its own.
+// The parts cover every sample exactly once, each team in its own memory.
 void PlanWalk::check_parts(const SampleLoop& loop, const PlanCall& call) const {
   require(!loop.parts.empty() && loop.samples > 0 && loop.scratch_bytes <= call.scratch_bytes,
           "its loop has too little scratch memory");
@@ -91,7 +91,8 @@ void PlanWalk::body_call(size_t part, const Node& node, const Operands& inputs, 
   Memory& memory = loop_->parts[part];
   const int64_t samples = loop_->call->loop->samples, tile = loop_->call->loop->parts[part].tile;
   const PlanCall& call = memory.plan.calls.at(loop_->next);
-  // Operands of fewer dimensions, or of one sample, belong to all samples (core/ops/attributes/batch_independence.h).
+  // Operands with fewer dimensions, or with one sample, are shared by all samples
+  // (core/ops/attributes/batch_independence.h).
   int64_t max_dims = 0;
   for (const Held& held : inputs) max_dims = std::max(max_dims, held.value < 0 ? 0 : held.tensor.ndim());
   Operands tiles = inputs;
@@ -139,7 +140,7 @@ void PlanWalk::read_in_loop(size_t part, uint32_t tensor, const Held& held, bool
           "an operand of its loop is not there, or not whole, when it begins");
 }
 
-// A result that is written to an operand of the loop: each sample within its own bytes.
+// A result written to an operand of the loop: each sample stays within its own bytes.
 void PlanWalk::check_landing(size_t part, uint32_t tensor, const Tensor& whole) const {
   const Range range = range_of(loop_->parts[part].plan, tensor);
   if (range.kind != PlanRoot::Kind::kOutput) return;
@@ -151,7 +152,7 @@ void PlanWalk::check_landing(size_t part, uint32_t tensor, const Tensor& whole) 
           "a result of its loop lies outside of its sample");
 }
 
-// What every part left whole in an operand is there for all samples.
+// A value that every part left complete in an operand exists for all samples.
 void PlanWalk::end_loop() {
   const PlanCall& call = *loop_->call;
   const Range scratch = scratch_of(call);

@@ -17,7 +17,7 @@ using ops::Value;
 
 namespace {
 
-// Calls visit(tensor) for the meta tensors of a value, in order.
+// Calls visit(tensor) for the meta tensors in a value, in order.
 template <class Visit>
 void for_each_meta(const Value& value, Visit&& visit) {
   if (value.is_strided() && value.to_tensor().is_meta()) visit(value.to_tensor());
@@ -47,7 +47,7 @@ std::unique_ptr<const Plan> make_verified(const Node& node, const PlanSettings& 
   return plan;
 }
 
-// The step of the planner without which the plan is proven; it can be disabled by that name.
+// The planning step without which the plan passes verification; it can be disabled by this name.
 std::string faulty_pass(const Node& node, const PlanSettings& settings) {
   const std::pair<const char*, bool PlanSettings::*> steps[] = {{"split_samples", &PlanSettings::splits_samples},
                                                                 {"in_place", &PlanSettings::reuses_in_place},
@@ -59,7 +59,7 @@ std::string faulty_pass(const Node& node, const PlanSettings& settings) {
       make_verified(node, without);
       return name;
     } catch (const PlanRefused&) {
-      // Then it is another.
+      // The cause is another step.
     }
   }
   return "plan";
@@ -77,7 +77,7 @@ std::unique_ptr<const Plan> Plan::build(const Node& node, const PlanSettings& se
 
 namespace {
 
-// The first tensor's that is known among the values, and the items of lists.
+// Finds the device of the first known tensor among the values, including items of lists.
 bool find_device(std::span<const GraphValue* const> values, Device& device) {
   for (const GraphValue* value : values) {
     bool is_found = false;
@@ -89,7 +89,7 @@ bool find_device(std::span<const GraphValue* const> values, Device& device) {
   return false;
 }
 
-// A segment is of one device.
+// All calls of a segment are on one device.
 Device device_of(const Node& node) {
   Device device;
   for (const Node* call = node.blocks()[0]->first(); call; call = call->next()) {
@@ -225,7 +225,7 @@ void Planner::add_call(const Node& node) {
     define(output, output->known(), std::move(tensors));
   }
   call.prepared = prepare_call(call, metas, plan_.device, settings_);
-  // What has an alias mark and is no view here is a copy in the same order of elements.
+  // An operator with an alias annotation that cannot be a view here is a copy in the same order of elements.
   call.is_copy = !call.prepared && node.op()->is_view && metas.size() == 1 && call.inputs.size() == 1 &&
                  (metas[0].sizes() == plan_.tensors[call.inputs[0]].meta.sizes() || metas[0].is_contiguous());
   describe_call(call, node);

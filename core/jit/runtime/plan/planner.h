@@ -15,8 +15,8 @@ class Planner {
   void build();
 
  private:
-  // What a graph value is in the plan: a constant, a tensor, or a list of such. Meta tensors in
-  // `value` stand for `tensors`, in order.
+  // A graph value in the plan: a constant, a tensor, or a list of these. Meta tensors in `value` stand for `tensors`,
+  // in order.
   struct Operand {
     ops::Value value;
     std::vector<uint32_t> tensors;
@@ -30,7 +30,7 @@ class Planner {
   void add_outputs();
 
   Operand operand_of(const GraphValue* value) const;
-  // Tensors for what the node gives: views of its operands where they are that.
+  // Adds tensors for a node's results if they are views of its operands.
   bool add_views(const Node& node, std::span<const uint32_t> inputs);
   uint32_t add_tensor(const Tensor& meta);
   uint32_t add_view(const Tensor& meta, uint32_t of);
@@ -41,7 +41,7 @@ class Planner {
   const PlanSettings& settings_;
   Plan& plan_;
   std::unordered_map<const GraphValue*, Operand> operands_;
-  std::vector<bool> escapes_;  // by root: leaves with the results
+  std::vector<bool> escapes_;  // by root: returned with the results
 };
 
 }  // namespace tensord::jit

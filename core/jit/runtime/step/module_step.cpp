@@ -10,7 +10,7 @@ using ops::Value;
 
 namespace {
 
-// What a run of the block does that no recording of operators shows; empty: nothing.
+// An effect of the block that a recording of operators does not capture; empty: none.
 std::string find_effect(const Block* block) {
   for (const Node* node = block->first(); node; node = node->next()) {
     switch (node->kind()) {
@@ -27,7 +27,7 @@ std::string find_effect(const Block* block) {
   return {};
 }
 
-// The lists and dicts that an object's attributes lead to.
+// The lists and dicts reachable from an object's attributes.
 void collect(const Value& root, std::set<const void*>& containers) {
   std::unordered_set<const void*> seen;
   std::vector<Value> stack{root};

@@ -9,13 +9,14 @@
 
 namespace tensord::jit {
 
-// The planned step of a loss that runs these methods of a module that was loaded for training, and operators. What the
-// methods do besides (attributes that they set, calls that are not known before they run) makes every step interpreted;
-// the report says so. The module must outlive it.
+// The planned step of a loss that runs these methods of a module loaded for training, and operators. If the methods
+// have other effects (attributes that they set, calls resolved at run time), every step is interpreted, with the reason
+// in the report. The module must outlive the step.
 std::unique_ptr<PlannedStep> make_planned_step(const Module& module, std::span<const std::string> methods,
                                                PlannedStepOptions options = {});
 
-// For steps that call methods of modules as they like: what the recording has to know of a module before one runs.
+// For steps that call methods of arbitrary modules: tells the recording what it must know about a module before one of
+// its methods runs.
 void record_module_call(StepRecording& recording, const Module& module, const std::string& method);
 
 }  // namespace tensord::jit

@@ -26,20 +26,20 @@ namespace tensord::jit {
 
 using ops::Value;
 
-// What is known of the steps of some shapes.
+// What is known of steps with certain shapes.
 struct PlannedStep::Entry {
   std::vector<Value> key;
   Signature signature;
   std::vector<bool> requires_grad;
-  std::unique_ptr<StepRecording> first;  // until there is a second
-  std::unique_ptr<Graph> graph;          // of the second
-  std::vector<size_t> written;           // inputs
-  size_t level = 0;                      // of kLevels
-  std::vector<size_t> with_gradient;     // parameters, in the order of the program's results
-  std::vector<bool> must_copy;           // of these: whether the result shares memory with another
+  std::unique_ptr<StepRecording> first;  // until there is a second one
+  std::unique_ptr<Graph> graph;          // of the second one
+  std::vector<size_t> written;           // indices of inputs
+  size_t level = 0;                      // index in kLevels
+  std::vector<size_t> with_gradient;     // indices of parameters, in the order of the program's results
+  std::vector<bool> must_copy;           // for each of these: whether the result shares memory with another
   ops::PackStore packs;
   std::unique_ptr<const Program> program;
-  std::string reason;      // it stays interpreted
+  std::string reason;      // why it stays interpreted
   uint64_t steps = 0;      // since the plan was made
   bool is_proven = false;  // a step that ran both ways agreed
   bool is_used = false;    // a step was planned
@@ -71,7 +71,7 @@ bool is_equal(const Tensor& a, const Tensor& b) {
   return x.size_bytes() == 0 || std::memcmp(x.raw_data(), y.raw_data(), x.size_bytes()) == 0;
 }
 
-// The largest difference, of the largest element; infinite where one is no number and the other is.
+// The largest difference, relative to the largest element; infinite if exactly one of two elements is NaN.
 double difference(const Tensor& a, const Tensor& b) {
   if (a.sizes() != b.sizes() || a.dtype() != b.dtype()) return INFINITY;
   if (is_equal(a, b)) return 0;
@@ -87,11 +87,11 @@ double difference(const Tensor& a, const Tensor& b) {
   for (int64_t i = 0; i < y.numel(); ++i) {
     if (std::isfinite(y.data<double>()[i])) scale = std::max(scale, std::abs(y.data<double>()[i]));
   }
-  // Other bits of equal numbers: zeros with another sign.
+  // Equal numbers with different bits: zeros of different sign.
   return max == 0 ? std::numeric_limits<double>::min() : max / scale;
 }
 
-// What sums in another order may differ by, of the largest element.
+// Tolerance for sums in another order, relative to the largest element.
 double tolerance(DType dtype) {
   switch (dtype) {
     case DType::kFloat64: return 1e-11;
@@ -120,10 +120,10 @@ void set_generator_state(std::span<const uint8_t> state) {
   generator.set_state(state);
 }
 
-// How a step is planned: with all that inference has; with the kernels that the interpreter runs, in its order.
+// How a step is planned: with everything that inference uses, or with the interpreter's kernels in its order.
 struct Level {
   std::set<std::string> plain;     // PlanSettings::plain
-  std::set<std::string> disabled;  // passes
+  std::set<std::string> disabled;  // disabled passes
 };
 constexpr size_t kFused = 0, kExact = 1;
 const Level kLevels[] = {{},
@@ -198,7 +198,7 @@ Tensor PlannedStep::run(std::span<const Tensor> batch, const Loss& loss,
     ++report_.interpreted;
     return record(*entry, inputs, loss, check_loss);
   }
-  // One that ended by an error was no check.
+  // A step that ended with an error did not check anything.
   if (std::has_single_bit(++entry->steps) || !entry->is_proven)
     return check(*entry, inputs, loss, check_loss, is_cancelled);
   const std::vector<uint8_t> before = generator_state();
@@ -289,14 +289,14 @@ void PlannedStep::give_up(Entry& entry, std::string reason) {
   entry.program = nullptr;
   entry.reason = report_.reason = std::move(reason);
   report_.is_settled = true;
-  // With the arena, which other shapes take again when they are next run.
+  // Including the arena, which other shapes allocate again when they are next run.
   frame_ = std::make_unique<Frame>();
 }
 
 void PlannedStep::build(Entry& entry, std::span<const Tensor> inputs) {
   const Level& level = kLevels[entry.level];
   entry.must_copy.clear();
-  // What passes ask random operators for their shapes draws numbers.
+  // Passes that ask random operators for their shapes draw random numbers.
   const std::vector<uint8_t> state = generator_state();
   try {
     std::unique_ptr<Graph> graph = entry.graph->clone();
@@ -343,7 +343,7 @@ PlannedStep::Outcome PlannedStep::run_plan(Entry& entry, std::span<const Tensor>
   }
   for (const size_t parameter : entry.with_gradient) {
     const Tensor& gradient = items[next].to_tensor();
-    // An optimizer or clipping may write to it.
+    // An optimizer or gradient clipping may write to it.
     outcome.gradients[parameter] = entry.must_copy[next++] ? gradient.clone(true) : gradient;
   }
   while (next < items.size()) outcome.written.push_back(items[next++].to_tensor());
@@ -354,7 +354,7 @@ Tensor PlannedStep::check(Entry& entry, std::span<const Tensor> inputs, const Lo
                           const std::function<void(const Tensor&)>& check_loss,
                           const std::function<bool()>* is_cancelled) {
   const std::vector<uint8_t> before = generator_state();
-  // Plans of other levels start from what the interpreted step starts from.
+  // Plans of other levels start from the same state as the interpreted step.
   std::vector<Tensor> start(inputs.begin(), inputs.end());
   for (const size_t i : entry.written) start[i] = start[i].clone(true);
   Outcome planned;

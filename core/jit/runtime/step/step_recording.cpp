@@ -22,7 +22,7 @@ using Values = std::span<const Value>;
 
 namespace {
 
-// Results of so few elements, which hang on no input, are kept as constants.
+// Maximum size of results that are kept as constants because they depend on no input.
 constexpr int64_t kMaxFolded = 4096;
 
 bool is_tensor_list(const Value& value) {
@@ -55,19 +55,19 @@ bool has_tensor(Values values) {
   return found;
 }
 
-// Questions about a tensor that no element answers.
+// Queries of a tensor that do not read elements.
 bool asks_no_element(const Op& op) {
   return reads_no_element(op) || op.schema.name == "aten::__is__" || op.schema.name == "aten::__isnot__";
 }
 
-// What holds no tensor but may be made of elements.
+// Values without tensors that may depend on elements.
 bool has_numbers(Values values) {
   return std::any_of(values.begin(), values.end(), [](const Value& value) {
     return value.is_number() || value.is_string() || (value.is_list() && !is_tensor_list(value));
   });
 }
 
-// Masks among indices: they select as many elements as they have true ones.
+// Masks among indices: the number of selected elements depends on data.
 bool has_mask(Values arguments) {
   return std::any_of(arguments.begin(), arguments.end(), [](const Value& argument) {
     return argument.is_list() &&
@@ -97,7 +97,7 @@ StepRecording::StepRecording(std::span<const Tensor> inputs, std::set<const void
   for (size_t i = 0; i < inputs_.size(); ++i) {
     GraphValue* value = graph_->block()->add_input(ops::tensor_type(), concat("input_", i));
     const bool is_known = memory_.contains(inputs_[i].storage().get());
-    if (known_.contains(inputs_[i].impl())) continue;  // of several names the first
+    if (known_.contains(inputs_[i].impl())) continue;  // the first of several names
     know(inputs_[i], value);
     Memory& memory = memory_[inputs_[i].storage().get()];
     memory.is_shared = memory.is_shared || is_known;
@@ -146,7 +146,7 @@ void StepRecording::record(const Op& op, Values arguments, Values returns) {
     for_each_tensor(returns, [&](const Tensor& tensor) { is_new |= !known_.contains(tensor.impl()); });
     if (!is_new) return record_host(op, arguments, returns);
   }
-  if (!op.is_random && !has_tensor(returns) && !writes(op, arguments)) return;  // about shapes
+  if (!op.is_random && !has_tensor(returns) && !writes(op, arguments)) return;  // queries of shapes
   note(static_cast<int64_t>(reinterpret_cast<intptr_t>(&op)));
   const bool is_write = writes(op, arguments);
   for (const Value& argument : arguments) {
@@ -168,15 +168,15 @@ void StepRecording::record(const Op& op, Values arguments, Values returns) {
   for (size_t i = 0; i < returns.size(); ++i) define(returns[i], node->output(i));
 }
 
-// Of lists, dicts and objects: nothing of it is in the graph.
+// For operators on lists, dicts and objects, which are not in the graph.
 void StepRecording::record_host(const Op& op, Values arguments, Values) {
   if (op.is_pure) return;
   const bool is_container = !arguments.empty() && (arguments[0].is_list() || arguments[0].is_dict());
   if (!is_container) return refuse(concat(op.name(), " does more than to give its result"));
-  if (lasting_.contains(arguments[0].identity())) refuse(concat(op.name(), " changes what outlives the step"));
+  if (lasting_.contains(arguments[0].identity())) refuse(concat(op.name(), " changes a value that outlives the step"));
 }
 
-// Whether the result hangs on no input and is kept as a constant.
+// Whether the result depends on no input and becomes a constant.
 bool StepRecording::fold(const Op& op, Values arguments, Values returns) {
   if (!op.is_pure || op.is_view || has_data(arguments)) return false;
   int64_t count = 0;
@@ -190,7 +190,7 @@ bool StepRecording::fold(const Op& op, Values arguments, Values returns) {
   return true;
 }
 
-// --- writes
+// Writes.
 
 void StepRecording::record_write(const Op& op, Values arguments) {
   const Tensor& target = arguments[0].is_strided() ? arguments[0].to_tensor() : Tensor();
@@ -206,7 +206,7 @@ void StepRecording::record_write(const Op& op, Values arguments) {
     return write(target, builder_.op("aten::full_like", {tensor_value(target), builder_.constant(arguments[1])}));
   }
   if (op.base) return record_in_place(op, arguments);
-  // It writes into a copy, which is then the new value.
+  // Writes to a copy, which becomes the new value.
   std::vector<GraphValue*> inputs{
       builder_.op("aten::clone", {tensor_value(target), builder_.constant(Value(static_cast<int64_t>(1)))})};
   if (!is_non_overlapping_and_dense(target.sizes(), target.strides()))
@@ -237,7 +237,7 @@ void StepRecording::record_copy(Values arguments) {
   GraphValue* value = with_layout(tensor_value(source), source, target);
   if (!refusal_.empty()) return;
   if (!memory_.contains(target.storage().get())) {
-    // Memory that nobody wrote to before: that it does not outlive the step is seen at the end.
+    // Memory that was not written before; the end of the recording checks that it does not outlive the step.
     if (!is_non_overlapping_and_dense(target.sizes(), target.strides()) ||
         target.storage()->size_bytes() < target.size_bytes())
       return refuse("aten::copy_ writes into a view that no operator made");
@@ -246,7 +246,7 @@ void StepRecording::record_copy(Values arguments) {
   write(target, value);
 }
 
-// In training: the running statistics are results.
+// In training mode, the running statistics are results.
 void StepRecording::record_batch_norm(const Op& op, Values arguments, Values returns) {
   const bool is_native = op.schema.name == "aten::native_batch_norm";
   if (is_native) return refuse(concat(op.name(), " writes into its arguments"));
@@ -262,7 +262,8 @@ void StepRecording::record_batch_norm(const Op& op, Values arguments, Values ret
   }
 }
 
-// Each gradient by an operator of its own, which a plan can hold: the whole gives None for what nobody asked for.
+// Each gradient is computed by its own operator, which a plan supports: the combined one returns None for gradients
+// that are not requested.
 void StepRecording::record_conv_backward(Values arguments, Values returns) {
   const Op& whole = ops::get_op("aten::convolution_backward");
   std::vector<GraphValue*> inputs;
@@ -284,11 +285,11 @@ void StepRecording::record_conv_backward(Values arguments, Values returns) {
   }
 }
 
-// The elements of `value`, which are those of `of`, as `target` has them.
+// `value`, which has the elements of `of`, in the layout of `target`.
 GraphValue* StepRecording::with_layout(GraphValue* value, const Tensor& of, const Tensor& target) {
   if (!value) return value;
   const bool has_sizes = of.sizes() == target.sizes();
-  // A part is scattered into the whole, however its value lies.
+  // A part is scattered into the whole, whatever the value's layout.
   const auto memory = memory_.find(target.storage().get());
   const bool is_part = memory != memory_.end() && !(layout_of(target) == memory->second.views.front().layout);
   const bool is_laid_out = is_part || (has_sizes && of.strides() == target.strides());
@@ -333,7 +334,7 @@ void StepRecording::write(const Tensor& target, GraphValue* value) {
   memory.is_written = true;
 }
 
-// --- values
+// Values.
 
 StepRecording::Layout StepRecording::layout_of(const Tensor& tensor) {
   return {tensor.sizes(), tensor.strides(), tensor.offset(), tensor.dtype()};
@@ -384,7 +385,7 @@ GraphValue* StepRecording::derive(Memory& memory, const Tensor& tensor) {
 GraphValue* StepRecording::tensor_value(const Tensor& tensor) {
   if (!tensor.defined()) return builder_.none();
   if (tensor.is_meta()) {
-    // Only its shape counts.
+    // Only its shape matters.
     const TypePtr ints = ops::list_type(ops::int_type());
     return builder_.op(
         "aten::empty_strided",
@@ -426,7 +427,7 @@ void StepRecording::record_value(const Value& value) {
     for (const int64_t size : tensor.sizes()) note(size);
     for (const int64_t stride : tensor.strides()) note(stride);
     if (tensor.is_meta()) return;
-    // Which tensor it is: by the graph, whose values are numbered alike in both runs.
+    // Identifies the tensor by its number in the graph, which is the same in both runs.
     GraphValue* known = tensor_value(tensor);
     note(known ? known->id() : -1);
   } else if (value.is_list()) {

@@ -1,4 +1,4 @@
-// The end of a recording: what outlives the step, the results, and whether two recordings are one program.
+// The end of a recording: what outlives the step, the results, and whether two recordings are the same program.
 #include <algorithm>
 #include <cstring>
 
@@ -22,7 +22,7 @@ bool is_same_bits(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 void StepRecording::sweep() {
-  // What autograd keeps on a tensor that nobody has may hold others, as a view holds its base.
+  // Autograd metadata of an unreferenced tensor may hold other tensors, as a view holds its base.
   for (bool is_stable = false; !is_stable;) {
     is_stable = true;
     for (const TensorImpl* impl : live_) {
@@ -32,7 +32,7 @@ void StepRecording::sweep() {
       is_stable = false;
     }
   }
-  // Memory of which every handle is a tensor that nobody but this has.
+  // Memory whose tensors are referenced by this recording only.
   std::unordered_map<const StorageImpl*, uint32_t> idle;
   for (const TensorImpl* impl : live_) {
     if (impl->use_count() == 1) ++idle[known_.at(impl).storage];
@@ -48,7 +48,7 @@ void StepRecording::sweep() {
       live_[kept++] = impl;
       continue;
     }
-    // The last one frees it. The handle itself stays, so that no other tensor gets its address.
+    // The last one frees it. The tensor object stays, so that no other tensor gets its address.
     if (memory != memory_.end()) memory_.erase(memory);
     known.handle.impl()->storage = nullptr;
   }
@@ -56,7 +56,7 @@ void StepRecording::sweep() {
   next_sweep_ = kept + 16;
 }
 
-// Whatever else holds a tensor of the step would look at one that no further step writes.
+// Anything else that holds a tensor of the step would see one that no later step updates.
 void StepRecording::check_nothing_stays(std::span<const Tensor> results) {
   for (const auto& [storage, memory] : memory_) {
     if (memory.input >= 0 || memory.is_from_outside || memory.is_shared) continue;
@@ -69,7 +69,7 @@ void StepRecording::check_nothing_stays(std::span<const Tensor> results) {
   }
 }
 
-// Tensors from outside that somebody else has may be others in the next step.
+// An outside tensor that somebody else holds may be replaced in the next step.
 void StepRecording::check_constants() {
   for (const Outside& outside : outside_) {
     const Tensor& tensor = outside.tensor;

@@ -37,7 +37,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
-{{/* A dictionary of flags as arguments; a list is a flag given several times. Numbers of YAML are floats here: whole ones are
+{{/* A dictionary of flags as arguments; a list repeats the flag. Numbers of YAML are floats here: whole ones are
      written without an exponent. */}}
 {{- define "tensord.flags" -}}
 {{- range $name, $value := . }}
@@ -49,7 +49,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end -}}
 
-{{/* "true" where the port for HTTP is served. */}}
+{{/* "true" if the HTTP port is served. */}}
 {{- define "tensord.hasHttp" -}}
 {{- if and .Values.http.enabled (or .Values.http.besideTls (not .Values.tls.secretName)) }}true{{ end -}}
 {{- end -}}
@@ -109,7 +109,7 @@ livenessProbe:
   {{- end }}
 {{- end -}}
 
-{{/* The container's parts that servers and the trainer share; context: root, resources. */}}
+{{/* The part of the container that servers and the trainer share; context: root, resources. */}}
 {{- define "tensord.container" -}}
 {{- $values := .root.Values -}}
 name: tensord
@@ -180,7 +180,7 @@ persistentVolumeClaim: {claimName: {{ include "tensord.fullname" . }}-models}
 {{- end -}}
 {{- end -}}
 
-{{/* What says where pods run, and as whom; the same for servers and the trainer. */}}
+{{/* Scheduling and security context; the same for servers and the trainer. */}}
 {{- define "tensord.podSettings" -}}
 serviceAccountName: {{ include "tensord.serviceAccount" . }}
 automountServiceAccountToken: false
@@ -232,7 +232,7 @@ spec:
     requests: {storage: {{ .claim.size }}}
 {{- end -}}
 
-{{/* What mesh and gateway should expect at the port. */}}
+{{/* The application protocol of the port, for meshes and gateways. */}}
 {{- define "tensord.grpcProtocol" -}}
 {{- if .Values.tls.secretName }}https{{ else }}kubernetes.io/h2c{{ end -}}
 {{- end -}}

@@ -6,15 +6,15 @@
     (x @ x.T).sum().backward()
     print(x.grad)
 
-Every operator of the engine is here as a function and, where its first argument is a tensor, a method. `engine.ops.aten` has
-them by overload. docs/engine.md says what differs from PyTorch.
+Every operator of the engine is a function here and, if its first argument is a tensor, a method. `engine.ops.aten` has
+them by overload. docs/engine.md lists the differences from PyTorch.
 """
 
 import builtins as _builtins
 import os as _os
 
-# OpenMP's idle threads spin for milliseconds by default, which is taken from the threads of other libraries (PyTorch's have a team of
-# their own). OpenMP reads this when it is loaded; children of this process do not get it.
+# OpenMP's idle threads spin for milliseconds by default, which takes CPU time from other libraries' threads (PyTorch
+# has its own thread pool). OpenMP reads the variable when it is loaded; child processes do not inherit it.
 _spins = not ({"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & _os.environ.keys())
 if _spins:
     _os.environ["GOMP_SPINCOUNT"] = "1000"
@@ -41,7 +41,7 @@ __version__ = "0.1.0"
 
 _tensor_methods.install(Tensor)
 _shared.install()
-# Loaded when first asked for, so that `import tensord.engine` stays short.
+# Imported on first use, so that `import tensord.engine` stays fast.
 _SUBMODULES = ("array_api", "autograd", "data", "distributed", "fft", "func", "jit", "linalg", "nested", "nn", "optim", "special")
 
 

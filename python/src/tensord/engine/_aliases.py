@@ -1,4 +1,4 @@
-"""Aliases of operators, which the registry finds but does not list; the stubs are printed from here."""
+"""Operator aliases, which the registry resolves but does not list. The stubs are generated from this table."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Products with Jacobians and Hessians, and these themselves, made of backward passes; `vmap`, made of calls. As torch.autograd.functional
-and torch.func.vmap, with their arguments and results.
+"""Jacobians, Hessians and products with them, built from backward passes, and `vmap`, built from calls. Arguments and
+results are those of torch.autograd.functional and torch.func.vmap.
 
-`func` takes the inputs, one tensor or a tuple, and gives a tensor or a tuple. Inputs of results that do not depend on them have zeros; with
-`strict` they are an error. Without `create_graph` results have no history.
+`func` takes a tensor or a tuple of tensors and returns a tensor or a tuple. Inputs on which the results do not depend
+have zero gradients; with `strict` they are an error. Without `create_graph` the results have no history.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def _tuple(value, what: str) -> tuple:
 
 
 def _like(items: tuple, given) -> Any:
-    """One tensor where one was given."""
+    """Returns a single tensor if a single tensor was given."""
     return items[0] if isinstance(given, Tensor) else items
 
 
 def _prepared(inputs, create_graph: bool) -> tuple:
-    """Inputs that gradients are asked of, so that those of the caller are left alone."""
+    """Copies of the inputs that require gradients, so that the caller's tensors are unchanged."""
     out = []
     for item in _tuple(inputs, "inputs"):
         if create_graph and item.requires_grad:
@@ -72,7 +72,7 @@ def _finished(items: tuple, create_graph: bool) -> tuple:
 
 
 def vjp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """(func(inputs), v · J)."""
+    """Returns (func(inputs), v · J)."""
     with enable_grad():
         given = _prepared(inputs, create_graph)
         result = func(*given)
@@ -82,13 +82,13 @@ def vjp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
 
 
 def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """(func(inputs), J · v), by the gradient of a gradient."""
+    """Returns (func(inputs), J · v), computed as the gradient of a gradient."""
     with enable_grad():
         given = _prepared(inputs, create_graph)
         vectors = _vectors(v, given, "jvp")
         result = func(*given)
         outputs = _tuple(result, "results")
-        # v · J is linear in v: its gradient is J.
+        # v · J is linear in v, so its gradient is J.
         dual = tuple(_call("aten::zeros_like", one.detach()).requires_grad_(True) for one in outputs)
         rows = _grad(outputs, given, dual, True, strict, "jvp")
         found = _grad(rows, dual, vectors, create_graph, False, "jvp")
@@ -119,7 +119,8 @@ def hvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
 
 
 def jacobian(func, inputs, create_graph: bool = False, strict: bool = False):
-    """d results / d inputs: of one result and one input a tensor of the result's shape and the input's, else tuples by result and by input."""
+    """d results / d inputs: for one result and one input, a tensor with the result's shape followed by the input's;
+    otherwise tuples by result and by input."""
     with enable_grad():
         given = _prepared(inputs, create_graph)
         result = func(*given)
@@ -178,8 +179,8 @@ def _stacked(results: list, dim):
 
 
 def vmap(func, in_dims=0, out_dims=0):
-    """`func` over dimension `in_dims` of its arguments (None: the same for each call); results are stacked along `out_dims`. One call a row: for
-    what has no batched form, not for speed."""
+    """Maps `func` over dimension `in_dims` of its arguments (None: the same value for each call) and stacks the results
+    along `out_dims`. Makes one call per row: it is for functions without a batched form, not for speed."""
 
     def mapped(*args):
         dims = in_dims if isinstance(in_dims, (tuple, list)) else [in_dims] * len(args)

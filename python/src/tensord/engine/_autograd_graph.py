@@ -1,4 +1,4 @@
-"""Hooks on what is kept for the backward pass, as torch.autograd.graph."""
+"""Hooks on tensors that are saved for the backward pass, as in torch.autograd.graph."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ __all__ = ["Node", "save_on_cpu", "saved_tensors_hooks"]
 
 
 class saved_tensors_hooks:  # noqa: N801: a context
-    """Inside, `pack_hook` is called with each tensor that is saved for a backward pass, and what it gives is kept in its place; `unpack_hook`
-    gives the tensor back, as often as a pass reads it: of the same shape, dtype and device. Of nested ones the inner counts."""
+    """Within the context, `pack_hook` is called with each tensor that is saved for backward, and its result is saved
+    instead; `unpack_hook` returns the tensor each time a backward pass reads it, with the same shape, dtype and device.
+    Of nested contexts the innermost applies."""
 
     def __init__(self, pack_hook, unpack_hook):
         self._hooks = _engine._saved_tensors_hooks(pack_hook, unpack_hook)
@@ -23,8 +24,8 @@ class saved_tensors_hooks:  # noqa: N801: a context
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801: a context
-    """Inside, tensors that are saved on another device lie in the host's memory until the backward pass reads them. What is pinned is
-    up to the engine: `pin_memory` is taken for PyTorch's sake and must be False."""
+    """Within the context, tensors saved on another device are kept in CPU memory until the backward pass reads them.
+    The engine decides what is pinned: `pin_memory` exists for compatibility with PyTorch and must be False."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
         if pin_memory:

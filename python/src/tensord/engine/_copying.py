@@ -1,4 +1,4 @@
-"""Copies and pickles of tensors."""
+"""Copying and pickling of tensors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def _empty(dtype) -> Tensor:
 
 def _rebuild(buffer, dtype, shape, requires_grad, strides=None):
     buffer = memoryview(buffer)
-    # Over memory that came out of band, else a copy.
+    # Uses out-of-band pickle memory if there is any; otherwise copies.
     out = _engine.frombuffer(bytearray(buffer) if buffer.readonly else buffer, dtype=dtype) if buffer.nbytes else _empty(dtype)
     out = out.reshape(shape) if strides is None else out.as_strided(shape, strides)
     if requires_grad:
@@ -21,7 +21,7 @@ def _rebuild(buffer, dtype, shape, requires_grad, strides=None):
 
 
 def _is_dense(sizes, strides) -> bool:
-    """Whether the elements lie side by side, in whatever order of dimensions."""
+    """Whether the elements are dense in memory, in any order of dimensions."""
     step = 1
     for stride, size in sorted((stride, size) for stride, size in zip(strides, sizes) if size != 1):
         if stride != step:
@@ -31,11 +31,11 @@ def _is_dense(sizes, strides) -> bool:
 
 
 def _layout(tensor):
-    """The elements in the order they lie, and the strides that make the tensor of them; None where they are in rows."""
+    """The elements in memory order, and the strides that restore the tensor; None if it is contiguous."""
     if tensor.device.type != "cpu" or tensor.is_contiguous() or not tensor.numel():
         return tensor.cpu().contiguous(), None
     shape, strides = tuple(tensor.shape), tensor.stride()
-    sizes = [1 if stride == 0 else size for size, stride in zip(shape, strides)]  # what is repeated is kept once
+    sizes = [1 if stride == 0 else size for size, stride in zip(shape, strides)]  # expanded dimensions are stored once
     if not _is_dense(sizes, strides):
         return tensor.contiguous(), None
     count = 1
@@ -59,7 +59,7 @@ def _reduce_ex(self, protocol: int):
 
 
 def _copy(self):
-    """A tensor over the same memory."""
+    """A tensor that shares the memory."""
     made = self.detach()
     if self.requires_grad:
         made.requires_grad = True
@@ -67,7 +67,7 @@ def _copy(self):
 
 
 def _with_own_storage(tensor, memo) -> Tensor:
-    """A copy of all its memory, which tensors over the same one have together within one deepcopy."""
+    """A copy of the whole storage; within one deepcopy, tensors that shared storage share the copy."""
     if tensor.device.type != "cpu" or tensor.is_sparse or tensor.is_meta or not tensor.is_writable() or not tensor.numel():
         return tensor.clone()
     storage = tensor.untyped_storage()

@@ -13,7 +13,7 @@ _INTS = (_engine.uint8, _engine.int8, _engine.int16, _engine.int32, _engine.int6
 
 
 class finfo:  # noqa: N801: torch.finfo is named so
-    """Of a floating dtype, or of the parts of a complex one; of the default dtype without one."""
+    """For a floating-point dtype, or the parts of a complex one; without an argument, for the default dtype."""
 
     def __init__(self, type=None):
         given = _engine.get_default_dtype() if type is None else type
@@ -40,7 +40,7 @@ class finfo:  # noqa: N801: torch.finfo is named so
 
 
 class iinfo:  # noqa: N801: torch.iinfo is named so
-    """Of an integer dtype."""
+    """For an integer dtype."""
 
     def __init__(self, type):
         if type not in _INTS:

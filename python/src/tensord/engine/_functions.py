@@ -1,4 +1,4 @@
-"""Functions of PyTorch's that are not operators of the registry themselves, but call them."""
+"""Functions of PyTorch that are not operators themselves but are composed of operators."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _device(given):
 
 
 def as_tensor(data, *, dtype=None, device=None) -> Tensor:
-    """As tensor(), but over the memory of `data` where it is an array or a tensor that fits."""
+    """Like tensor(), but shares the memory of an array or tensor if it has the right dtype and device."""
     if isinstance(data, Tensor):
         made = data
     elif hasattr(data, "__array_interface__"):
@@ -75,7 +75,7 @@ def as_tensor(data, *, dtype=None, device=None) -> Tensor:
 
 
 def asarray(data, *, dtype=None, device=None, copy=None) -> Tensor:
-    """As as_tensor(); `copy` True always copies, False never does (ValueError where it would have to)."""
+    """Like as_tensor(); copy=True always copies, copy=False never does (ValueError if a copy is necessary)."""
     if copy:
         return tensor(data, dtype=dtype, device=device)
     if not isinstance(data, Tensor) and hasattr(data, "__dlpack__") and not hasattr(data, "__array_interface__"):
@@ -122,7 +122,7 @@ def seed() -> int:
 
 
 def promote_types(type1, type2):
-    """The dtype of a result of both."""
+    """The result dtype of two dtypes."""
     if type1.is_complex or type2.is_complex:
         wide = (_engine.complex128, _engine.float64)
         return _engine.complex128 if type1 in wide or type2 in wide else _engine.complex64
@@ -130,7 +130,7 @@ def promote_types(type1, type2):
 
 
 def can_cast(from_, to) -> bool:
-    """Whether an in-place operator may write results of the one dtype into the other."""
+    """Whether an in-place operator may write results of dtype `from_` into `to`."""
     ranks = [1 if d.is_floating_point else 2 if d.is_complex else 0 if d is not _engine.bool else -1 for d in (from_, to)]
     return ranks[0] <= ranks[1]
 
@@ -178,7 +178,7 @@ def atleast_3d(*tensors):
 
 
 def broadcast_shapes(*shapes):
-    """The shape that tensors of these shapes have together."""
+    """The shape to which tensors of these shapes broadcast."""
     sizes = [(shape,) if isinstance(shape, int) else tuple(shape) for shape in shapes]
     out = [1] * max((len(s) for s in sizes), default=0)
     for shape in sizes:
@@ -195,7 +195,7 @@ def split(tensor: Tensor, split_size_or_sections, dim: int = 0):
 
 
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
-    """Distances between the rows of each two matrices; how they are computed is a hint."""
+    """Pairwise distances between the rows of two batches of matrices; `compute_mode` is only a hint."""
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     if compute_mode not in modes:
         raise ValueError(f"cdist: compute_mode {compute_mode!r} is not one of {', '.join(modes)}")
@@ -204,7 +204,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
 
 
 def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
-    """Sums of products over `dims` dimensions: how many at the end of `a` and the start of `b`, or two lists of them."""
+    """Contracts `dims` dimensions: their number at the end of `a` and the start of `b`, or two lists of them."""
     if isinstance(dims, Tensor):
         dims = dims.tolist()
     if isinstance(dims, int):
@@ -238,7 +238,7 @@ def _wanted(found, has_inverse: bool, has_counts: bool):
 
 
 def norm(input: Tensor, p="fro", dim=None, keepdim: bool = False, out=None, dtype=None) -> Tensor:
-    """Norms of vectors ("fro" counts all elements as one), or of matrices for p="nuc"."""
+    """Vector norms ("fro" treats all elements as one vector), or the nuclear norm of matrices for p="nuc"."""
     if out is not None:
         return out.copy_(norm(input, p, dim, keepdim, dtype=dtype))
     if p == "nuc":

@@ -1,4 +1,4 @@
-"""Context managers and decorators of autograd's modes. Each thread has a mode of its own."""
+"""Context managers and decorators for autograd modes, which are per thread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tensord.engine import _engine
 
 
 class _Mode:
-    """Sets the thread's mode while its block, or the function that it decorates, runs."""
+    """Sets the thread's mode while the block, or the decorated function, runs."""
 
     def _enter(self) -> int:
         raise NotImplementedError
@@ -37,7 +37,7 @@ class _Mode:
         return wrapped
 
     def _generator(self, function):
-        """The mode holds between two values too, but not for who takes them."""
+        """The mode applies while the generator runs, but not in its caller."""
 
         @functools.wraps(function)
         def wrapped(*args, **kwargs):
@@ -55,7 +55,7 @@ class _Mode:
 
 
 class no_grad(_Mode):
-    """Nothing that is computed meanwhile is recorded."""
+    """Disables recording for autograd."""
 
     def __new__(cls, function=None) -> Any:
         self = super().__new__(cls)
@@ -66,7 +66,7 @@ class no_grad(_Mode):
 
 
 class enable_grad(_Mode):
-    """What is computed meanwhile is recorded, also inside of no_grad."""
+    """Enables recording for autograd, also within no_grad."""
 
     def __new__(cls, function=None) -> Any:
         self = super().__new__(cls)
@@ -77,7 +77,7 @@ class enable_grad(_Mode):
 
 
 class set_grad_enabled(_Mode):
-    """As a function it sets the mode at once; as a context it gives the mode before back."""
+    """Called as a function, it sets the mode immediately; as a context, it restores the previous mode."""
 
     def __init__(self, mode: bool):
         self._mode = bool(mode)
@@ -98,7 +98,7 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """As no_grad, and cheaper: tensors that are made meanwhile never take part in autograd."""
+    """Like no_grad, but cheaper: tensors created within it can never take part in autograd."""
 
     def __new__(cls, mode=True) -> Any:
         self = super().__new__(cls)

@@ -1,4 +1,4 @@
-"""Memory shared with NumPy and, by DLPack, with other libraries."""
+"""Memory shared with NumPy and, through DLPack, with other libraries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from tensord.engine._engine import Tensor
 
 
 def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
-    """A tensor over the memory of another library's, or a copy of it: with copy=True always, with copy=None where the device asks for one."""
+    """A tensor over the memory of another library's array. copy=True always copies; copy=None copies if the device
+    requires it."""
     made = _engine.from_dlpack(ext_tensor)
     if copy:
         made = made.clone()
@@ -46,7 +47,7 @@ def _array(self, dtype=None, copy=None):
 
 
 def _array_wrap(self, array, context=None, return_scalar: bool = False):
-    """What NumPy's functions give for tensors: a tensor again, over the array, where there is one of its dtype."""
+    """Wraps the results of NumPy functions on tensors: a tensor over the array if its dtype is supported."""
     import numpy
 
     array = numpy.asarray(array)
@@ -57,13 +58,14 @@ def _array_wrap(self, array, context=None, return_scalar: bool = False):
 
 
 def _array_ufunc(self, ufunc, method: str, *inputs, **options):
-    """Of arrays and tensors NumPy computes; the result is a tensor, unless it was to go into an array (out=, array += tensor)."""
+    """NumPy computes ufuncs on arrays and tensors. The result is a tensor unless the destination is an array (out=,
+    array += tensor)."""
     import numpy
 
     out = options.get("out", ())
     if any(isinstance(array, Tensor) for array in out):
         return NotImplemented
-    # NumPy's numbers count as Python's do.
+    # NumPy scalars count as Python scalars.
     given = [_numpy(x) if isinstance(x, Tensor) else x.item() if isinstance(x, numpy.generic) else x for x in inputs]
     found = getattr(ufunc, method)(*given, **options)
     if found is None or out:

@@ -1,4 +1,4 @@
-"""Approximate singular values of large matrices, from products with a few random vectors (Halko et al., 2009)."""
+"""Approximate SVD of large matrices, from products with a few random vectors (Halko et al., 2009)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _basis(matrix: Tensor, count: int, rounds: int) -> Tensor:
 
 
 def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) -> tuple:
-    """U, S and V of the `q` largest singular values of A, or of A - M."""
+    """Returns U, S and V for the `q` largest singular values of A, or of A - M."""
     if A.is_sparse:
         raise NotImplementedError("svd_lowrank: sparse matrices are not there")
     matrix = A if M is None else A - M
@@ -33,7 +33,7 @@ def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) 
 
 
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple:
-    """U, S and V of the `q` strongest principal components of A's rows."""
+    """Returns U, S and V for the first `q` principal components of A's rows."""
     rows, columns = A.shape[-2:]
     if q is None:
         q = min(6, rows, columns)

@@ -10,7 +10,8 @@ from tensord.engine._engine import Tensor
 from tensord.engine._nested_tensor import NestedTensor, refusal
 from tensord.engine._operators import aten
 
-# Element by element: of the samples, side by side where several arguments are nested. With _ at the end in place.
+# Element-wise operators, which run per sample and pair up the samples if several arguments are nested. Names that end
+# in _ are in place.
 ELEMENTWISE = frozenset(name for names in (
     "abs absolute acos acosh asin asinh atan atanh ceil conj conj_physical cos cosh deg2rad erf erfc erfinv exp exp2 expm1 floor frac lgamma log "
     "log10 log1p log2 log_sigmoid logical_not logit nan_to_num neg negative positive rad2deg reciprocal round rsqrt sgn sigmoid sign signbit sin "
@@ -22,11 +23,11 @@ ELEMENTWISE = frozenset(name for names in (
     "clone contiguous detach empty_like fill full_like ones_like rand_like randn_like zero zeros_like",
 ) for name in names.split())
 
-# With one dimension, by the names of the method's arguments; dimension 0, that of the samples, is refused.
+# Operators along one dimension, with the names of the method's arguments. Dimension 0, the samples, is refused.
 ALONG = {"cumprod": ("dtype",), "cumsum": ("dtype",), "log_softmax": ("dtype",), "softmax": ("dtype",)}
 REDUCTIONS = frozenset("all amax amin any argmax argmin mean prod sum".split())
 
-# Other names of arguments.
+# Aliases of argument names.
 _KEYWORDS = {"axis": "dim", "keepdims": "keepdim", "self": "input"}
 
 

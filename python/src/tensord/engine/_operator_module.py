@@ -1,4 +1,4 @@
-"""Modules whose functions are the operators of one prefix, as torch.linalg's are linalg_…"""
+"""Modules that expose the operators with one prefix, such as linalg_… in torch.linalg."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def names(prefix: str) -> list:
 
 
 def functions(module: str, space: dict) -> tuple:
-    """The __getattr__ and the __dir__ of the module with these globals."""
+    """__getattr__ and __dir__ for the module with these globals."""
     prefix = module.rpartition(".")[2] + "_"
 
     def __getattr__(name: str):

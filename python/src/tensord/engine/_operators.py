@@ -1,4 +1,4 @@
-"""`engine.ops`: operators by namespace, name and overload, as torch.ops: engine.ops.aten.add.Tensor(a, b)."""
+"""`engine.ops`: operators by namespace, name and overload, as in torch.ops: engine.ops.aten.add.Tensor(a, b)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from tensord.engine import _engine
 
 
 def find(full_name: str):
-    """The callable of "aten::add", or of one overload, "aten::add.Tensor"; what pickles of them name."""
+    """The callable for "aten::add", or for one overload, "aten::add.Tensor". Pickled operators refer to this
+    function."""
     return _engine._operator(full_name)
 
 
@@ -16,7 +17,7 @@ def aten(name: str):
 
 
 class _Packet:
-    """All overloads of a name; the attributes are single ones ("default" for the one without a name)."""
+    """All overloads of a name; single overloads are attributes ("default" is the one without a name)."""
 
     def __init__(self, full_name: str):
         self._full_name = full_name

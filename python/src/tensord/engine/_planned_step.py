@@ -20,7 +20,7 @@ from tensord.engine._engine import Tensor
 __all__ = ["PlannedStep", "plan_step"]
 
 _PLAIN = frozenset((int, float, bool, str, bytes, complex, type(None), _engine.dtype, _engine.device))
-# States (of modules, arguments) that plans are kept for.
+# Maximum number of states (of modules and arguments) with a plan.
 _MOST_PLANS = 8
 
 
@@ -31,7 +31,7 @@ class _Dependencies:
         self.state: list = []
         self.tensors: list = []
         self.unsupported_reason = ""
-        self._seen: dict = {}  # by identity; holds what is in the state by its identity
+        self._seen: dict = {}  # keyed by identity; keeps alive what `state` contains by identity
         self._known: set = set()
 
     def visit(self, value) -> None:
@@ -41,7 +41,7 @@ class _Dependencies:
             self.state.append((kind, value))
         elif isinstance(value, Tensor):
             self._visit_tensor(value)
-        elif isinstance(value, numbers.Number):  # NumPy's
+        elif isinstance(value, numbers.Number):  # of NumPy
             self.state.append((kind, value))
         else:
             identity = id(value)
@@ -140,11 +140,11 @@ _OF_EVERY_MODULE = frozenset(("_parameters", "_buffers", "_modules", "_non_persi
 _CONTAINERS = frozenset((list, tuple, dict, set, frozenset))
 
 
-_names: dict = {}  # by the identity of code (its hash is slow): the code and its names
+_names: dict = {}  # keyed by the identity of code objects, whose hash is slow: the code and its names
 
 
 def _names_of(code) -> tuple:
-    """Names of the globals that the code reads, with those of functions in it."""
+    """Names of the globals that the code and its nested functions read."""
     if id(code) not in _names:
         if len(_names) > 4096:
             _names.clear()
@@ -160,13 +160,13 @@ def _read_names(code) -> tuple:
 
 @functools.lru_cache(maxsize=1024)
 def _functions_of(kind: type) -> tuple:
-    """What the user's own classes among its bases define."""
+    """The functions that user-defined classes among the bases define."""
     own = [base for base in kind.__mro__ if base is not object and not base.__module__.startswith("tensord.")]
     return tuple(item for base in own for name, item in vars(base).items() if isinstance(item, types.FunctionType) and name != "__init__")
 
 
 class PlannedStep:
-    """Made by plan_step: call it with a batch."""
+    """Returned by plan_step; call it with a batch."""
 
     def __init__(self, loss: Callable[..., Tensor], extra: tuple = (), mode: str = "exact"):
         if mode not in ("exact", "fused"):
@@ -174,13 +174,13 @@ class PlannedStep:
         if not callable(loss):
             raise TypeError(f"plan_step: expected a function that gives the loss, got {type(loss).__name__}")
         self._loss, self._extra, self._mode = loss, extra, mode
-        self._steps: dict = {}  # by state: the native step, and what holds the tensors and objects of the state
-        self._alone: Any = _engine._PlannedStep([], True)  # for steps that are interpreted anyway
+        self._steps: dict = {}  # by state: the native step, and references to the state's tensors and objects
+        self._alone: Any = _engine._PlannedStep([], True)  # for steps that are always interpreted
         self._last: Any = None
         self._unsupported_reason = ""
 
     def __call__(self, *args, **kwargs) -> Tensor:
-        """Leaves the gradients in the parameters' `grad`, gives the loss, detached."""
+        """Leaves the gradients in the parameters' `grad` and returns the detached loss."""
         batch: list = []
         dependencies, key = self._look(args, kwargs, batch)
         unsupported_reason = self._unsupported_reason or dependencies.unsupported_reason
@@ -217,24 +217,25 @@ class PlannedStep:
         return found[0]
 
     def forget(self) -> None:
-        """Drops all plans: after a change that the step cannot see (see plan_step)."""
+        """Drops all plans. Call after a change that the step cannot see (see plan_step)."""
         self._steps.clear()
         self._unsupported_reason = ""
 
     @property
     def why(self) -> str:
-        """Why the last step was not planned: `""` where it was."""
+        """Why the last step was not planned; `""` if it was."""
         return self._last.report["reason"] if self._last is not None else "no step was made"
 
     @property
     def is_planned(self) -> bool:
-        """Whether the last step was."""
+        """Whether the last step was planned."""
         return self._last is not None and self._last.report["is_planned"]
 
     @property
     def stats(self) -> dict:
-        """How many steps were `planned`, `interpreted`, and of these `checked` (ran both ways) and `identical` (with the same bits); of the last
-        plan `calls`, `arena_bytes`, whether it `is_fused`, and the largest `error` that a check found, of a tensor's largest element."""
+        """Numbers of `planned` and `interpreted` steps, and of the latter those `checked` (run both ways) and
+        `identical` (bit-identical); for the last plan its `calls`, its `arena_bytes`, whether it `is_fused`, and the
+        largest `error` of a check, relative to a tensor's largest element."""
         steps = [self._alone.report, *(step.report for step, _ in self._steps.values())]
         out = {name: sum(report[name] for report in steps) for name in ("planned", "interpreted", "checked", "identical")}
         last = self._last.report if self._last is not None else self._alone.report
@@ -249,7 +250,7 @@ class PlannedStep:
 
 
 def _flatten(value, batch: list, fixed: list) -> None:
-    """Tensors of an argument to `batch`, all else to `fixed`."""
+    """Splits an argument: tensors go to `batch`, everything else to `fixed`."""
     if isinstance(value, Tensor):
         fixed.append(Tensor)
         batch.append(value)
@@ -278,9 +279,10 @@ def plan_step(loss: Callable[..., Tensor], *also: Any, mode: str = "exact") -> P
             loss = step(x, y)
             optimizer.step()
 
-    Two steps of each shape are interpreted and recorded, the next runs both ways, and the plan is used when both agree; steps 2, 4, 8 … after that
-    are checked again, and one that differs raises InternalError. mode="exact": the same bits as interpreted. mode="fused": faster, the same within
-    rounding. A step that cannot be planned is interpreted; `step.why` has the reason.
+    The first two steps of each shape are interpreted and recorded, the next one runs both ways, and the plan is used if
+    both agree. Steps 2, 4, 8 … after that are checked again; a difference raises InternalError. mode="exact" gives the
+    same bits as interpretation. mode="fused" is faster and gives the same results within rounding. A step that cannot
+    be planned is interpreted; `step.why` has the reason.
 
     The function is not called in planned steps. A plan is good for one state of the modules, tensors and plain values (numbers, strings, lists of
     them) that the function names by its closure, globals, defaults or `self`, and of `also` (modules and tensors that it reaches another way):

@@ -24,7 +24,7 @@ _PROFILES = {
 
 
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None) -> None:
-    """Digits, the number of elements from which parts are left out, and the width of lines."""
+    """Sets the precision, the number of elements above which tensors are summarized, and the line width."""
     given = dict(_PROFILES[profile]) if profile is not None else {}
     for name, value in [("precision", precision), ("threshold", threshold), ("edgeitems", edgeitems), ("linewidth", linewidth)]:
         if value is not None:
@@ -48,7 +48,7 @@ class _NumberFormat:
         finite = [abs(value) for value in values if math.isfinite(value) and value != 0]
         if finite:
             self._choose(finite, values)
-            # The width stays that of what was chosen.
+            # sci_mode overrides the notation but not the width.
             self.is_scientific = self.is_scientific if _Options.sci_mode is None else _Options.sci_mode
 
     def _choose(self, finite, values):
@@ -58,7 +58,7 @@ class _NumberFormat:
             self.is_scientific = largest / smallest > 1000 or largest > 1e8
         else:
             self.is_scientific = largest / smallest > 1000 or largest > 1e8 or smallest < 1e-4
-        # The widest of all that are written, infinities and their signs apart.
+        # The width of the longest finite number; infinities and their signs are counted separately.
         self.width = max((len(self._plain(value)) for value in values if math.isfinite(value) and value != 0), default=1)
 
     def _plain(self, value) -> str:
@@ -82,7 +82,7 @@ def _line(items, indent, width) -> str:
 
 
 def _with_gap(parts, size: int, gap: str) -> list:
-    """Where only the edges of `size` items are there: the gap between them."""
+    """Inserts the gap if only the edges of `size` items are shown."""
     edge = _Options.edgeitems
     return parts if len(parts) == size else [*parts[:edge], gap, *parts[edge:]]
 
@@ -97,7 +97,7 @@ def _body(values, sizes, indent: int, write, width: int) -> str:
 
 
 def _edges(tensor):
-    """Only what is written of a large tensor."""
+    """The part of a large tensor that is shown."""
     edge = _Options.edgeitems
     for dim in range(tensor.ndim):
         size = tensor.shape[dim]

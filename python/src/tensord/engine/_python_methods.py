@@ -32,7 +32,7 @@ def _conj_physical_(self) -> Tensor:
 
 
 def _is_set_to(self, tensor) -> bool:
-    """Whether both are the same elements of the same memory."""
+    """Whether both tensors have the same elements of the same memory."""
     return (self.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr() and self.storage_offset() == tensor.storage_offset()
             and tuple(self.shape) == tuple(tensor.shape) and self.stride() == tensor.stride())
 
@@ -52,7 +52,7 @@ def _new(self, *args, device=None) -> Tensor:
 
 
 def _as_subclass(self, cls):
-    """The same tensor as an instance of a subclass."""
+    """The same tensor as an instance of the subclass."""
     made = cls.__new__(cls)
     Tensor.__init__(made, self)
     return made
@@ -88,7 +88,7 @@ def _by_elements(self, name: str, function, *others):
 
 
 def _apply_(self, callable) -> Tensor:
-    """Sets each element to what the function gives for it; slow."""
+    """Replaces each element by the function's result for it; slow."""
     return _by_elements(self, "apply_", callable)
 
 
@@ -120,7 +120,7 @@ METHODS = {
     "is_set_to": _is_set_to, "new": _new, "as_subclass": _as_subclass, "apply_": _apply_, "map_": _map_, "map2_": _map2_,
     "storage": _typed_storage, "to_sparse_coo": _to_sparse_coo, "is_distributed": _is_distributed,
 }
-# By name: the function that gets it, one that sets it or None, and its type for the stubs.
+# By name: getter, setter or None, and type for the stubs.
 PROPERTIES: dict = {
     "H": (_adjoint, None, Tensor), "mH": (lambda self: aten("mH")(self), None, Tensor), "real": (lambda self: aten("real")(self), _set_part("real"), Tensor),
     "imag": (lambda self: aten("imag")(self), _set_part("imag"), Tensor), "is_cpu": (lambda self: self.device.type == "cpu", None, builtins.bool),

@@ -1,4 +1,4 @@
-"""engine.jit.script: functions and modules from their Python source, by the TorchScript front end.
+"""engine.jit.script: compiles functions and modules from their Python source with the TorchScript frontend.
 
 Python only rewrites names: `engine.relu` and `F.relu` become `torch.relu`, module-level numbers become constants, a function that is
 called becomes a function of the archive, `self.layer(x)` a call of its forward. The front end compiles the result; its errors are raised
@@ -28,7 +28,7 @@ _DTYPES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16":
            "bfloat16": 15}
 _BUILTINS = {"len", "range", "int", "float", "bool", "str", "min", "max", "abs", "isinstance", "enumerate", "zip", "print", "round", "sorted", "list", "all",
              "any", "sum", "divmod", "Exception", "ValueError", "RuntimeError", "IndexError", "KeyError", "AssertionError", "NotImplementedError"}
-# Those of nn.functional that are written in Python and take what the operator of their name takes.
+# Functions of nn.functional that are written in Python and take the same arguments as the operator of that name.
 _SAME_AS_OPERATOR = {"relu", "relu6", "silu", "mish", "selu", "hardswish", "hardsigmoid", "elu", "celu", "leaky_relu", "hardtanh", "threshold", "gelu", "softmax",
                      "log_softmax", "softplus"}
 _MATH = {"sqrt", "exp", "log", "floor", "ceil", "pow", "sin", "cos", "tanh"}
@@ -66,7 +66,7 @@ class _Compiler:
         return self.functions[function]
 
     def module(self, module) -> tuple:
-        """(class, {attribute: value}) for the archive's writer. What it is made of comes first."""
+        """Returns (class, {attribute: value}) for the archive writer. Submodules come first."""
         name = f"M{self.classes}"
         self.classes += 1
         attributes, declared, parameters, buffers = {"training": module.training}, ["  training : bool"], [], []
@@ -200,7 +200,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def statements(self, node) -> list:
-        """A loop over modules becomes its rounds."""
+        """Unrolls loops over modules."""
         if isinstance(node, ast.For):
             over = self.member(node.iter)
             if isinstance(over, (nn.ModuleList, nn.Sequential)) and isinstance(node.target, ast.Name):
@@ -233,7 +233,7 @@ class _Rewriter(ast.NodeTransformer):
         return _MISSING
 
     def member(self, node):
-        """A part of the module: self.encoder.layers."""
+        """Resolves a path to a submodule, such as self.encoder.layers."""
         if isinstance(node, ast.Name) and node.id == self.self_name:
             return self.module
         if isinstance(node, ast.Attribute) and isinstance(self.member(node.value), nn.Module):
@@ -314,7 +314,7 @@ class _Rewriter(ast.NodeTransformer):
 
 
 class _Renamer(ast.NodeTransformer):
-    """`layer` in the body of `for layer in self.layers` as getattr(self.layers, "3")."""
+    """Replaces `layer` in the body of `for layer in self.layers` by getattr(self.layers, "3")."""
 
     def __init__(self, name: str, over, key: str):
         self.name, self.over, self.key = name, over, key
@@ -326,7 +326,7 @@ class _Renamer(ast.NodeTransformer):
 
 
 def _at_the_users_line(error, source: _Source):
-    """The error with the user's file and line for the archive's."""
+    """The error with the user's file and line instead of the archive's."""
     found = re.search(re.escape(_FILE) + r":(\d+)", str(error))
     place = source.places[int(found.group(1)) - 1] if found and int(found.group(1)) <= len(source.places) else None
     if place is None:

@@ -18,7 +18,7 @@ _FILES = {"pytorch_libtorch": "model.pt", "onnxruntime_onnx": "model.onnx"}
 
 
 def daemon_program() -> str:
-    """What TENSORD_BINARY names, else that of the wheel tensord-server, else what is in PATH."""
+    """The daemon's path: $TENSORD_BINARY, the one in the tensord-server wheel, or the one in PATH."""
     found = os.environ.get("TENSORD_BINARY") or _installed_daemon() or shutil.which("tensord")
     if not found:
         raise _engine.NotFoundError("serve: there is no program tensord: install the wheel tensord-server, or set TENSORD_BINARY")
@@ -26,7 +26,7 @@ def daemon_program() -> str:
 
 
 def _installed_daemon() -> str | None:
-    """Wherever pip put it: beside Python, in a user's folder or in that of --target."""
+    """The wheel's binary, wherever pip installed it: next to Python, in the user's folder or in that of --target."""
     try:
         files = importlib.metadata.distribution("tensord-server").files or []
     except importlib.metadata.PackageNotFoundError:
@@ -36,7 +36,8 @@ def _installed_daemon() -> str | None:
 
 
 class Server:
-    """A running daemon: `address` for clients, `stop()` to end it. Also a context manager; it ends with this process."""
+    """A running daemon: `address` is for clients, `stop()` ends it. A context manager too. It ends with this
+    process."""
 
     def __init__(self, folder: str, name: str, flags: list):
         self.name = name
@@ -61,7 +62,7 @@ class Server:
         return json.loads(pathlib.Path(self._ready).read_text())["grpc"]
 
     def stop(self) -> None:
-        """Ends the daemon; requests that it has are answered first."""
+        """Ends the daemon after it has answered its open requests."""
         _end(self._process, self._folder)
 
     def __enter__(self):
@@ -87,8 +88,8 @@ def _end(process, folder: str) -> None:
 
 
 def serve(model, *, name: str = "model", address: str = "127.0.0.1", port: int = 0, flags=()) -> Server:
-    """Serves a model that was loaded, traced or scripted, or a Module (which is scripted), or a file, under `name`, with its
-    tensors as they are now. `port` 0 takes a free one; `flags` are more of `tensord serve`'s."""
+    """Serves a loaded, traced or scripted model, a Module (which is scripted) or a file under `name`, with the current
+    values of its tensors. `port` 0 selects a free port; `flags` are further flags of `tensord serve`."""
     from tensord.engine import jit, nn
 
     if isinstance(model, nn.Module):

@@ -1,8 +1,10 @@
-"""Tensors between processes: memory by descriptor (core/tensor/memory/shared_memory.h), for multiprocessing and DataLoader.
+"""Tensors shared between processes through file descriptors (core/tensor/memory/shared_memory.h), for multiprocessing
+and DataLoader.
 
-What multiprocessing pickles (queues, pipes, arguments of processes) goes through its ForkingPickler, which is told here of tensors: one whose
-memory is shared goes as its descriptor, and both processes have the same memory; any other goes as a copy. Such a copy is not made by moving
-the tensor itself: a queue pickles on a thread of its own, while the program may compute with the tensor.
+multiprocessing pickles objects (in queues, pipes and process arguments) with its ForkingPickler, where tensors are
+registered here. A tensor in shared memory is sent as its descriptor, and both processes have the same memory; any other
+tensor is sent as a copy. The copy does not move the tensor itself to shared memory, because a queue pickles on its own
+thread while the program may be using the tensor.
 """
 
 from __future__ import annotations
@@ -13,13 +15,13 @@ import sys
 from tensord.engine import _engine
 from tensord.engine._engine import Tensor
 
-_AS_BYTES = 1 << 18  # copies of tensors up to here go as bytes: cheaper than a descriptor and what fetches it
+_AS_BYTES = 1 << 18  # smaller copies are sent as bytes, which is cheaper than sending a descriptor
 _REDUCTION = "multiprocessing.reduction"
 _reducers = {}
 
 
 def register(kind, tensor_of=lambda value: value) -> None:
-    """Objects of exactly this class are pickled for other processes as the tensor that `tensor_of` gives."""
+    """Pickles objects of exactly this class as the tensor that `tensor_of` returns."""
     _reducers[kind] = lambda value: _reduce(tensor_of(value))
     if _REDUCTION in sys.modules:
         sys.modules[_REDUCTION].ForkingPickler.register(kind, _reducers[kind])
@@ -32,7 +34,8 @@ def install() -> None:
 
 
 class _WhenImported:
-    """Tells ForkingPickler when it comes: the engine's import does without multiprocessing, which takes a tenth of its time."""
+    """Registers with ForkingPickler once multiprocessing is imported. Importing it here would add a tenth to the
+    engine's import time."""
 
     def find_spec(self, name, path, target=None):
         if name != _REDUCTION:
@@ -57,13 +60,13 @@ def _reduce(tensor):
 
     shared = tensor
     if not tensor.is_shared():
-        # What a starting process inherits must stay open until it runs, and a copy does not.
+        # Descriptors that a new process inherits must stay open until it runs. A copy has none.
         is_starting = context.get_spawning_popen() is not None
         if is_starting or not tensor.is_leaf or tensor.is_meta or tensor.is_sparse or tensor.device.type != "cpu" or tensor.nbytes <= _AS_BYTES:
             return Tensor.__reduce_ex__(tensor, 4)
         shared = _engine._shared_copy(tensor.detach())
     elif not tensor.is_leaf:
-        return Tensor.__reduce_ex__(tensor, 4)  # which says why not
+        return Tensor.__reduce_ex__(tensor, 4)  # raises with the reason
     file, *place = _engine._share(shared)
     return _open, (reduction.DupFd(file), place, tensor.requires_grad)
 
@@ -76,7 +79,8 @@ def _open(handle, place, requires_grad):
 
 
 def file_of(parts, size: int) -> int:
-    """The descriptor of new memory of this size with these (offset, buffer) in it, which leave no page out. The caller closes it."""
+    """A descriptor of new shared memory of this size, filled with the (offset, buffer) parts, which touch every page.
+    The caller closes it."""
     import fcntl
 
     file = os.memfd_create("tensord", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -94,5 +98,5 @@ def file_of(parts, size: int) -> int:
 
 
 def bytes_of(file: int, size: int):
-    """A tensor of uint8 over all of what file_of made in another process; takes the descriptor over."""
+    """A uint8 tensor over memory that file_of made in another process; takes ownership of the descriptor."""
     return _engine._open_shared(file, size, 0, (size,), (1,), _engine.uint8)

@@ -1,4 +1,4 @@
-"""TypedStorage: the memory of a tensor as elements of its dtype, in the order they lie."""
+"""TypedStorage: a tensor's memory as elements of its dtype, in memory order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tensord.engine._engine import Tensor
 
 
 class TypedStorage:
-    """What Tensor.storage() gives. All tensors over the memory see what is written."""
+    """The result of Tensor.storage(). Writes are visible in all tensors over the memory."""
 
     def __init__(self, tensor: Tensor):
         self._untyped = tensor.untyped_storage()

@@ -1,4 +1,4 @@
-"""Methods of Tensor that are written in Python. Those of the registry's operators are added by the binding."""
+"""Methods of Tensor written in Python. The binding adds those of registered operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""engine.jit.trace: a function or module, run once, as a TorchScript model.
+"""engine.jit.trace: runs a function or module once and makes a TorchScript model of it.
 
 The trace has operators with their scalar arguments. Tensors that are neither inputs nor the module's become
 constants. Where Python reads sizes (`x.shape`), ranks, dtypes or strides, the model checks them there and refuses others; where it reads
@@ -21,7 +21,7 @@ class TracerWarning(UserWarning):
 
 
 def _weights(module) -> list:
-    """(name, tensor, is it a parameter, requires_grad) of all names."""
+    """(name, tensor, is a parameter, requires_grad) for each name."""
     out = [(name, tensor, True, tensor.requires_grad) for name, tensor in module.named_parameters()]
     return out + [(name, tensor, False, False) for name, tensor in module.named_buffers()]
 
@@ -51,7 +51,7 @@ def trace_function(function, example_inputs, check_trace: bool, rtol: float, ato
     for value in inputs:
         if not isinstance(value, Tensor):
             raise TypeError(f"trace: inputs must be tensors, not {type(value).__name__}")
-    # Views of their own, so that two inputs are never one tensor, and a parameter that is an input is one.
+    # Separate views, so that no two inputs are the same tensor, and a parameter passed as an input is an input.
     inputs = [value.detach() for value in inputs]
     copies = [value.clone() for value in inputs]
     weights = _weights(function) if hasattr(function, "named_parameters") else []

@@ -1,4 +1,4 @@
-"""Gradients: backward and grad, functions with a backward of their own, and checks."""
+"""Gradients: backward and grad, custom functions, and gradient checks."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph: bool =
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bool = False, allow_unused: bool = False):
-    """The gradients of `outputs` with respect to `inputs`, a tuple; they are added up nowhere."""
+    """Returns the gradients of `outputs` with respect to `inputs` as a tuple, without accumulating them in `grad`."""
     return _engine._grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)
 
 
 class FunctionCtx(_engine._FunctionContext):
-    """What forward hands to backward. Other attributes may be set on it."""
+    """Passes state from forward to backward. Further attributes may be set on it."""
 
     @property
     def needs_input_grad(self):
@@ -37,7 +37,7 @@ class FunctionCtx(_engine._FunctionContext):
 
 
 class Function:
-    """A function with a backward of its own: static methods forward(ctx, …) and backward(ctx, *grads); call apply(…)."""
+    """A custom function: define the static methods forward(ctx, …) and backward(ctx, *grads), and call apply(…)."""
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -49,7 +49,7 @@ class Function:
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
-        """Where it is overridden, forward has no ctx, and this gets what forward took and gave."""
+        """If overridden, forward takes no ctx, and this method gets forward's inputs and output."""
         raise NotImplementedError("setup_context is not implemented")
 
     @classmethod
@@ -87,7 +87,7 @@ def _forward_and_setup(function, ctx, inputs):
 
 
 def once_differentiable(backward_function):
-    """Marks a backward whose own gradient is not to be asked for."""
+    """Marks a backward that cannot be differentiated again."""
 
     @functools.wraps(backward_function)
     def wrapped(ctx, *grads):
@@ -104,7 +104,8 @@ class function:  # noqa: N801: torch.autograd.function.once_differentiable
 
 
 class set_detect_anomaly:
-    """As a function sets anomaly mode; as a context only for its block. Slow: nodes remember where they were made."""
+    """Called as a function, sets anomaly mode; as a context, sets it for the block. Slow, because nodes record where
+    they were created."""
 
     def __init__(self, mode: bool, check_nan: bool = True):
         self._scope = _engine._AnomalyScope(mode, check_nan)
@@ -130,12 +131,12 @@ def _real(tensor):
 
 
 def _parts(tensor):
-    """Real and imaginary parts as a leaf of its own."""
+    """Real and imaginary parts as a leaf."""
     return _real(tensor.detach()).requires_grad_(tensor.requires_grad)
 
 
 def _of_tensors(function, inputs):
-    """The function of the tensors among its arguments alone, and those. Complex numbers are pairs of real ones."""
+    """The function restricted to its tensor arguments, and these. Complex tensors become pairs of real ones."""
     arguments = _as_list(inputs)
     complexes = [isinstance(item, _engine.Tensor) and item.dtype.is_complex for item in arguments]
     arguments = [_parts(item) if is_complex else item for item, is_complex in zip(arguments, complexes)]
@@ -154,7 +155,7 @@ def _of_tensors(function, inputs):
 
 def gradcheck(func, inputs, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True,
               nondet_tol: float = 0.0, check_undefined_grad: bool = True) -> bool:
-    """Whether gradients are what finite differences say, in float64 or complex128."""
+    """Compares gradients with finite differences, in float64 or complex128."""
     call, tensors = _of_tensors(func, inputs)
     try:
         _engine._gradcheck(call, tensors, eps, atol, rtol, nondet_tol, check_undefined_grad)
@@ -167,7 +168,7 @@ def gradcheck(func, inputs, *, eps: float = 1e-6, atol: float = 1e-5, rtol: floa
 
 def gradgradcheck(func, inputs, grad_outputs=None, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
                   raise_exception: bool = True, nondet_tol: float = 0.0) -> bool:
-    """The same for the gradients' own gradients."""
+    """Does the same for second-order gradients."""
     call, tensors = _of_tensors(func, inputs)
     given = None if grad_outputs is None else [_real(item) for item in _as_list(grad_outputs)]
     try:

@@ -1,4 +1,4 @@
-"""Fourier transforms under torch.fft's names: the operators fft_…"""
+"""Fourier transforms under torch.fft's names: the operators fft_…."""
 
 from tensord.engine import _operator_module
 

@@ -1,4 +1,4 @@
-"""Models and values in files."""
+"""Loading and saving models and values."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from tensord.engine._engine import Tensor
 
 
 def load(path, *, trainable: bool = False, optimize: bool = True) -> Any:
-    """A model (TorchScript archive, exported program, ONNX …) as something to call, what torch.save or `save` wrote, or the tensors of a
-    .safetensors file by name. `path`: a file's, or an open binary file.
+    """Loads a model (TorchScript archive, exported program, ONNX …) as a callable, values written by torch.save or
+    `save`, or the tensors of a .safetensors file by name. `path` may be an open binary file.
 
-    `trainable`: the model's parameters can be trained; without it they may lie in the file, and calls are not recorded.
+    `trainable`: the model's parameters can be trained. Otherwise they may be mapped from the file, and calls are not
+    recorded for autograd.
     """
     if hasattr(path, "read"):
         import shutil
@@ -26,7 +27,7 @@ def load(path, *, trainable: bool = False, optimize: bool = True) -> Any:
                 shutil.copyfileobj(path, file)
             return load(copied, trainable=trainable, optimize=optimize)
     path = os.fspath(path)
-    with open(path, "rb"):  # Python's own errors for files that are not there or may not be read
+    with open(path, "rb"):  # raises Python's own errors for missing or unreadable files
         pass
     if path.endswith(".safetensors"):
         return _engine._load_safetensors(path)
@@ -67,7 +68,7 @@ def _save_safetensors(value, path: str) -> None:
 
 
 def _is_torch_file(path: str) -> bool:
-    """torch.save's files have values, but neither constants nor code."""
+    """Files of torch.save contain values, but neither constants nor code."""
     if not zipfile.is_zipfile(path):
         return False
     with zipfile.ZipFile(path) as archive:
@@ -77,7 +78,7 @@ def _is_torch_file(path: str) -> bool:
 
 
 def _plain(value):
-    """OrderedDicts and subclasses of lists as what they are."""
+    """Converts OrderedDicts and subclasses of lists to their base types."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,5 @@
-"""Transforms of functions, as torch.func: made of backward passes and calls (see tensord.engine.autograd.functional)."""
+"""Function transforms, as in torch.func, built from backward passes and calls (see
+tensord.engine.autograd.functional)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "ja
 
 
 def _leaves(value) -> list:
-    """The tensors of a tensor, or of tuples, lists and dicts of tensors, in order."""
+    """The tensors in nested tuples, lists and dicts, in order."""
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, dict):
@@ -26,7 +27,7 @@ def _leaves(value) -> list:
 
 
 def _rebuilt(value, leaves):
-    """The same structure with other tensors, which are taken from the iterator."""
+    """The same structure with other tensors, taken from the iterator."""
     if isinstance(value, Tensor):
         return next(leaves)
     if isinstance(value, dict):
@@ -93,7 +94,7 @@ def grad_and_value(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0,
 
 
 def _hangs_outside(before: list, kwargs: dict, args: tuple) -> bool:
-    """Whether another argument requires a gradient."""
+    """Whether another argument requires gradients."""
     rest = [value for value in [*args, *kwargs.values()] if isinstance(value, Tensor)]
     return any(value.requires_grad for value in rest)
 
@@ -109,7 +110,8 @@ def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: 
 
 
 def vjp(func: Callable[..., Any], *primals, has_aux: bool = False) -> tuple[Any, ...]:
-    """(func(*primals), function of cotangents), and aux: the function gives a tuple with v · J for each primal."""
+    """Returns (func(*primals), vjp_function), and aux; vjp_function maps cotangents v to a tuple with v · J for each
+    primal."""
     before = _leaves(primals)
     with enable_grad():
         given = _views(before)
@@ -131,7 +133,7 @@ def vjp(func: Callable[..., Any], *primals, has_aux: bool = False) -> tuple[Any,
 
 
 def jvp(func: Callable[..., Any], primals: tuple, tangents: tuple, *, has_aux: bool = False) -> tuple[Any, ...]:
-    """(func(*primals), J · tangents), and aux."""
+    """Returns (func(*primals), J · tangents), and aux."""
     aux = None
 
     def call(*leaves):
@@ -149,7 +151,7 @@ def jvp(func: Callable[..., Any], primals: tuple, tangents: tuple, *, has_aux: b
 
 
 def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that gives the Jacobian with respect to the arguments of `argnums`: a tensor, or a tuple of them."""
+    """A function that returns the Jacobian with respect to the arguments `argnums`: a tensor, or a tuple of them."""
 
     def wrapped(*args, **kwargs):
         positions = _positions(argnums, len(args), "jacrev")
@@ -172,7 +174,7 @@ def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux
     return wrapped
 
 
-# By backward passes too: one a result.
+# Also computed in reverse mode, one backward pass per result.
 jacfwd = jacrev
 
 
@@ -182,7 +184,7 @@ def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Cal
 
 
 def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, strict: bool = False) -> Any:
-    """Calls the module with these tensors in the place of its own, by their names; the module is afterwards as before."""
+    """Calls the module with these tensors in place of its own, by name. The module is restored afterwards."""
     dicts = [parameter_and_buffer_dicts] if isinstance(parameter_and_buffer_dicts, dict) else list(parameter_and_buffer_dicts)
     tensors = {}
     for one in dicts:

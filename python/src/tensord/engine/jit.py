@@ -11,7 +11,7 @@ __all__ = ["ScriptModule", "TracerWarning", "load", "save", "script", "trace"]
 
 
 def load(path, *, trainable: bool = False, optimize: bool = True) -> ScriptModule:
-    """As engine.load, for models alone."""
+    """Like engine.load, for models only."""
     path = os.fspath(path)
     with open(path, "rb"):
         pass
@@ -28,7 +28,7 @@ def trace(function, example_inputs, *, check_trace: bool = True, rtol: float = 1
 
 
 def script(function_or_module) -> ScriptModule:
-    """A function or Module from its Python source, control flow and all: see tensord.engine._scripting."""
+    """Compiles a function or Module from its Python source, including control flow: see tensord.engine._scripting."""
     from tensord.engine._scripting import script_object
 
     return script_object(function_or_module)

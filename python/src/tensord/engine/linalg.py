@@ -1,4 +1,4 @@
-"""Linear algebra under torch.linalg's names: the operators linalg_…"""
+"""Linear algebra under torch.linalg's names: the operators linalg_…."""
 
 from tensord.engine import _operator_module
 

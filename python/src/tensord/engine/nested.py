@@ -17,7 +17,7 @@ _nested_calls.install()
 
 
 def nested_tensor(tensor_list, *, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False) -> NestedTensor:
-    """Copies of the tensors in a list, or of lists of numbers, as a leaf."""
+    """A leaf made from copies of tensors, or of lists of numbers."""
     _check_layout("nested_tensor", layout, pin_memory)
     if not isinstance(tensor_list, (list, tuple)):
         raise TypeError("nested_tensor: Only lists (List[Tensor] and List[List...[Scalar]]) are accepted in nested_tensor")
@@ -27,7 +27,7 @@ def nested_tensor(tensor_list, *, dtype=None, layout=None, device=None, requires
 
 
 def as_nested_tensor(ts, dtype=None, device=None, layout=None) -> NestedTensor:
-    """Of tensors in a list, or the rows of one tensor, with their history."""
+    """Made from tensors, or the rows of one tensor, with their history."""
     _check_layout("as_nested_tensor", layout, False)
     if isinstance(ts, NestedTensor):
         return ts if dtype is None and device is None else ts.to(device=device or ts.device, dtype=dtype or ts.dtype)

@@ -1,4 +1,4 @@
-"""Special functions under torch.special's names: the operators special_…"""
+"""Special functions under torch.special's names: the operators special_…."""
 
 from tensord.engine import _operator_module
 

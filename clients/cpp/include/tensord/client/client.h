@@ -34,7 +34,7 @@ struct ModelMetadata {
 };
 
 struct ModelState {
-  std::string name, version, state, reason;  // version, state and reason are empty for a model that was never loaded
+  std::string name, version, state, reason;  // a model that was never loaded has no version, state and reason
 };
 
 struct ModelStatistics {
@@ -44,7 +44,7 @@ struct ModelStatistics {
   std::string name, version;
   uint64_t last_inference_ms = 0;  // Unix time; 0: none yet
   uint64_t inference_count = 0;    // rows, over all batches
-  uint64_t execution_count = 0;    // runs of the model
+  uint64_t execution_count = 0;    // batches
   Duration success, fail, queue, compute_input, compute_infer, compute_output, cache_hit, cache_miss;
 };
 
@@ -100,7 +100,7 @@ class Client {
                                const CallOptions& options = {});
   std::string model_config_json(const std::string& model, const std::string& version = {},
                                 const CallOptions& options = {});
-  // Of one model, or of all.
+  // Statistics of one model, or of all models.
   std::vector<ModelStatistics> statistics(const std::string& model = {}, const std::string& version = {},
                                           const CallOptions& options = {});
 

@@ -13,8 +13,8 @@ using Headers = std::map<std::string, std::string>;
 
 // All are PEM strings, not paths.
 struct TlsOptions {
-  std::string root_certificates = {};  // that signed the server's certificate; empty: the system's
-  std::string certificate_chain = {};  // of this client, if the server requires one
+  std::string root_certificates = {};  // the CA of the server's certificate; empty: the system's
+  std::string certificate_chain = {};  // client certificate, if the server requires one
   std::string private_key = {};
   std::string server_name = {};  // in the server's certificate, if it differs from the address
 

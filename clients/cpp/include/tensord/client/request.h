@@ -28,7 +28,7 @@ struct Output {
 };
 
 struct Sequence {
-  std::variant<uint64_t, std::string> id;  // nonzero, or not empty
+  std::variant<uint64_t, std::string> id;  // not 0, not empty
   bool is_start = false;
   bool is_end = false;
 };

@@ -1,1 +1,1 @@
-"""The commands of `python -m tensord`, an area a file."""
+"""The commands of `python -m tensord`, one file per area."""

@@ -19,7 +19,7 @@ def add_to(commands: Any) -> None:
     command = add_command(commands, "bench", bench, "Measure a served model from here: latency and requests a second")
     command.add_argument("model")
     command.add_argument("--input", action="append", default=[], metavar="[NAME=]VALUE",
-                         help="as of infer; without any, random values of the model's shapes, 1 where a size is any")
+                         help="as of infer; default: random values of the model's shapes; open sizes become 1")
     command.add_argument("--version", dest="model_version", default="", help="a number, or a label")
     command.add_argument("--clients", default="1", help="requests at the same time; several numbers with commas (1)")
     command.add_argument("--seconds", type=float, default=3.0, help="time to measure, for each number (%(default)s)")
@@ -49,7 +49,7 @@ def bench(given: argparse.Namespace) -> int:
 
 
 def measure(client: Client, given: argparse.Namespace, inputs: Any, count: int) -> Dict[str, Any]:
-    """`count` threads, each with one request at a time."""
+    """Measures with `count` threads, each with one request at a time."""
     times_s: List[float] = []
     failures: List[TensordError] = []
     end = time.perf_counter() + given.seconds

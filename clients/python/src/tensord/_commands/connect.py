@@ -25,14 +25,14 @@ def add_command(commands: Any, name: str, run: Command, help_text: str) -> argpa
     out.set_defaults(run=run)
     out.add_argument("--address", default=os.environ.get("TENSORD_ADDRESS") or "127.0.0.1:8001",
                      help="where the server listens for gRPC; default $TENSORD_ADDRESS, else 127.0.0.1:8001")
-    out.add_argument("--json", action="store_true", help="JSON instead of text, one object a line")
-    out.add_argument("--timeout", type=float, help="seconds that a call may take")
-    out.add_argument("--tls", action="store_true", help="encrypted; the system's certificates are trusted")
-    out.add_argument("--root-cert", help="PEM file of those who are trusted instead")
+    out.add_argument("--json", action="store_true", help="JSON instead of text, one object for each line")
+    out.add_argument("--timeout", type=float, help="timeout of a call in seconds")
+    out.add_argument("--tls", action="store_true", help="use TLS; the system's certificate authorities are trusted")
+    out.add_argument("--root-cert", help="PEM file of trusted certificate authorities instead")
     out.add_argument("--cert", help="PEM file of this client's certificate")
     out.add_argument("--key", help="PEM file of its private key")
-    out.add_argument("--server-name", default="", help="name in the server's certificate, if it is not the address")
-    out.add_argument("--token-file", help="file with the token that is sent as `authorization: Bearer`; default $TENSORD_TOKEN itself")
+    out.add_argument("--server-name", default="", help="name in the server's certificate, if it differs from the address")
+    out.add_argument("--token-file", help="file with the token that is sent as `authorization: Bearer`; default: the token in $TENSORD_TOKEN")
     return out
 
 
@@ -47,7 +47,7 @@ def connect(given: argparse.Namespace) -> Client:
 
 
 def json_value(value: Any) -> Any:
-    """Plain data as JSON has it; bytes as text, what is not a number as null."""
+    """Converts to JSON values; bytes become strings, NaN and infinity become null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: json_value(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, enum.Enum):
@@ -72,7 +72,7 @@ def print_json(value: Any) -> None:
 
 
 def print_table(header: List[str], rows: List[List[str]]) -> None:
-    """Two spaces between the columns, numbers to the right."""
+    """Prints columns separated by two spaces, numbers right-aligned."""
     columns = list(zip(*[header, *rows]))
     widths = [max(map(len, column)) for column in columns]
     align = [str.rjust if rows and all(map(_is_number, column[1:])) else str.ljust for column in columns]

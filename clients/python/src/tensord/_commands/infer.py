@@ -28,20 +28,20 @@ def add_to(commands: Any) -> None:
                          help="JSON, a file (.npy, .json; .npz for all inputs; @FILE for its bytes), random[:SHAPE[:DTYPE]] "
                          "such as random:1,3,224,224:f32, or text:TEXT; without names they go by position")
     command.add_argument("--random", action="store_true",
-                         help="random values for all other inputs, 1 where a size is any")
+                         help="random values for all other inputs; open sizes become 1")
     command.add_argument("--version", dest="model_version", default="", help="a number, or a label")
     command.add_argument("--output", action="append", default=[], metavar="NAME",
                          help="only this output; may be repeated")
     command.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE",
-                         help="of the request, a number, true, false or text; may be repeated")
+                         help="a parameter of the request: a number, true, false or a string; may be repeated")
     command.add_argument("--classes", type=int, default=0, help="only the largest values of each row")
-    command.add_argument("--stream", action="store_true", help="a decoupled model: print each response as it comes")
+    command.add_argument("--stream", action="store_true", help="a decoupled model: print each response as it arrives")
     command.add_argument("--save", metavar="FILE",
                          help="write the outputs to FILE.npz, or the only one to FILE.npy, instead of printing them")
 
 
 class Signature:
-    """What a model says of its inputs; asked for when first wanted."""
+    """The model's metadata, fetched on first use."""
 
     def __init__(self, client: Client, given: argparse.Namespace) -> None:
         self._client = client
@@ -85,7 +85,7 @@ def read_value(argument: str, find: Callable[[], Optional[TensorSpec]]) -> Any:
 
 
 def least_shape(spec: Optional[TensorSpec]) -> List[int]:
-    """The model's, 1 where a size is any."""
+    """The model's shape with 1 for dynamic sizes."""
     return [1] if spec is None else [max(size, 1) for size in spec.shape]
 
 
@@ -113,7 +113,7 @@ def random_array(spec: str) -> Any:
 
 
 def read_inputs(given: argparse.Namespace, client: Client, random_rest: bool) -> Any:
-    """The inputs of the command line, as `Client.infer` takes them: one mapping, or none."""
+    """The inputs of the command line as `Client.infer` takes them: one mapping, or none."""
     signature = Signature(client, given)
     named: Dict[str, Any] = {}
     unnamed: Dict[str, Any] = {}
@@ -166,7 +166,7 @@ def infer(given: argparse.Namespace) -> int:
 
 
 def save(given: argparse.Namespace, result: Result) -> None:
-    """Texts as NumPy's dtype S, which every reader takes."""
+    """Saves strings as NumPy's dtype S, which every reader supports."""
     arrays: Dict[str, Any] = {name: array.astype("S") if array.dtype == object else array
                               for name, array in result.items()}
     if not given.save.endswith(".npy"):

@@ -1,4 +1,4 @@
-"""How jobs look: a line, a report, a bar while they run."""
+"""Displays jobs: one line, a report, or a progress bar."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def print_report(info: JobInfo) -> None:
 
 
 def watch(job: Job, as_json: bool) -> None:
-    """Until the job has ended or is paused: a bar on a terminal and a report, or as JSON an object for each change."""
+    """Watches the job until it ends or pauses: a bar on a terminal and a report, or one JSON object per change."""
     bar = None
     if not as_json and sys.stderr.isatty():
         try:
             bar = ProgressBar(True)
         except FailedPreconditionError:
-            pass  # without tqdm there is only the report
+            pass  # without tqdm only the report is shown
     try:
         for update in job.watch():
             if as_json:

@@ -16,15 +16,15 @@ def add_to(commands: Any) -> None:
     of_jobs = commands.add_parser("jobs", help=description, description=description).add_subparsers(metavar="COMMAND", required=True)
     command = add_command(of_jobs, "list", list_jobs, "All jobs, oldest first")
     command.add_argument("--model", default="", help="only jobs of this model")
-    command = add_command(of_jobs, "rollback", rollback, "Serve a model's version before the served one again")
+    command = add_command(of_jobs, "rollback", rollback, "Serve a model's previous version again")
     command.add_argument("model")
     for name, run, help_text in (
-        ("show", with_job(show), "All there is to say of a job"),
-        ("watch", with_job(watch_job), "Progress until the job ends or pauses; exit code 1 when it failed"),
+        ("show", with_job(show), "Show all details of a job"),
+        ("watch", with_job(watch_job), "Show progress until the job ends or pauses; exit code 1 if it failed"),
         ("pause", acting(Job.pause), "Stop after the current step, with a checkpoint"),
-        ("resume", acting(Job.resume), "Go on, from the last checkpoint"),
+        ("resume", acting(Job.resume), "Resume from the last checkpoint"),
         ("cancel", acting(Job.cancel), "Stop for good"),
-        ("delete", with_job(delete), "Forget the job and its checkpoints"),
+        ("delete", with_job(delete), "Delete the job and its checkpoints"),
     ):
         add_command(of_jobs, name, run, help_text).add_argument("id")
 

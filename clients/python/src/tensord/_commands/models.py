@@ -13,7 +13,7 @@ from tensord.errors import InvalidArgumentError
 def add_to(commands: Any) -> None:
     command = add_command(commands, "models", list_models, "Models of a running server and their states")
     command.add_argument("--ready", action="store_true", help="only those that are ready")
-    command.add_argument("--statistics", action="store_true", help="requests and mean times of those that are loaded")
+    command.add_argument("--statistics", action="store_true", help="requests and mean times of loaded models")
 
     of_models = command.add_subparsers(metavar="label")
     command = add_command(of_models, "label", label, "Move version labels of a model")
@@ -28,11 +28,11 @@ def add_to(commands: Any) -> None:
     command.add_argument("--weights", help="only new weights: a state dict of torch.save, or .safetensors")
     command.add_argument("--version", dest="model_version", type=int, default=1,
                          help="the version that gets the weights (%(default)s)")
-    command.add_argument("--label", default="", help="then move version labels, as stable=2,canary=3")
+    command.add_argument("--label", default="", help="then move version labels, such as stable=2,canary=3")
 
     command = add_command(commands, "unload", unload, "Unload a model; tensord returns with the memory back")
     command.add_argument("model")
-    command.add_argument("--dependents", action="store_true", help="also the models that were loaded for an ensemble")
+    command.add_argument("--dependents", action="store_true", help="also unload the models that were loaded for an ensemble")
 
 
 def list_models(given: argparse.Namespace) -> int:

@@ -11,17 +11,17 @@ from tensord._commands.job_view import print_job, watch
 from tensord.errors import InvalidArgumentError
 from tensord.jobs import JobState
 
-# Flag, place in the job, type, help; as `tensord train` has them.
+# Flag, field of the job, type, help; the same as in `tensord train`.
 _FLAGS = (
-    ("--name", "name", str, "a name for people"),
-    ("--data", "data.file", str, "file of the server's data folder: .npz, .safetensors, .pt, .csv"),
-    ("--label", "loss.label", str, "the array that the output is compared with"),
+    ("--name", "name", str, "a readable name"),
+    ("--data", "data.file", str, "file in the server's data folder: .npz, .safetensors, .pt, .csv"),
+    ("--label", "loss.label", str, "the array with the labels"),
     ("--loss", "loss.builtin", str, "cross_entropy, mse, l1, smooth_l1, huber, bce_with_logits, nll …"),
-    ("--loss-method", "loss.method", str, "method of the script that gives the loss, instead"),
+    ("--loss-method", "loss.method", str, "method of the script that returns the loss, instead"),
     ("--epochs", "epochs", int, "passes over the data"),
     ("--steps", "steps", int, "updates of the weights"),
     ("--batch-size", "batch_size", int, "rows of a batch; default 32"),
-    ("--seed", "seed", int, "of every random number"),
+    ("--seed", "seed", int, "seed of all random numbers"),
     ("--optimizer", "optimizer.name", str, "sgd, adam, adamw, rmsprop, adagrad, sparseadam, lbfgs; default adamw"),
     ("--lr", "optimizer.lr", float, "learning rate; default PyTorch's"),
     ("--momentum", "optimizer.momentum", float, "of sgd and rmsprop"),
@@ -29,37 +29,37 @@ _FLAGS = (
     ("--schedule", "schedule.name", str, "step, multi_step, exponential, cosine, one_cycle, linear, plateau"),
     ("--warmup-steps", "schedule.warmup_steps", int, "steps in which the learning rate rises"),
     ("--clip-norm", "clipping.norm", float, "largest norm of all gradients together"),
-    ("--eval-fraction", "evaluation.fraction", float, "part of the rows that is evaluated with"),
-    ("--eval-data", "evaluation.file", str, "file that is evaluated with"),
+    ("--eval-fraction", "evaluation.fraction", float, "fraction of the rows used for evaluation"),
+    ("--eval-data", "evaluation.file", str, "file used for evaluation"),
     ("--publish", "publish.when", str, "never, at_end, best"),
     ("--publish-as", "publish.model", str, "model that gets the new version; default the same"),
-    ("--metric", "publish.metric", str, "what is best, and what the bar is for"),
-    ("--bar", "publish.bar", float, "what the metric must reach, or the old version stays"),
+    ("--metric", "publish.metric", str, "the metric for best, and for the bar"),
+    ("--bar", "publish.bar", float, "the value that the metric must reach for publishing"),
     ("--threads", "resources.threads", int, "threads of the job"),
 )
 
 
 def add_to(commands: Any) -> None:
-    command = add_command(commands, "train", train, "Train a model of a running tensord, and watch")
+    command = add_command(commands, "train", train, "Train a model of a running tensord, and watch the job")
     command.add_argument("model", nargs="?", default="",
                          help="the served model to start from; with --upload, what to publish as")
     command.add_argument("--detach", action="store_true", help="print the job's id and leave it running")
     command.add_argument("--version", dest="model_version", type=int, default=0,
                          help="version of the model; default the served one")
     command.add_argument("--upload", help="start from this archive instead")
-    command.add_argument("--spec", help="the job as JSON; flags go over it")
+    command.add_argument("--spec", help="the job as JSON; flags override it")
     command.add_argument("--streamed", action="store_true", help="a client streams the data")
     command.add_argument("--input", action="append", default=[], metavar="ARGUMENT=ARRAY",
-                         help="the array that an argument takes; may be repeated")
+                         help="the array for an argument; may be repeated")
     command.add_argument("--freeze", action="append", default=[], metavar="PATTERN",
-                         help="parameters that are not trained, as layer1.*; may be repeated")
+                         help="parameters that are not trained, such as layer1.*; may be repeated")
     command.add_argument("--metrics", default="", help="loss, accuracy, top_5_accuracy, mae, mse, rmse; with commas")
     for flag, place, kind, help_text in _FLAGS:
         command.add_argument(flag, dest=place, type=kind, help=help_text)
 
 
 def job_fields(given: argparse.Namespace) -> Dict[str, Any]:
-    """The job of the file, with what the flags say over it."""
+    """The job file's fields, overridden by flags."""
     fields: Dict[str, Any] = {}
     if given.spec:
         with open(given.spec) as file:

@@ -1,7 +1,7 @@
-"""The protocol's messages, made from descriptors that the build takes from the repository's protos/.
+"""The protocol's message classes, made from descriptors that the build generates from the repository's protos/.
 
-They live in a pool of their own: other clients of the same protocol (tritonclient, kserve) register the same names, and
-can be imported beside this one. Nothing generated has to match the version of the protobuf package either.
+They use a descriptor pool of their own: other clients of the same protocol (tritonclient, kserve) register the same
+names and can be imported next to this one. Nor does generated code have to match the version of the protobuf package.
 """
 
 from __future__ import annotations

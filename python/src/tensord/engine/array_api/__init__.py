@@ -1,12 +1,12 @@
-"""The array API standard (data-apis.org/array-api) over the engine's tensors: what libraries written against it ask for.
+"""The array API standard (data-apis.org/array-api) for the engine's tensors, for libraries written against it.
 
     from tensord.engine import array_api as xp
 
     x = xp.linspace(0, 1, 5)
     assert x.__array_namespace__() is xp
 
-Arrays are `engine.Tensor`s. Functions promote by dtype alone, as the standard says; the operators `+ - * /` of tensors follow
-PyTorch, which also looks at which of two has dimensions. docs/engine.md says what else differs.
+Arrays are `engine.Tensor`s. Functions promote by dtype only, as the standard requires; the operators `+ - * /` of
+tensors follow PyTorch, where tensors without dimensions rank below others. docs/engine.md lists the other differences.
 """
 
 from math import e, inf, nan, pi

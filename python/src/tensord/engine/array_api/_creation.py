@@ -1,4 +1,4 @@
-"""New arrays."""
+"""Array creation."""
 
 from __future__ import annotations
 

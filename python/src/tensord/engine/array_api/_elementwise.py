@@ -19,7 +19,7 @@ _BINARY = {
     "logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor", "maximum": "maximum", "minimum": "minimum",
     "multiply": "mul", "nextafter": "nextafter", "not_equal": "ne", "pow": "pow", "remainder": "remainder", "subtract": "sub",
 }
-_OF_INTEGERS = ("ceil", "floor", "round", "trunc")  # integers stay what they are
+_OF_INTEGERS = ("ceil", "floor", "round", "trunc")  # integers are returned unchanged
 
 __all__ = [*_UNARY, *_BINARY, *_OF_INTEGERS, "clip", "expm1", "log1p", "sign"]
 
@@ -87,7 +87,7 @@ def log1p(x, /) -> Tensor:
 
 
 def clip(x, /, min=None, max=None) -> Tensor:
-    """Keeps the dtype of `x`."""
+    """The result has the dtype of `x`."""
     def bound(value):
         if value is None:
             return None

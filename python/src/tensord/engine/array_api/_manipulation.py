@@ -1,4 +1,4 @@
-"""Shapes, places and parts of arrays."""
+"""Manipulation of shapes, order and parts of arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Dtypes as the standard promotes them: by dtype alone, where the engine, as PyTorch, also asks which tensor has dimensions."""
+"""Type promotion by dtype only, as the standard requires. The engine, like PyTorch, also considers which tensor has
+dimensions."""
 
 from __future__ import annotations
 
@@ -54,12 +55,12 @@ def promote(x1, x2):
 
 
 def sum_dtype(dtype: engine.dtype) -> engine.dtype:
-    """What sums and products of it are in, where the caller says nothing."""
+    """The default dtype of sums and products."""
     return dtype if dtype.is_floating_point or dtype.is_complex else engine.int64
 
 
 def axes(axis, ndim: int) -> list:
-    """All axes for None, else the given ones; none counts from the end."""
+    """The axes as non-negative numbers; all axes for None."""
     if axis is None:
         return list(range(ndim))
     out = []

@@ -1,4 +1,4 @@
-"""Searching, sorting, and arrays as sets."""
+"""Searching, sorting and set functions."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ def isin(x1, x2, /, *, invert=False) -> Tensor:
 
 
 def _sorted_unique(x):
-    """Values, the first place of each, which value each element is, and counts. A NaN is another value each time."""
+    """Unique values, the first index of each, the inverse indices and the counts. Each NaN counts as a different
+    value."""
     flat = x.reshape(-1)
     if flat.dtype.is_complex:
         by_imag = engine.sort(engine.imag(flat), stable=True).indices

@@ -1,4 +1,4 @@
-"""Reductions and sums along an axis."""
+"""Reductions and cumulative functions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def prod(x, /, *, axis=None, dtype=None, keepdims=False) -> Tensor:
 
 
 def _result(out, x, axis, keepdims: bool) -> Tensor:
-    """What was reduced with its dimensions kept, as it was asked for."""
+    """Converts a reduction with keepdims=True to the requested shape."""
     if out is x:
         return x.clone()
     if keepdims:

@@ -1,4 +1,4 @@
-"""Linear algebra, over the last two dimensions."""
+"""Linear algebra over the last two dimensions."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def slogdet(x, /) -> SlogdetResult:
 
 def solve(x1, x2, /) -> Tensor:
     x1, x2 = promote(x1, x2)
-    # Only what has one dimension is a vector; PyTorch takes a stack of them, too.
+    # Only a 1-D array is a vector here; PyTorch accepts stacks of vectors too.
     if x2.ndim == 1:
         return engine.linalg_solve(x1, x2.unsqueeze(-1)).squeeze(-1)
     batch = engine.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
@@ -145,6 +145,6 @@ def vecdot(x1, x2, /, *, axis=-1) -> Tensor:
 
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2) -> Tensor:
     places = _axes(axis, x.ndim)
-    if not places:  # a vector of one element each
+    if not places:  # vectors with one element each
         return (x != 0).to(x.abs().dtype) if ord == 0 else x.abs()
     return engine.linalg_vector_norm(x, ord, places, keepdims)

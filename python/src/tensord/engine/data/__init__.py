@@ -1,4 +1,4 @@
-"""torch.utils.data: datasets, samplers, and a loader with worker processes."""
+"""Datasets, samplers, and a loader with worker processes, as in torch.utils.data."""
 
 from tensord.engine.data.arrow import TableRows, read_table
 from tensord.engine.data.collate import default_collate

@@ -1,4 +1,4 @@
-"""Tables of Parquet and Arrow files as tensors, by pyarrow, which is only asked for here."""
+"""Reads Parquet and Arrow tables as tensors with pyarrow, which is imported on use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _tensor(pyarrow, name: str, column):
     from tensord import engine
 
     array = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
-    if isinstance(array, pyarrow.ChunkedArray):  # of no chunks, for some versions
+    if isinstance(array, pyarrow.ChunkedArray):  # some versions return a chunked array without chunks
         array = pyarrow.concat_arrays(array.chunks) if array.num_chunks else pyarrow.array([], array.type)
     sizes, kinds = [len(array)], pyarrow.types
     while True:
@@ -63,19 +63,20 @@ def _check_columns(path: str, known, columns) -> None:
 
 
 def read_table(path, columns=None) -> dict:
-    """The columns of a Parquet (.parquet) or Arrow file (.arrow, .feather) by name, or these of them: numbers, bools, and lists of one length.
-    Missing values, texts and other types are errors that name the column. Needs pyarrow."""
+    """Reads columns of a Parquet (.parquet) or Arrow file (.arrow, .feather) by name, all of them by default: numbers,
+    bools and lists of equal length. Missing values, strings and other types raise an error that names the column.
+    Requires pyarrow."""
     pyarrow, path = _pyarrow(), os.fspath(path)
     parts = [part for part in _Parts(path, columns).tables(pyarrow)]
     return _tensors(pyarrow, pyarrow.concat_tables(parts))
 
 
 class _Parts:
-    """A file as what it is written in: row groups of Parquet, record batches of Arrow."""
+    """A file as its parts: row groups of Parquet, record batches of Arrow."""
 
     def __init__(self, path: str, columns):
         self.path, self.columns = path, columns
-        with open(path, "rb"):  # Python's own errors for files that are not there or may not be read
+        with open(path, "rb"):  # raises Python's own errors for missing or unreadable files
             pass
 
     def tables(self, pyarrow, first: int = 0, step: int = 1):
@@ -101,8 +102,8 @@ class _Parts:
 
 
 class TableRows(IterableDataset):
-    """The rows of Parquet or Arrow files as dicts of tensors by column, in order; one row group is in memory at a time. Worker processes take
-    the row groups in turn, so that each row comes once. Needs pyarrow."""
+    """The rows of Parquet or Arrow files in order, as dicts of tensors by column; one row group is in memory at a time.
+    Worker processes take turns on row groups, so that each row comes once. Requires pyarrow."""
 
     def __init__(self, paths, columns=None):
         _pyarrow()

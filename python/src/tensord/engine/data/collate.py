@@ -1,4 +1,4 @@
-"""Samples → a batch."""
+"""Collates samples into a batch."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def default_collate(batch: list):
 
 
 def default_convert(sample):
-    """What comes without batches: arrays as tensors."""
+    """Converts samples that are not batched: arrays become tensors."""
     return as_tensor(sample) if hasattr(sample, "__array_interface__") and not isinstance(sample, Tensor) else sample
 
 
 def pin(batch):
-    """The same with its tensors in pinned memory, in dicts, tuples and lists too."""
+    """Copies the tensors in dicts, tuples and lists to pinned memory."""
     if isinstance(batch, Tensor):
         return batch.pin_memory()
     if isinstance(batch, (str, bytes)):

@@ -18,14 +18,15 @@ class Dataset:
 
 
 class IterableDataset(Dataset):
-    """Samples one after the other: subclasses have __iter__. Each worker process has a copy; get_worker_info says which one it is."""
+    """A stream of samples: subclasses define __iter__. Each worker process has a copy; get_worker_info identifies the
+    worker."""
 
     def __iter__(self):
         raise NotImplementedError(f"{type(self).__name__} has no __iter__")
 
 
 class TensorDataset(Dataset):
-    """Sample i is the tuple of the tensors' rows i."""
+    """Sample i is the tuple of row i of each tensor."""
 
     def __init__(self, *tensors):
         if not tensors or any(tensor.shape[0] != tensors[0].shape[0] for tensor in tensors):
@@ -40,7 +41,7 @@ class TensorDataset(Dataset):
 
 
 class ConcatDataset(Dataset):
-    """One dataset after the other."""
+    """Concatenates datasets."""
 
     def __init__(self, datasets):
         self.datasets = list(datasets)
@@ -75,7 +76,7 @@ class Subset(Dataset):
 
 
 def random_split(dataset, lengths, generator=None) -> list:
-    """Subsets of these lengths, or shares that sum to 1, with samples drawn at random."""
+    """Splits a dataset at random into subsets of these lengths, or of fractions that sum to 1."""
     from tensord import engine
 
     lengths = list(lengths)

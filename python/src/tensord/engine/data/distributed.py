@@ -1,4 +1,4 @@
-"""The samples of one rank of several."""
+"""The samples of one rank."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from tensord.engine.data.sampler import Sampler
 
 
 class DistributedSampler(Sampler):
-    """Rank r of W takes samples r, r + W, r + 2W ... of an order that all ranks draw alike, from seed + epoch.
+    """Rank r of W takes samples r, r + W, r + 2W ... of an order that is the same on all ranks, drawn from seed +
+    epoch.
 
-    Where W does not divide the samples, the first ones come again at the end, or with `drop_last` the last ones are left out. Call
-    set_epoch() before each epoch, or all have the same order.
+    If W does not divide the number of samples, the first samples are repeated at the end, or, with `drop_last`, the
+    last ones are dropped. Call set_epoch() before each epoch; otherwise every epoch has the same order.
     """
 
     def __init__(self, dataset, num_replicas=None, rank=None, shuffle: bool = True, seed: int = 0, drop_last: bool = False):

@@ -1,4 +1,4 @@
-"""DataLoader: batches of a dataset, made by this process or by workers."""
+"""DataLoader: batches of a dataset, made in this process or by workers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ _SIGNAL_CHECK_SECONDS = 1.0
 
 
 class DataLoader:
-    """Batches of `dataset` in the order of the sampler, as torch.utils.data.DataLoader gives them.
+    """Batches of `dataset` in the sampler's order, like torch.utils.data.DataLoader.
 
-    With `num_workers` that many processes make them, `prefetch_factor` ahead each; a batch's tensors come in shared memory. What a worker
-    raises is raised here; a worker that dies is a RuntimeError. Workers are forked unless `multiprocessing_context` says otherwise, and
-    compute with one thread each. With `pin_memory` the tensors of a batch are copied to pinned memory, where there is a device that it is for.
+    With `num_workers`, that many processes make batches, each up to `prefetch_factor` ahead; their tensors are in
+    shared memory. Exceptions of a worker are raised here; a worker that dies raises RuntimeError. Workers are forked
+    unless `multiprocessing_context` says otherwise, and use one thread each. With `pin_memory`, tensors are copied to
+    pinned memory if there is a device that uses it.
     """
 
     def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers: int = 0, collate_fn=None, drop_last: bool = False,
@@ -61,7 +62,7 @@ class DataLoader:
         self.batch_sampler = batch_sampler
 
     def __len__(self) -> int:
-        """How many batches; of an iterable dataset as far as its own length says."""
+        """Number of batches; for an iterable dataset, as far as its own length is correct."""
         if not self.is_iterable:
             return len(self.batch_sampler if self.is_batched else self.sampler)
         count = len(self.dataset)
@@ -70,7 +71,7 @@ class DataLoader:
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
     def _orders(self):
-        """What is fetched for each batch."""
+        """The indices to fetch for each batch."""
         if self.is_iterable:
             while True:
                 yield (self.batch_size, self.drop_last)
@@ -114,8 +115,8 @@ def _can_pin() -> bool:
 class _Worker:
     def __init__(self, process, orders, results):
         self.process, self.orders, self.results = process, orders, results
-        self.waiting = 0  # orders that have no answer yet
-        self.is_done = False  # its part of an iterable dataset is at its end
+        self.waiting = 0  # requests without an answer
+        self.is_done = False  # its part of an iterable dataset is exhausted
 
 
 class _Team:
@@ -130,7 +131,7 @@ class _Team:
         context, ours = loader._context, []
         for worker in range(loader.num_workers):
             orders_in, orders = context.Pipe(duplex=False)
-            # Descriptors go over sockets alone.
+            # File descriptors can be sent over sockets only.
             results, results_out = context.Pipe(duplex=True)
             ours += [orders, results]
             others = list(ours) if context.get_start_method() == "fork" else []
@@ -142,9 +143,9 @@ class _Team:
         self._finalizer = weakref.finalize(self, _end_workers, self._workers)
 
     def run(self, orders):
-        """Batches in the order of `orders`: number k comes of worker k modulo their count, of those that have any left."""
+        """Batches in the order of `orders`: worker k modulo the number of remaining workers makes batch k."""
         self.is_idle = False
-        asked = []  # workers in the order of what they were asked for
+        asked = []  # the workers in the order of requests
         turn = 0
         is_over = False
 
@@ -191,7 +192,8 @@ class _Team:
     def _answer(self, worker: _Worker):
         deadline = time.monotonic() + self._loader.timeout if self._loader.timeout else None
         while True:
-            # Python handles a signal between two instructions: one that comes just before the wait, or to another thread, does not end it.
+            # Python handles signals between bytecode instructions, so a signal just before the wait, or in another
+            # thread, does not end it.
             left = _SIGNAL_CHECK_SECONDS if deadline is None else min(_SIGNAL_CHECK_SECONDS, max(0.0, deadline - time.monotonic()))
             ready = connection.wait([worker.results, worker.process.sentinel], left)
             if worker.results in ready:

@@ -1,7 +1,8 @@
-"""A worker process of DataLoader, and how batches come from it.
+"""The worker process of DataLoader, and how it returns batches.
 
-A batch is pickled; its tensors' memory, and the pickle, are written into one piece of shared memory (`_shared`), whose descriptor goes over the
-pipe. So messages are small, nothing is left behind by a process that is killed, and the loader's tensors lie in that memory.
+A batch is pickled; the memory of its tensors and the pickle are written to one block of shared memory (`_shared`),
+whose descriptor is sent over the pipe. Messages are therefore small, a killed process leaves nothing behind, and the
+loader's tensors lie in that block.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ class WorkerInfo(NamedTuple):
 
 
 def get_worker_info():
-    """Which worker this process is; None in any other process."""
+    """Information about this worker process; None in any other process."""
     return _info
 
 
 class WorkerError:
-    """An exception of a worker: raised again as its own kind, with the worker's traceback."""
+    """An exception of a worker, raised again with its own type and the worker's traceback."""
 
     def __init__(self, worker: int):
         kind = sys.exc_info()[0]
@@ -102,11 +103,11 @@ def fetch_batches(dataset, collate, is_iterable: bool, is_batched: bool):
 
 
 def run_worker(settings: dict, worker: int, orders, results, others: list) -> None:
-    """The worker's process: from its orders, None being the last, to its results."""
+    """Runs the worker: reads orders until None and sends results."""
     global _info
-    for connection in others:  # ends that came along with fork: a pipe is over when its last end is
+    for connection in others:  # inherited by fork: a pipe is closed only when its last end is
         connection.close()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the loader's, which ends its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the loader handles Ctrl-C and ends its workers
     from tensord import engine
 
     seed = settings["seed"] + worker
@@ -139,4 +140,4 @@ def run_worker(settings: dict, worker: int, orders, results, others: list) -> No
         pass  # the loader is gone
     finally:
         sys.stdout.flush()
-        os._exit(0)  # nothing of the loader's process is ended here
+        os._exit(0)  # skips the exit handlers inherited from the loader's process

@@ -1,4 +1,4 @@
-"""Several processes that compute together, under torch.distributed's names.
+"""Distributed computing with several processes, under torch.distributed's names.
 
     from tensord.engine import distributed as dist
 
@@ -6,9 +6,10 @@
     dist.all_reduce(tensor)              # the sum over all ranks, in place
     dist.destroy_process_group()
 
-The transport is Gloo, MPI (under mpirun) or, for CUDA devices, NCCL; none of them encrypts: for networks that one trusts. Objects travel as pickles, which run
-code when they are read: from ranks that one trusts alone. Unlike PyTorch, a difference between ranks (operation, shape, dtype) and a
-rank that is lost are one error on all ranks, and end the group. The operations of one process are started by one thread.
+The transport is Gloo, MPI (under mpirun) or, for CUDA devices, NCCL. None of them encrypts, so use trusted networks.
+Objects are sent as pickles, which run code when they are loaded, so all ranks must be trusted. Unlike in PyTorch, a
+mismatch between ranks (operation, shape, dtype) and a lost rank raise one error on all ranks and end the group. One
+thread per process starts the operations.
 """
 
 from tensord.engine.distributed import algorithms

@@ -1,4 +1,4 @@
-"""How DistributedDataParallel's gradients travel: for its register_comm_hook(state, hook)."""
+"""Gradient compression for DistributedDataParallel, to be given to register_comm_hook(state, hook)."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ _NOTHING = (1, 1000, 2.0, True, True, 0)
 
 
 def fp16_compress_hook(state, bucket):
-    """As float16."""
+    """Sends gradients as float16."""
     raise NotImplementedError("fp16_compress_hook is given to register_comm_hook, not called")
 
 
 def bf16_compress_hook(state, bucket):
-    """As bfloat16."""
+    """Sends gradients as bfloat16."""
     raise NotImplementedError("bf16_compress_hook is given to register_comm_hook, not called")
 
 
 class PowerSGDState:
-    """Of powerSGD_hook: matrices are sent as two with so many columns from step `start_powerSGD_iter` on."""
+    """State of powerSGD_hook: from step `start_powerSGD_iter` on, matrices are sent as two factors of this rank."""
 
     def __init__(self, process_group=None, matrix_approximation_rank: int = 1, start_powerSGD_iter: int = 1000,
                  min_compression_rate: float = 2, use_error_feedback: bool = True, warm_start: bool = True, random_seed: int = 0):

@@ -1,6 +1,7 @@
-"""Operations on tensors. With async_op they give a Work at once; tensors must not be touched before it has ended.
+"""Collective operations on tensors. With async_op they return a Work immediately; the tensors must not be used until it
+has completed.
 
-`src` and `dst` are ranks of the world, `group_src` and `group_dst` the group's own.
+`src` and `dst` are ranks in the world, `group_src` and `group_dst` ranks in the group.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from tensord.engine.distributed.stores import seconds_of
 
 
 class Work:
-    """An operation that was started."""
+    """A running operation."""
 
     def __init__(self, native, group=None, keeps=()):
         self._native, self._group, self._keeps = native, group, keeps
 
     def wait(self, timeout=None) -> bool:
-        """Returns when it has ended, and raises its error. When a timeout is over it goes on, and a later wait tells its end."""
+        """Waits for completion and raises the operation's error. After a timeout the operation continues, and may be
+        waited for again."""
         self._native.wait(None if timeout is None else seconds_of(timeout))
         return True
 
@@ -28,11 +30,11 @@ class Work:
         return self._native.is_success()
 
     def exception(self):
-        """What wait would raise, as a text; None while it runs, and where it ended well."""
+        """The message of the error that wait would raise; None while the operation runs and after success."""
         return self._native.exception()
 
     def source_rank(self) -> int:
-        """Of a recv: the sender's rank in the world."""
+        """For a recv: the sender's rank in the world."""
         return get_global_rank(self._group, self._native.source_rank())
 
     _source_rank = source_rank
@@ -53,55 +55,55 @@ def _op(op):
 
 
 def broadcast(tensor, src=None, group=None, async_op: bool = False, group_src=None):
-    """Gives all ranks the root's tensor."""
+    """Sends the root's tensor to all ranks."""
     if (group := resolve(group)) is not None:
         return _run(group, async_op, "broadcast", tensor, root_of(group, src, group_src))
 
 
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op: bool = False):
-    """The tensor becomes that of all ranks together."""
+    """Reduces the tensors of all ranks in place."""
     if (group := resolve(group)) is not None:
         return _run(group, async_op, "all_reduce", tensor, *_op(op))
 
 
 def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op: bool = False):
-    """The same for several tensors of one dtype, in one message."""
+    """Does the same for several tensors of one dtype in one message."""
     if (group := resolve(group)) is not None:
         return _run(group, async_op, "all_reduce_coalesced", list(tensors), *_op(op))
 
 
 def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op: bool = False, group_dst=None):
-    """The same on the root alone; the others' tensors stay."""
+    """Reduces on the root only; the tensors of other ranks are unchanged."""
     if (group := resolve(group)) is not None:
         return _run(group, async_op, "reduce", tensor, root_of(group, dst, group_dst), *_op(op))
 
 
 def all_gather(tensor_list, tensor, group=None, async_op: bool = False):
-    """tensor_list[r] becomes rank r's tensor; sizes may differ where all know them."""
+    """tensor_list[r] receives the tensor of rank r; sizes may differ if all ranks know them."""
     if (group := resolve(group)) is not None:
         return _run(group, async_op, "all_gather", list(tensor_list), tensor)
 
 
 def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op: bool = False):
-    """Rank after rank in one tensor."""
+    """Concatenates the tensors of all ranks."""
     if (group := resolve(group)) is not None:
         return _run(group, async_op, "all_gather_into_tensor", output_tensor, input_tensor)
 
 
 def gather(tensor, gather_list=None, dst=None, group=None, async_op: bool = False, group_dst=None):
-    """gather_list, of the root alone, becomes all ranks' tensors."""
+    """gather_list, on the root only, receives the tensors of all ranks."""
     if (group := resolve(group)) is not None:
         return _run(group, async_op, "gather", list(gather_list or ()), tensor, root_of(group, dst, group_dst))
 
 
 def scatter(tensor, scatter_list=None, src=None, group=None, async_op: bool = False, group_src=None):
-    """The tensor becomes this rank's of the root's scatter_list."""
+    """The tensor receives this rank's entry of the root's scatter_list."""
     if (group := resolve(group)) is not None:
         return _run(group, async_op, "scatter", tensor, list(scatter_list or ()), root_of(group, src, group_src))
 
 
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op: bool = False):
-    """`output` becomes input_list[this rank] of all ranks together."""
+    """`output` receives the reduction of input_list[this rank] over all ranks."""
     if (group := resolve(group)) is not None:
         return _run(group, async_op, "reduce_scatter", output, list(input_list), *_op(op))
 
@@ -112,30 +114,31 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op: 
 
 
 def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op: bool = False):
-    """output_tensor_list[s] becomes what rank s has in its input_tensor_list for this rank."""
+    """output_tensor_list[s] receives the entry for this rank in rank s's input_tensor_list."""
     if (group := resolve(group)) is not None:
         return _run(group, async_op, "all_to_all", list(output_tensor_list), list(input_tensor_list))
 
 
 def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op: bool = False):
-    """The same for rows of one tensor: so many from, and to, each rank; without numbers equal parts."""
+    """Does the same for rows of one tensor, with the number of rows from and to each rank; without sizes, equal
+    parts."""
     if (group := resolve(group)) is not None:
         return _run(group, async_op, "all_to_all_single", output, input, list(output_split_sizes or ()), list(input_split_sizes or ()))
 
 
 def barrier(group=None, async_op: bool = False):
-    """Returns when all ranks have come."""
+    """Returns when all ranks have entered it."""
     if (group := resolve(group)) is not None:
         return _run(group, async_op, "barrier")
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks: bool = False) -> None:
-    """A barrier whose error on rank 0 names who has not come."""
+    """A barrier whose error on rank 0 names the ranks that have not entered it."""
     if (group := resolve(group)) is not None:
         group._native.monitored_barrier(None if timeout is None else seconds_of(timeout), wait_all_ranks)
 
 
-# From one rank to one.
+# Point to point.
 
 
 def isend(tensor, dst=None, group=None, tag: int = 0, group_dst=None):
@@ -144,7 +147,7 @@ def isend(tensor, dst=None, group=None, tag: int = 0, group_dst=None):
 
 
 def irecv(tensor, src=None, group=None, tag: int = 0, group_src=None):
-    """Of any rank, where none is given."""
+    """Receives from any rank if no source is given."""
     if (group := resolve(group)) is not None:
         source = -1 if src is None and group_src is None else root_of(group, src, group_src)
         return _run(group, True, "recv", tensor, source, tag)
@@ -157,7 +160,7 @@ def send(tensor, dst=None, group=None, tag: int = 0, group_dst=None) -> None:
 
 
 def recv(tensor, src=None, group=None, tag: int = 0, group_src=None) -> int:
-    """Gives the sender's rank; -1 where this rank is not in the group."""
+    """Returns the sender's rank, or -1 if this rank is not in the group."""
     work = irecv(tensor, src, group, tag, group_src)
     if work is None:
         return -1
@@ -177,7 +180,8 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list) -> list:
-    """Starts them together, so that they may go round in a circle. Gives works that cover all of them."""
+    """Starts the operations together, so that cyclic exchanges do not deadlock. Returns works that cover all of
+    them."""
     if not p2p_op_list:
         raise ValueError("batch_isend_irecv: there are no operations")
     by_group = {}

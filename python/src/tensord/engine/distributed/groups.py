@@ -1,4 +1,4 @@
-"""The groups of ranks that a process is in."""
+"""The process groups of this process."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ BACKENDS = {None: "gloo", "gloo": "gloo", "cpu:gloo": "gloo", "mpi": "mpi", "cpu
 
 
 class ReduceOp:
-    """How elements of all ranks become one."""
+    """Reduction operations."""
 
     class RedOpType(str):
-        """The name of an operation, and for PREMUL_SUM its factor."""
+        """The name of an operation, with its factor for PREMUL_SUM."""
 
         factor = 1.0
 
@@ -30,14 +30,14 @@ class ReduceOp:
 
 
 def make_premul_sum(factor: float) -> ReduceOp.RedOpType:
-    """Each rank's elements times the factor, then the sum."""
+    """Multiplies each rank's elements by the factor before the sum."""
     made = ReduceOp.RedOpType("premul_sum")
     made.factor = float(factor)
     return made
 
 
 class ProcessGroup:
-    """Ranks that call the same operations in the same order; made by init_process_group and new_group."""
+    """Ranks that call the same collectives in the same order; created by init_process_group and new_group."""
 
     def __init__(self, native, ranks):
         self._native, self._ranks = native, list(ranks)
@@ -53,7 +53,7 @@ class ProcessGroup:
         return self._native.name
 
     def abort(self, reason: str = "aborted") -> None:
-        """Ends the group on all ranks: what runs and comes raises."""
+        """Ends the group on all ranks: current and later operations raise."""
         self._native.abort(reason)
 
     def __repr__(self):
@@ -72,14 +72,14 @@ class GroupMember(metaclass=_Groups):
 
 
 class group(metaclass=_Groups):  # noqa: N801
-    """`group.WORLD`, as PyTorch has it."""
+    """`group.WORLD`, as in PyTorch."""
 
 
 class _State:
     world = None
     store = None
     serves = False
-    groups: dict = {}  # by group: nothing else keeps those that new_group made
+    groups: dict = {}  # keyed by group; holds the only reference to those that new_group made
     generation = 0
 
 
@@ -99,7 +99,7 @@ def is_mpi_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """Whether there are a CUDA device and NCCL's library."""
+    """Whether a CUDA device and the NCCL library are available."""
     return _native.has_nccl()
 
 
@@ -114,7 +114,7 @@ def world() -> ProcessGroup:
 
 
 def resolve(given) -> "ProcessGroup | None":
-    """The group that is meant; None, with a warning, for one that this rank is not in."""
+    """The selected group; None, with a warning, if this rank is not in it."""
     if given is None:
         return world()
     if given is GroupMember.NON_GROUP_MEMBER:
@@ -126,7 +126,7 @@ def resolve(given) -> "ProcessGroup | None":
 
 
 def _variable(name: str) -> str:
-    """torchrun's variable, or what mpirun or Slurm say in its place where there is no RANK."""
+    """torchrun's variable; if RANK is not set, what mpirun or Slurm provide instead."""
     return os.environ.get(name, "") or _native.variables_of_other_launchers().get(name, "")
 
 
@@ -140,7 +140,8 @@ def _number(name: str, given: int) -> int:
 
 
 def _rendezvous(init_method: str, rank: int, world_size: int, timeout: float):
-    """The store of all ranks, the rank, their number, the master's address and whether this process serves the store."""
+    """The store of all ranks, the rank, the world size, the master's address, and whether this process serves the
+    store."""
     url = urllib.parse.urlparse(init_method)
     query = dict(urllib.parse.parse_qsl(url.query))
     rank = int(query["rank"]) if rank < 0 and "rank" in query else rank
@@ -150,7 +151,7 @@ def _rendezvous(init_method: str, rank: int, world_size: int, timeout: float):
         host, port = _variable("MASTER_ADDR"), _number("MASTER_PORT", -1)
         if not host:
             raise ValueError("environment variable MASTER_ADDR expected, but not set")
-        # A launcher's own store is served already.
+        # The launcher already serves its own store.
         serves = rank == 0 and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
         start = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     elif url.scheme in ("tcp", "file"):
@@ -169,12 +170,12 @@ def _rendezvous(init_method: str, rank: int, world_size: int, timeout: float):
 
 def init_process_group(backend: "str | None" = None, init_method: "str | None" = None, timeout=None, world_size: int = -1,
                        rank: int = -1, store: "Store | None" = None, group_name: str = "") -> None:
-    """Makes the group of all ranks, which every one calls.
+    """Creates the group of all ranks. Every rank calls it.
 
-    `init_method` is env:// (the default: torchrun's variables, or mpirun's or Slurm's), tcp://HOST:PORT or file:///PATH; or a `store` is
-    given, with rank and world_size. The backend is "gloo" (the default), "nccl" for tensors on CUDA devices, or "mpi" under mpirun, which gives
-    ranks and store itself.
-    `timeout` is that of each operation that has none of its own: 30 minutes, 10 with NCCL.
+    `init_method` is env:// (the default: torchrun's variables, or mpirun's or Slurm's), tcp://HOST:PORT or
+    file:///PATH; alternatively a `store` is given, with rank and world_size. The backend is "gloo" (the default),
+    "nccl" for tensors on CUDA devices, or "mpi" under mpirun, which provides ranks and store itself. `timeout` is the
+    default for operations: 30 minutes, or 10 with NCCL.
     """
     if _state.world is not None:
         raise ValueError("trying to initialize the default process group twice!")
@@ -213,7 +214,7 @@ def _init_mpi(timeout: float, checks_all: bool, is_placed: bool) -> None:
 
 
 def destroy_process_group(group: "ProcessGroup | None" = None) -> None:
-    """Ends a group, or with none all of them; waits a while for the others' last operations."""
+    """Destroys a group, or all of them; waits a while for the last operations of other ranks."""
     if group is GroupMember.NON_GROUP_MEMBER:
         return
     which = world() if group is None else group
@@ -229,9 +230,10 @@ def destroy_process_group(group: "ProcessGroup | None" = None) -> None:
 
 
 def new_group(ranks=None, timeout=None, backend: "str | None" = None):
-    """A group of some ranks, or of all; every rank of the world calls it, in the same order.
+    """Creates a group of some ranks, or of all. Every rank of the world calls it, in the same order.
 
-    Gives GroupMember.NON_GROUP_MEMBER to those that are not in it. Its backend is the world's, its timeout too where none is given.
+    Returns GroupMember.NON_GROUP_MEMBER on ranks that are not in it. The backend is the world's, and so is the default
+    timeout.
     """
     whole = world()
     if backend is not None and BACKENDS.get(backend) != get_backend():
@@ -248,7 +250,7 @@ def new_group(ranks=None, timeout=None, backend: "str | None" = None):
 
 
 def get_rank(group=None) -> int:
-    """This process's rank in the group; -1 where it is not in it."""
+    """This process's rank in the group; -1 if it is not in it."""
     return -1 if group is GroupMember.NON_GROUP_MEMBER else (group or world()).rank()
 
 
@@ -277,7 +279,7 @@ def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
 
 
 def root_of(group: ProcessGroup, global_rank, group_rank) -> int:
-    """The group's rank that is meant by one of the two."""
+    """The group's rank for one of the two arguments."""
     if global_rank is not None and group_rank is not None:
         raise ValueError("Can't specify both group_src and src")
     if group_rank is not None:

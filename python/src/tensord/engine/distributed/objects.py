@@ -1,4 +1,4 @@
-"""Operations on anything that pickles: between ranks that trust each other, since a pickle runs code when it is read."""
+"""Collectives on picklable objects. All ranks must be trusted, because loading a pickle runs code."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tensord.engine.distributed.groups import resolve, root_of
 
 
 def all_gather_object(object_list, obj, group=None) -> None:
-    """object_list[r] becomes rank r's object."""
+    """object_list[r] receives the object of rank r."""
     if (group := resolve(group)) is not None:
         _check_size("object_list", object_list, group.size())
         object_list[:] = map(pickle.loads, group._native.all_gather_bytes(pickle.dumps(obj)))
 
 
 def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=None) -> None:
-    """object_gather_list, of the root alone, becomes all ranks' objects."""
+    """object_gather_list, on the root only, receives the objects of all ranks."""
     if (group := resolve(group)) is not None:
         root = root_of(group, dst, group_dst)
         is_root = group.rank() == root
@@ -31,7 +31,7 @@ def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=
 
 
 def broadcast_object_list(object_list, src=None, group=None, device=None, group_src=None) -> None:
-    """The list becomes the root's, of the same length."""
+    """The list receives the root's objects; it must have the same length."""
     if (group := resolve(group)) is not None:
         root = root_of(group, src, group_src)
         own = pickle.dumps(list(object_list)) if group.rank() == root else b""
@@ -41,7 +41,7 @@ def broadcast_object_list(object_list, src=None, group=None, device=None, group_
 
 
 def scatter_object_list(scatter_object_output_list, scatter_object_input_list=None, src=None, group=None, group_src=None) -> None:
-    """scatter_object_output_list[0] becomes this rank's of the root's objects."""
+    """scatter_object_output_list[0] receives this rank's entry of the root's list."""
     if (group := resolve(group)) is not None:
         root = root_of(group, src, group_src)
         if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
@@ -60,7 +60,7 @@ def send_object_list(object_list, dst=None, group=None, device=None, group_dst=N
 
 
 def recv_object_list(object_list, src=None, group=None, device=None, group_src=None) -> int:
-    """Gives the sender's rank in the world."""
+    """Returns the sender's rank in the world."""
     size = _engine._make_tensor(0, None)
     sender = recv(size, src, group, 0, group_src)
     if sender < 0:

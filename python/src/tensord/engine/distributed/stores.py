@@ -1,4 +1,4 @@
-"""Keys and bytes that all processes of a job see."""
+"""Key-value stores shared by the processes of a job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _bytes(value) -> bytes:
 
 
 class Store:
-    """What the stores below have in common. Values are bytes; text is taken as UTF-8. Timeouts are timedeltas."""
+    """Base of the stores below. Values are bytes; strings are encoded as UTF-8. Timeouts are timedeltas."""
 
     def __init__(self, native):
         self._native = native
@@ -30,12 +30,12 @@ class Store:
         self._native.set(key, _bytes(value))
 
     def get(self, key: str) -> bytes:
-        """Waits until the key is there."""
+        """Waits until the key exists."""
         self.wait([key])
         return self._native.get(key)
 
     def wait(self, keys, timeout=None) -> None:
-        """Waits until all keys are there, in pieces, so that Ctrl-C ends it."""
+        """Waits until all keys exist, in slices, so that Ctrl-C works."""
         keys, seconds = list(keys), self._native.timeout if timeout is None else seconds_of(timeout)
         end = time.monotonic() + seconds
         while True:
@@ -83,7 +83,8 @@ class Store:
 
 
 class TCPStore(Store):
-    """One process (`is_master`) serves it; port 0 lets the system choose. With a `world_size` the constructor waits for all."""
+    """A store served by one process (`is_master`); port 0 selects a free port. With a `world_size`, the constructor
+    waits for all processes."""
 
     def __init__(self, host_name: str, port: int, world_size=None, is_master: bool = False, timeout=DEFAULT_TIMEOUT,
                  wait_for_workers: bool = True):
@@ -93,7 +94,7 @@ class TCPStore(Store):
 
 
 class FileStore(Store):
-    """In a file that all processes see; the last one removes it."""
+    """A store in a file shared by all processes; the last one removes it."""
 
     def __init__(self, file_name: str, world_size: int = -1):
         super().__init__(_native.file_store(file_name, DEFAULT_TIMEOUT.total_seconds()))
@@ -101,7 +102,7 @@ class FileStore(Store):
 
 
 class HashStore(Store):
-    """Of one process's threads."""
+    """A store for the threads of one process."""
 
     def __init__(self):
         super().__init__(_native.memory_store(DEFAULT_TIMEOUT.total_seconds()))

@@ -1,4 +1,5 @@
-"""Modules, under torch.nn's names: parameters, buffers and modules inside are what is assigned to attributes."""
+"""Modules, under torch.nn's names. Parameters, buffers and submodules are registered by assigning them to
+attributes."""
 
 from tensord.engine.nn import functional, init, parallel, utils
 from tensord.engine.nn.activations import *  # noqa: F403

@@ -22,7 +22,7 @@ def _check_inputs(query, key, value, key_padding_mask, attn_mask) -> None:
 
 
 def _project(inputs, in_proj_weight, in_proj_bias, separate_weights) -> list:
-    """Query, key and value through their weights; those that are the same tensor in one product."""
+    """Projects query, key and value; inputs that are the same tensor share one product."""
     if separate_weights is not None:
         if any(weight is None for weight in separate_weights):
             raise ValueError("use_separate_proj_weight needs q_proj_weight, k_proj_weight and v_proj_weight")
@@ -48,7 +48,8 @@ def _additive(mask, dtype):
 
 
 def _merge(attn_mask, key_padding_mask, batch: int, heads: int, dtype):
-    """One mask that broadcasts to [batch, heads, steps, keys], or None. `attn_mask` is [1 or batch · heads, steps, keys]."""
+    """Combines the masks into one that broadcasts to [batch, heads, steps, keys], or returns None. `attn_mask` is [1 or
+    batch · heads, steps, keys]."""
     if attn_mask is not None:
         attn_mask = attn_mask.unsqueeze(0) if attn_mask.shape[0] == 1 else attn_mask.unflatten(0, (batch, heads))
     if key_padding_mask is None:
@@ -62,7 +63,7 @@ def _merge(attn_mask, key_padding_mask, batch: int, heads: int, dtype):
 
 
 def _check_mask(attn_mask, steps: int, keys: int, batch_heads: int):
-    """As [1 or batch · heads, steps, keys]."""
+    """Returns the mask as [1 or batch · heads, steps, keys]."""
     if attn_mask.ndim not in (2, 3):
         raise RuntimeError(f"attn_mask's dimension {attn_mask.ndim} is not supported")
     want = (steps, keys) if attn_mask.ndim == 2 else (batch_heads, steps, keys)
@@ -82,11 +83,12 @@ def multi_head_attention_forward(
         dropout_p: float, out_proj_weight, out_proj_bias, training: bool = True, key_padding_mask=None, need_weights: bool = True,
         attn_mask=None, use_separate_proj_weight: bool = False, q_proj_weight=None, k_proj_weight=None, v_proj_weight=None, static_k=None,
         static_v=None, average_attn_weights: bool = True, is_causal: bool = False):
-    """Attention of [steps, batch, features] to [keys, batch, features], or without the batch; and its weights, if needed.
+    """Attention of [steps, batch, features] to [keys, batch, features], or without the batch; and its weights, if
+    needed.
 
-    Masks are true, or -inf, where not to look: attn_mask [steps, keys] or [batch · heads, steps, keys], key_padding_mask [batch, keys].
-    is_causal says that attn_mask hides what comes later, and needs not be read. A query that may look nowhere gets zeros, or NaN with
-    need_weights.
+    Masks are true, or -inf, for keys to ignore: attn_mask is [steps, keys] or [batch · heads, steps, keys],
+    key_padding_mask [batch, keys]. is_causal says that attn_mask is causal, so that it need not be read. A query with
+    no key left gets zeros, or NaN with need_weights.
     """
     _check_inputs(query, key, value, key_padding_mask, attn_mask)
     if is_causal and attn_mask is None:

@@ -10,7 +10,8 @@ _MODES = {"sum": 0, "mean": 1, "max": 2}
 
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean",
                   sparse: bool = False, per_sample_weights=None, include_last_offset: bool = False, padding_idx=None):
-    """Sums, means or maxima of rows of `weight`. Each row of a 2D input is a bag; a 1D one has bags that begin at `offsets`."""
+    """Sums, means or maxima of rows of `weight`. Each row of a 2-D input is a bag; in a 1-D input, bags begin at
+    `offsets`."""
     if mode not in _MODES:
         raise ValueError(f"mode has to be one of sum, mean or max, got {mode!r}")
     if mode == "max" and scale_grad_by_freq:

@@ -1,4 +1,4 @@
-"""A batch norm that no longer changes, folded into the layer before it."""
+"""Folds an eval-mode batch norm into the layer before it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from tensord.engine.nn.module import Parameter
 
 @no_grad()
 def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps: float, bn_w, bn_b, transpose: bool = False):
-    """The weight and bias of a convolution with the norm in it; `transpose` for those whose output channels are the second dimension."""
+    """Weight and bias of the convolution that includes the norm; `transpose` if output channels are the second
+    dimension."""
     return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 1 if transpose else 0)
 
 
@@ -44,10 +45,10 @@ def _fuse(layer, bn, fuse, *more):
 
 
 def fuse_conv_bn_eval(conv, bn, transpose: bool = False):
-    """A copy of the convolution that computes both."""
+    """A copy of the convolution that includes the norm."""
     return _fuse(conv, bn, fuse_conv_bn_weights, transpose)
 
 
 def fuse_linear_bn_eval(linear, bn):
-    """A copy of the linear layer that computes both."""
+    """A copy of the linear layer that includes the norm."""
     return _fuse(linear, bn, fuse_linear_bn_weights)

@@ -1,4 +1,4 @@
-"""Losses of torch.nn.functional that are composed here."""
+"""Losses of torch.nn.functional that are composed in Python."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
 
 def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction: str = "mean", ignore_index: int | None = None,
                          label_smoothing: float = 0.0, options=None):
-    """cross_entropy of linear(input, linear_weight, linear_bias). Weights are [classes, …, features], the logits [N, classes, …]."""
+    """cross_entropy of linear(input, linear_weight, linear_bias). Weights are [classes, …, features], logits [N,
+    classes, …]."""
     if options is not None:
         raise NotImplementedError("linear_cross_entropy: options must be None; logits are made whole")
     if not 1 <= input.ndim <= 2:

@@ -1,7 +1,7 @@
-"""Where layers make their tensors, and of which dtype: what `device` and `dtype` of their __init__ say.
+"""Device and dtype of the tensors that layers create: the arguments `device` and `dtype` of their __init__.
 
-A layer's __init__ names both as arguments and is decorated with `placed`; meanwhile `parameter` and `buffer` make what it asks for. Layers
-that it makes inside get the same, unless they are given others.
+A layer's __init__ takes both as arguments and is decorated with `placed`; `parameter` and `buffer` then use them.
+Layers created inside inherit them unless they are given others.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def placed(init: _Init) -> _Init:
 
 
 def place() -> dict:
-    """As arguments of operators that make tensors."""
+    """Keyword arguments for factory operators."""
     return {"device": _place.device, "dtype": _place.dtype}
 
 
@@ -58,7 +58,7 @@ def empty(*shape: int):
 
 
 def parameter(*shape: int) -> Parameter:
-    """Of any values."""
+    """An uninitialized parameter."""
     return Parameter(empty(*shape))
 
 
@@ -67,10 +67,10 @@ def optional_parameter(condition: bool, *shape: int):
 
 
 def buffer(name: str, *shape: int):
-    """What the operator (zeros, ones) makes of this shape."""
+    """A buffer of this shape, made by a factory operator (zeros, ones)."""
     return _engine._operator("aten::" + name)(shape, **place())
 
 
 def counter():
-    """A zero that counts, whatever the dtype."""
+    """An int64 zero, whatever the layer's dtype."""
     return _engine._operator("aten::zeros")((), device=_place.device, dtype=_engine.int64)

@@ -1,4 +1,4 @@
-"""Functions of torch.nn.functional that draw random numbers: dropouts of whole channels, Gumbel's softmax."""
+"""Random functions of torch.nn.functional: channel dropouts and Gumbel-softmax."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def feature_alpha_dropout(input, p: float = 0.5, training: bool = False, inplace
 
 
 def _of_one(input, p, training, inplace):
-    """Of a sample without a batch."""
+    """For a sample without a batch dimension."""
     found = _dropped("feature_dropout", input.unsqueeze(0), p, training, False).squeeze(0)
     return input.copy_(found) if inplace else found
 

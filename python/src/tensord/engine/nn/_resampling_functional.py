@@ -25,7 +25,7 @@ def _per_dim(value, dims: int, name: str) -> list:
 
 def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", align_corners=None, recompute_scale_factor=None,
                 antialias: bool = False):
-    """Up- or downsamples the spatial dimensions (all but the first two) to `size`, or by `scale_factor`."""
+    """Resamples the spatial dimensions (all but the first two) to `size`, or by `scale_factor`."""
     dims = input.ndim - 2
     if mode not in _MODES:
         raise NotImplementedError(f"interpolate: mode {mode!r} is not one of {', '.join(_MODES)}")

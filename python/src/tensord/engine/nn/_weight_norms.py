@@ -10,12 +10,12 @@ from tensord.engine.nn.module import Module, Parameter
 
 
 def first_dim(module: Module) -> int:
-    """The output channels' dimension of its weight."""
+    """The dimension of output channels in the weight."""
     return 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
 
 
 def as_matrix(weight, dim: int):
-    """That dimension and all others as one."""
+    """The weight as a matrix: that dimension, and all others flattened."""
     front = weight.movedim(dim, 0)
     return front.reshape(front.shape[0], -1)
 
@@ -29,7 +29,7 @@ def unit_vectors(matrix, eps: float) -> tuple:
 
 
 class _Computed:
-    """A hook before the module's calls that sets a weight which is no parameter any longer."""
+    """A forward pre-hook that sets the computed weight, which is no longer a parameter."""
 
     title = ""
 
@@ -87,7 +87,8 @@ class WeightNorm(_Computed):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """The weight is `weight_g` times `weight_v`, which is divided by its norm over all dimensions but `dim` (None: over all)."""
+    """Parametrizes the weight as `weight_g` times `weight_v` divided by its norm over all dimensions but `dim` (None:
+    over all)."""
     weight = WeightNorm.parameter(module, name)
     hook = WeightNorm(name, -1 if dim is None else dim)
     delattr(module, name)
@@ -118,12 +119,13 @@ class SpectralNorm(_Computed):
                 for _ in range(self.n_power_iterations):
                     v.copy_(F.normalize(matrix.t().mv(u), dim=0, eps=self.eps))
                     u.copy_(F.normalize(matrix.mv(v), dim=0, eps=self.eps))
-            u, v = u.clone(), v.clone()  # those in the graph stay as they are when the next call changes them
+            u, v = u.clone(), v.clone()  # copies for the graph, because the next call changes the vectors in place
         return weight / u.dot(matrix.mv(v))
 
 
 def spectral_norm(module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None) -> Module:
-    """The weight is `weight_orig` divided by its largest singular value, which each call in training mode approaches further."""
+    """Parametrizes the weight as `weight_orig` divided by its largest singular value, whose estimate improves with each
+    call in training mode."""
     if n_power_iterations <= 0:
         raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
     weight = SpectralNorm.parameter(module, name)

@@ -1,4 +1,4 @@
-"""Layers without parameters (but PReLU) that work element by element."""
+"""Element-wise layers, without parameters except for PReLU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ __all__ = [
 
 
 def _layer(name: str, function, *parameters, **defaults):
-    """A module that calls function(input, *parameters); the arguments are named and kept as attributes."""
+    """Makes a module class that calls function(input, *parameters); the arguments are named and stored as
+    attributes."""
     names = list(parameters)
 
     def __init__(self, *args, **kwargs):
@@ -98,7 +99,7 @@ class RReLU(Module):
 
 
 class Softmax2d(Module):
-    """A softmax over the channels of each pixel."""
+    """Softmax over the channels of each pixel."""
 
     def forward(self, input):
         if input.ndim not in (3, 4):

@@ -1,4 +1,4 @@
-"""A softmax over many classes of which few are frequent."""
+"""Softmax over many classes with a skewed frequency distribution."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _Result = collections.namedtuple("_Result", ["output", "loss"])
 
 
 def _pick(scores, which):
-    """scores[i, which[i]]."""
+    """Returns scores[i, which[i]]."""
     return scores.gather(1, which.unsqueeze(1)).squeeze(1)
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """Classes by frequency. Those below cutoffs[0] are in the head, as is one entry for each further cluster of classes, whose scores
-    come from a smaller projection: div_value times smaller from cluster to cluster. Only the clusters of the targets are computed.
-    """
+    """Classes sorted by frequency. The head has those below cutoffs[0], and one entry for each further cluster of
+    classes. A cluster's scores come from a smaller projection, smaller by div_value from cluster to cluster. Only the
+    clusters of the targets are computed."""
 
     @placed
     def __init__(self, in_features: int, n_classes: int, cutoffs, div_value: float = 4.0, head_bias: bool = False, device=None, dtype=None):
@@ -53,7 +53,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             linear.reset_parameters()
 
     def forward(self, input, target):
-        """The log probability of each target, and their negative mean."""
+        """Returns the log probability of each target, and the mean negative one."""
         if target.ndim not in (0, 1):
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         if input.ndim != target.ndim + 1:
@@ -80,7 +80,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return _Result(output if is_batched else output.squeeze(0), (-output).mean())
 
     def log_prob(self, input):
-        """[batch, n_classes]."""
+        """Log probabilities, [batch, n_classes]."""
         head = F.log_softmax(self.head(input), 1)
         parts = [head[:, :self.shortlist_size]]
         for i, cluster in enumerate(self.tail):
@@ -88,7 +88,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return aten("cat")(parts, 1)
 
     def predict(self, input):
-        """The most likely class of each row. Clusters are computed only for rows where the head prefers one."""
+        """The most likely class of each row. A cluster is computed only for rows where the head prefers it."""
         with no_grad():
             head = self.head(input)
             best = head.argmax(1)

@@ -1,4 +1,4 @@
-"""Attention with several heads."""
+"""Multi-head attention."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["MultiheadAttention"]
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """The linear layer after the heads, which has this name in PyTorch."""
+    """The output projection, which has this name in PyTorch."""
 
 
 class MultiheadAttention(Module):
-    """Attention of [steps, batch, embed_dim] to keys and values; [batch, steps, embed_dim] with batch_first."""
+    """Attention of [steps, batch, embed_dim] to keys and values; with batch_first, [batch, steps, embed_dim]."""
 
     @placed
     def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
@@ -56,14 +56,15 @@ class MultiheadAttention(Module):
 
     def forward(self, query, key, value, key_padding_mask=None, need_weights: bool = True, attn_mask=None, average_attn_weights: bool = True,
                 is_causal: bool = False):
-        """The result and the weights (None unless need_weights): [batch, steps, keys], of each head unless average_attn_weights."""
+        """Returns the result and the weights (None unless need_weights): [batch, steps, keys], per head unless
+        average_attn_weights."""
         if isinstance(query, NestedTensor):
             if need_weights or key_padding_mask is not None or attn_mask is not None:
                 raise RuntimeError("MultiheadAttention: nested tensors take neither masks nor need_weights")
             samples = zip(query.unbind(), key.unbind(), value.unbind())
             return NestedTensor(self(*sample, need_weights=False, is_causal=is_causal)[0] for sample in samples), None
         turns = self.batch_first and query.ndim == 3
-        if turns:  # what is one tensor stays one
+        if turns:  # inputs that are the same tensor stay the same
             turned = {id(x): x.transpose(0, 1) for x in (query, key, value)}
             query, key, value = (turned[id(x)] for x in (query, key, value))
         output, weights = F.multi_head_attention_forward(

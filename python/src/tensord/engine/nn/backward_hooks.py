@@ -1,4 +1,4 @@
-"""Hooks of a module's backward pass: identities around the module see the gradients that come in and go out."""
+"""Backward hooks of a module: identity functions around it see the incoming and outgoing gradients."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _AtInputs(Function):
 
 
 def _marked(function, state, values):
-    """The values with their tensors led through the function."""
+    """The values, with their tensors passed through the function."""
     places = [i for i, value in enumerate(values) if isinstance(value, _engine.Tensor)]
     if not places:
         return values

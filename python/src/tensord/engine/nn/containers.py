@@ -1,4 +1,4 @@
-"""Modules that hold modules."""
+"""Container modules."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _Row(Module):
 
 
 class Sequential(_Row):
-    """One after the other. Takes modules, or one dict of them by name."""
+    """Runs modules in order. Takes modules, or one dict of them by name."""
 
     def __init__(self, *modules):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Convolutions and transposed ones."""
+"""Convolutions and transposed convolutions."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class _Conv(Module):
             init.uniform_(self.bias, -1 / math.sqrt(fan_in), 1 / math.sqrt(fan_in))
 
     def _margins(self):
-        """What F.pad takes for the padding: last dimension first."""
+        """The padding as F.pad takes it, last dimension first."""
         if self.padding == "same":
             totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]
             return [part for total in reversed(totals) for part in (total // 2, total - total // 2)]
@@ -105,7 +105,7 @@ class _ConvTranspose(_Conv):
         return aten(f"conv_transpose{self.dims}d")(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
 
     def _extra(self, input, output_size):
-        """The output padding that gives the size."""
+        """The output padding that gives the requested size."""
         sizes = list(output_size)[-self.dims:]
         if len(output_size) not in (self.dims, input.ndim):
             raise ValueError(f"{type(self).__name__}: output_size has {len(output_size)} numbers, expected {self.dims} or {input.ndim}")

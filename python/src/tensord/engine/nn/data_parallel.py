@@ -1,4 +1,4 @@
-"""One model on several devices of one process: torch.nn.DataParallel, and the functions that it is made of."""
+"""One model on several devices of one process: torch.nn.DataParallel and the functions it is built from."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ def _is_namedtuple(value) -> bool:
 
 
 def _like(value, items):
-    """Items in the kind of sequence that `value` is."""
+    """Items in the same kind of sequence as `value`."""
     return type(value)(*items) if _is_namedtuple(value) else type(value)(items)
 
 
 def scatter(inputs, target_gpus, dim: int = 0):
-    """What each device gets: chunks of tensors along `dim`, in lists, tuples and dicts at any depth; all else as it is.
+    """Splits inputs between devices: tensors into chunks along `dim`, in lists, tuples and dicts at any depth; other
+    values are repeated.
 
-    Fewer parts than devices where a tensor has fewer rows.
+    Returns fewer parts than devices if a tensor has fewer rows.
     """
     devices = [_device(each) for each in target_gpus]
     if not devices:
@@ -55,7 +56,7 @@ def scatter(inputs, target_gpus, dim: int = 0):
 
 
 def scatter_kwargs(inputs, kwargs, target_gpus, dim: int = 0):
-    """Arguments and keywords for each device, as two tuples of one length."""
+    """Splits arguments and keyword arguments, into two tuples of equal length."""
     inputs = scatter(inputs, target_gpus, dim) if inputs else []
     kwargs = scatter(kwargs, target_gpus, dim) if kwargs else []
     pairs = list(itertools.zip_longest(inputs, kwargs))
@@ -63,7 +64,7 @@ def scatter_kwargs(inputs, kwargs, target_gpus, dim: int = 0):
 
 
 def gather(outputs, target_device, dim: int = 0):
-    """The devices' results as one, on a device: tensors behind each other along `dim`, numbers as a vector."""
+    """Combines the devices' results on one device: concatenates tensors along `dim`; numbers become a vector."""
     device = _device("cpu" if target_device == -1 else target_device)
 
     def gathered(parts):
@@ -93,9 +94,9 @@ def gather(outputs, target_device, dim: int = 0):
 
 
 def replicate(network: Module, devices, detach: bool = False) -> list:
-    """Copies of a module, one a device. Gradients of their parameters go to the module's own, unless `detach`.
+    """Copies of a module, one per device. Gradients of their parameters flow to the module's own, unless `detach`.
 
-    The first one shares its tensors where they are on its device already, so what a forward changes in its buffers stays.
+    The first replica shares tensors that are already on its device, so buffer changes in its forward persist.
     """
     refuse_lazy(network, "DataParallel")
     return [_replica(network, _device(device), i > 0, detach) for i, device in enumerate(devices)]
@@ -107,7 +108,7 @@ def _replica(network, device, is_copy: bool, detach: bool):
     def tensor_of(tensor, is_parameter):
         if tensor is None:
             return None
-        # A tensor's hash is its identity: what is shared inside of the module stays shared.
+        # A tensor's hash is its identity, so tensors shared within the module stay shared.
         if hash(tensor) not in tensors:
             source = tensor if is_parameter and not detach else tensor.detach()
             tensors[hash(tensor)] = source.to(device, copy=True) if is_copy else source.to(device)
@@ -128,7 +129,7 @@ def _replica(network, device, is_copy: bool, detach: bool):
 
 
 def parallel_apply(modules, inputs, kwargs_tup=None, devices=None) -> list:
-    """Runs each module on its arguments. Devices work side by side, as what they are given is queued there."""
+    """Runs each module on its arguments. Devices work concurrently, because their work is queued."""
     modules, inputs = list(modules), list(inputs)
     kwargs = [{}] * len(modules) if kwargs_tup is None else list(kwargs_tup)
     if not len(modules) == len(inputs) == len(kwargs) or (devices is not None and len(devices) != len(modules)):
@@ -138,7 +139,7 @@ def parallel_apply(modules, inputs, kwargs_tup=None, devices=None) -> list:
 
 
 class DataParallel(Module):
-    """A module of which each device computes a part of the rows: torch.nn.DataParallel.
+    """A module that splits each batch between devices: torch.nn.DataParallel.
 
     `device_ids` are indices of CUDA devices, or devices; by default all CUDA devices, and without any the module runs as it is.
     The module's parameters and buffers lie on the first one. Gradients of all devices add up in them.
@@ -169,7 +170,7 @@ class DataParallel(Module):
         replicas = self.replicate(self.module, self.device_ids[:len(own)])
         return self.gather(self.parallel_apply(replicas, own, named), self.output_device)
 
-    # Subclasses may do these in other ways.
+    # Hooks for subclasses.
 
     def replicate(self, module, device_ids):
         return replicate(module, device_ids, not _engine.is_grad_enabled())

@@ -1,4 +1,4 @@
-"""Embeddings, one by one and in bags."""
+"""Embedding and EmbeddingBag."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class _Table(Module):
-    """What both have in common."""
+    """Base of both."""
 
     def _make(self, num_embeddings: int, embedding_dim: int, padding_idx, weight) -> None:
         name = type(self).__name__
@@ -38,7 +38,7 @@ class _Table(Module):
 
 
 class Embedding(_Table):
-    """A table of which an input of integers picks rows."""
+    """A table whose rows are looked up by integer indices."""
 
     @placed
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx=None, max_norm=None, norm_type: float = 2.0,
@@ -52,7 +52,7 @@ class Embedding(_Table):
     @classmethod
     def from_pretrained(cls, embeddings, freeze: bool = True, padding_idx=None, max_norm=None, norm_type: float = 2.0,
                         scale_grad_by_freq: bool = False, sparse: bool = False) -> "Embedding":
-        """With `embeddings` [num_embeddings, embedding_dim], which is not copied."""
+        """Uses `embeddings` [num_embeddings, embedding_dim] without a copy."""
         if embeddings.ndim != 2:
             raise ValueError(f"Embedding.from_pretrained: embeddings is expected to be 2-dimensional, got {embeddings.ndim} dimensions")
         return cls(*embeddings.shape, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)
@@ -65,7 +65,7 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """Sums, means or maxima of the embeddings in each bag: F.embedding_bag with a table of its own."""
+    """Sums, means or maxima of the embeddings in each bag: F.embedding_bag with its own table."""
 
     @placed
     def __init__(self, num_embeddings: int, embedding_dim: int, max_norm=None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
@@ -80,7 +80,7 @@ class EmbeddingBag(_Table):
     @classmethod
     def from_pretrained(cls, embeddings, freeze: bool = True, max_norm=None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
                         mode: str = "mean", sparse: bool = False, include_last_offset: bool = False, padding_idx=None) -> "EmbeddingBag":
-        """With `embeddings` [num_embeddings, embedding_dim], which is not copied."""
+        """Uses `embeddings` [num_embeddings, embedding_dim] without a copy."""
         if embeddings.ndim != 2:
             raise ValueError(f"EmbeddingBag.from_pretrained: embeddings is expected to be 2-dimensional, got {embeddings.ndim} dimensions")
         made = cls(*embeddings.shape, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx)

@@ -1,4 +1,4 @@
-"""torch.nn.functional over the registry's operators. A name that is not written out here is the operator itself."""
+"""torch.nn.functional over registered operators. A name that is not defined here is the operator itself."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _reduction(name: str) -> int:
 
 
 def _samples_too(function):
-    """Of nested tensors sample by sample."""
+    """Adds support for nested tensors, sample by sample."""
 
     @functools.wraps(function)
     def call(input, *args, **kwargs):
@@ -57,7 +57,7 @@ def _samples_too(function):
     return call
 
 
-# Activations: those with inplace.
+# Activations with an inplace argument.
 
 
 def _activation(name: str, *parameters: str, **defaults):

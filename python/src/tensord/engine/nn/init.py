@@ -1,4 +1,5 @@
-"""First values of parameters, as torch.nn.init draws them. All write in place and give the tensor back."""
+"""Parameter initialization, with the same random draws as torch.nn.init. All functions write in place and return the
+tensor."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ _thread = threading.local()
 
 @contextlib.contextmanager
 def skipped():
-    """Meanwhile the thread's tensors keep what they have."""
+    """Within the context, initialization in this thread does nothing."""
     before = getattr(_thread, "is_skipped", False)
     _thread.is_skipped = True
     try:
@@ -120,7 +121,7 @@ def eye_(tensor):
 
 @no_grad()
 def dirac_(tensor, groups: int = 1):
-    """The kernels of a convolution that gives its input channels again, as many as there are."""
+    """Convolution kernels that copy as many input channels as possible."""
     if tensor.ndim not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     if tensor.shape[0] % groups != 0:
@@ -136,7 +137,7 @@ def dirac_(tensor, groups: int = 1):
 
 @no_grad()
 def orthogonal_(tensor, gain: float = 1):
-    """Orthonormal rows or columns, whichever are fewer, of the dimensions after the first as one."""
+    """Orthonormal rows or columns, whichever are fewer, of the matrix [first dimension, all others]."""
     if tensor.ndim < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0 or _is_skipped():
@@ -145,7 +146,7 @@ def orthogonal_(tensor, gain: float = 1):
     drawn = _engine._operator("aten::empty")((rows, tensor.numel() // rows), dtype=tensor.dtype, device=tensor.device).normal_(0, 1)
     is_wide = rows < drawn.shape[1]
     q, r = _engine._operator("aten::linalg_qr")(drawn.t() if is_wide else drawn)
-    q = q * r.diagonal().sign()  # all of them alike likely, then
+    q = q * r.diagonal().sign()  # makes the distribution uniform
     tensor.copy_((q.t() if is_wide else q).reshape(tensor.shape))
     return tensor.mul_(gain)
 

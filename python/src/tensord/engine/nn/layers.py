@@ -1,4 +1,4 @@
-"""Linear layers, dropout, pools and what changes shapes."""
+"""Linear layers, dropout, pooling, and layers that change shapes."""
 
 from __future__ import annotations
 
@@ -113,7 +113,8 @@ class Unflatten(Module):
 
 
 def _pool(name: str, function, shown, **defaults):
-    """A module that calls function(input, **options). Its first option must be given. `shown`: the options in its text."""
+    """Makes a module class that calls function(input, **options). Its first option is required. `shown`: options in its
+    repr."""
     first = next(iter(defaults))
 
     def __init__(self, *args, **kwargs):

@@ -1,4 +1,4 @@
-"""Layers that learn from their first input how many features or channels it has."""
+"""Layers that infer the number of features or channels from their first input."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ __all__ = [
 
 
 class LazyModuleMixin:
-    """Before Module among the bases. Subclasses write initialize_parameters(), which gets what the first call gets and materializes all that is
-    uninitialized; afterwards the module is one of `cls_to_become`, if that is given."""
+    """Comes before Module in the list of bases. Subclasses define initialize_parameters(), which gets the first call's
+    arguments and materializes all uninitialized parameters; the module then becomes an instance of `cls_to_become`, if
+    set."""
 
     cls_to_become = None
 
@@ -49,7 +50,7 @@ class LazyModuleMixin:
 
 
 class _Lazy(LazyModuleMixin):
-    """A layer of which _make_parameters() makes uninitialized ones, and `_shapes` says what they become."""
+    """A layer whose _make_parameters() makes uninitialized parameters; `_shapes` gives their final shapes."""
 
     def _make_parameters(self, bias: bool) -> None:
         self.weight = UninitializedParameter(**place())
@@ -60,13 +61,13 @@ class _Lazy(LazyModuleMixin):
             super().reset_parameters()
 
     def _learn(self, input) -> dict:
-        """Sets what the input tells; the shapes of all that may be uninitialized."""
+        """Sets attributes from the input and returns the shapes of all parameters that may be uninitialized."""
         raise NotImplementedError
 
     def initialize_parameters(self, input) -> None:
         shapes = self._learn(input)
         if not self.has_uninitialized_params():
-            return  # they were loaded
+            return  # they were loaded from a state dict
         for name, shape in shapes.items():
             tensor = getattr(self, name)
             if is_lazy(tensor):

@@ -27,7 +27,7 @@ def _legacy_reduction(size_average, reduce) -> str:
 
 
 def _loss(name: str, function, tensors=(), /, **defaults):
-    """A module that calls function(*inputs, **options). `tensors`: options that are buffers."""
+    """Makes a module class that calls function(*inputs, **options). `tensors`: options that are buffers."""
     kept = [option for option in defaults if option not in _LEGACY]
 
     def __init__(self, *args, **kwargs):
@@ -85,7 +85,7 @@ TripletMarginWithDistanceLoss = _loss("TripletMarginWithDistanceLoss", F.triplet
 
 
 class LinearCrossEntropyLoss(Module):
-    """CrossEntropyLoss of a Linear layer of its own, self.linear; logits are [N, num_classes, *out_features]."""
+    """CrossEntropyLoss over its own Linear layer, self.linear; logits are [N, num_classes, *out_features]."""
 
     def __init__(self, in_features: int, num_classes: int, *, out_features: tuple = (), bias: bool = False, device=None, dtype=None,
                  reduction: str = "mean", weight=None, ignore_index: int | None = None, label_smoothing: float = 0.0, options=None):

@@ -1,4 +1,4 @@
-"""Module: what has parameters, buffers, modules inside, hooks and a state dict."""
+"""Module: parameters, buffers, submodules, hooks and the state dict."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Handle:
 
 
 class Difference(collections.namedtuple("Difference", ["missing_keys", "unexpected_keys"])):
-    """What load_state_dict(strict=False) found."""
+    """The result of load_state_dict(strict=False)."""
 
 
 class Module:
@@ -91,7 +91,7 @@ class Module:
 
         return run(self, args, kwargs)
 
-    # What is assigned.
+    # Attribute assignment.
 
     def __setattr__(self, name: str, value):
         fields = self.__dict__.get("_parameters")
@@ -165,7 +165,7 @@ class Module:
         if hasattr(self, name) and name not in {**self._parameters, **self._buffers, **self._modules}:
             raise KeyError(f"attribute '{name}' already exists")
 
-    # What is inside.
+    # Contents.
 
     def named_modules(self, memo=None, prefix: str = ""):
         seen = set() if memo is None else memo
@@ -229,7 +229,7 @@ class Module:
             raise AttributeError(f"{type(module).__name__} has no {kind} '{name}'")
         return getattr(module, table)[name]
 
-    # What a module keeps beside tensors: both are overridden, and then it stands in the state as "_extra_state".
+    # State besides tensors: if both methods are overridden, it is stored in the state dict as "_extra_state".
 
     def get_extra_state(self) -> Any:
         raise RuntimeError(f"{type(self).__name__} has no extra state")
@@ -237,7 +237,7 @@ class Module:
     def set_extra_state(self, state: Any) -> None:
         raise RuntimeError(f"{type(self).__name__} takes no extra state")
 
-    # State.
+    # State dict.
 
     def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict:
         """Parameters and persistent buffers by name; the tensors are the module's own."""
@@ -252,7 +252,7 @@ class Module:
         return out
 
     def load_state_dict(self, state: dict, strict: bool = True) -> Difference:
-        """Copies into the module's tensors. Nothing is copied when names (if `strict`) or shapes differ."""
+        """Copies into the module's tensors. Nothing is copied if names (with `strict`) or shapes differ."""
         own = self.state_dict()
         found = Difference([name for name in own if name not in state], [name for name in state if name not in own])
         problems = [f"missing {found.missing_keys}"] * bool(found.missing_keys) + [
@@ -291,7 +291,7 @@ class Module:
         return self
 
     def share_memory(self) -> "Module":
-        """Parameters and buffers in memory that processes share (`Tensor.share_memory_`)."""
+        """Moves parameters and buffers to shared memory (`Tensor.share_memory_`)."""
         for tensor in itertools.chain(self.parameters(), self.buffers()):
             tensor.share_memory_()
         return self
@@ -308,7 +308,7 @@ class Module:
         return self
 
     def _convert(self, convert) -> "Module":
-        made = {}  # what several modules share stays one
+        made = {}  # tensors shared by several modules stay shared
 
         def once(tensor, make):
             if hash(tensor) not in made:
@@ -327,7 +327,7 @@ class Module:
         return self
 
     def to(self, *args, **kwargs) -> "Module":
-        """Converts floating parameters and buffers to a dtype, or moves all to a device."""
+        """Converts floating-point parameters and buffers to a dtype, or moves all to a device."""
         dtypes = [item for item in [*args, *kwargs.values()] if isinstance(item, _engine.dtype)]
 
         def convert(tensor):
@@ -339,11 +339,11 @@ class Module:
         return self._convert(convert)
 
     def type(self, dtype) -> "Module":
-        """Converts all parameters and buffers, those of integers too."""
+        """Converts all parameters and buffers, including integer ones."""
         return self._convert(lambda tensor: tensor.to(dtype))
 
     def to_empty(self, *, device) -> "Module":
-        """Memory on the device for all parameters and buffers, without their values."""
+        """Allocates parameters and buffers on the device, uninitialized."""
         return self._convert(lambda tensor: _engine._operator("aten::empty_like")(tensor, device=device))
 
     def cpu(self) -> "Module":
@@ -373,7 +373,8 @@ class Module:
         return self._forward_hooks.add((hook, with_kwargs), prepend)
 
     def register_full_backward_hook(self, hook, prepend: bool = False):
-        """Called with (module, grad_input, grad_output) when the module's gradients are known; may replace grad_input."""
+        """Registers a hook called with (module, grad_input, grad_output) once the module's gradients are computed; it
+        may replace grad_input."""
         return self._backward_hooks.add(hook, prepend)
 
     def extra_repr(self) -> str:

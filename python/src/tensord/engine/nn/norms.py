@@ -1,4 +1,4 @@
-"""Norms of batches, instances, layers and groups."""
+"""Batch, instance, layer and group normalization."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = [
 
 
 class _Affine(Module):
-    """A norm with a weight of ones and a bias of zeros, or without."""
+    """A norm with optional affine parameters, initialized to ones and zeros."""
 
     def _make_affine(self, shape, has_weight: bool, has_bias: bool) -> None:
         self.register_parameter("weight", optional_parameter(has_weight, *shape))
@@ -30,7 +30,7 @@ class _Affine(Module):
 
 
 class RunningNorm(_Affine):
-    """What norms of batches and of instances share: affine parameters and running statistics. `ranks`: the inputs' dimensions."""
+    """Base of batch and instance norms: affine parameters and running statistics. `ranks`: the allowed input ranks."""
 
     ranks: tuple = ()
 
@@ -61,7 +61,7 @@ class RunningNorm(_Affine):
         super().reset_parameters()
 
     def extra_repr(self):
-        # A missing bias is told where there could be one.
+        # A missing bias is shown only if there is a weight.
         bias = ", bias=False" if self.weight is not None and self.bias is None else ""
         return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}{bias}, "
                 f"track_running_stats={self.track_running_stats}")
@@ -142,7 +142,7 @@ class LayerNorm(_Affine):
 
 
 class RMSNorm(Module):
-    """Divides by the root of the mean square of the last dimensions. eps: the dtype's own unless given."""
+    """Divides by the root mean square of the last dimensions. The default eps is that of the dtype."""
 
     @placed
     def __init__(self, normalized_shape, eps=None, elementwise_affine: bool = True, device=None, dtype=None):
@@ -181,9 +181,10 @@ class GroupNorm(_Affine):
 
 
 class CrossMapLRN2d(Module):
-    """Each pixel divided by a power of the squares around it in neighboring channels, those beyond the edges being zeros.
+    """Divides each pixel by a power of the sum of squares in neighboring channels, with zeros beyond the edges.
 
-    PyTorch's sums, in which the first channel stays once it has come in, so that models give the same; the gradients are those of these sums.
+    Computes PyTorch's sums, in which the first channel stays once it was added, so that models give the same results;
+    gradients are those of these sums.
     """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):
@@ -194,7 +195,7 @@ class CrossMapLRN2d(Module):
         if input.ndim != 4:
             raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.ndim}D instead.")
         side = (self.size - 1) // 2
-        window = 2 * side + 1  # an even size counts as the odd one below, but divides by what it is
+        window = 2 * side + 1  # an even size uses the window of the next smaller odd one, but its own divisor
         squares = input.square()
         padded = F.pad(squares.unsqueeze(1), [0, 0, 0, 0, side, side], "constant", 0.0)
         sums = aten("avg_pool3d")(padded, [window, 1, 1], [1, 1, 1]).squeeze(1) * window

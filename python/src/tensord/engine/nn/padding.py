@@ -1,4 +1,4 @@
-"""Layers that pad the spatial dimensions."""
+"""Padding of the spatial dimensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules that several processes, or several devices of one process, train together."""
+"""Data-parallel training of modules over several processes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _native = _engine._distributed
 
 
 def _tensors_in(value) -> list:
-    """Of lists, tuples, dicts and what has fields (dataclasses, named tuples), at any depth."""
+    """The tensors in lists, tuples, dicts, dataclasses and named tuples, at any depth."""
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, dict):
@@ -33,16 +33,17 @@ def _tensors_in(value) -> list:
 
 
 def _sparse_tables(module) -> list:
-    """Names of the parameters whose gradients are sparse."""
+    """Names of the parameters with sparse gradients."""
     return [f"{name}.weight" if name else "weight" for name, part in module.named_modules()
             if isinstance(part, (Embedding, EmbeddingBag)) and part.sparse and part.weight.requires_grad]
 
 
 class DistributedDataParallel(Module):
-    """A module that several processes train, each with data of its own: torch.nn.parallel.DistributedDataParallel.
+    """A module trained by several processes, each with its own data: torch.nn.parallel.DistributedDataParallel.
 
-    All ranks make one, of modules that are alike; all start from rank 0's parameters and buffers. A backward pass of the result of
-    forward() leaves the mean of all ranks' gradients in the parameters. Those that ask for no gradient now must not ask for one later.
+    All ranks construct it from equal modules and start from rank 0's parameters and buffers. A backward pass leaves the
+    mean of all ranks' gradients in the parameters. Parameters that do not require gradients at construction must not
+    require them later.
     """
 
     def __init__(self, module: Module, device_ids=None, output_device=None, dim: int = 0, broadcast_buffers: bool = True,
@@ -75,7 +76,7 @@ class DistributedDataParallel(Module):
 
     @contextlib.contextmanager
     def no_sync(self):
-        """Within it passes add to this rank's gradients only; the first one after it reduces all that came together."""
+        """Within the context, gradients accumulate locally; the first backward pass after it reduces all of them."""
         self._reducer.start_no_sync()
         try:
             yield
@@ -84,7 +85,7 @@ class DistributedDataParallel(Module):
 
     @contextlib.contextmanager
     def join(self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False):
-        """Around the training loop of ranks that have different numbers of batches; all ranks enter it."""
+        """Surrounds the training loop if ranks have different numbers of batches; all ranks enter it."""
         if not enable:
             yield
             return
@@ -96,7 +97,8 @@ class DistributedDataParallel(Module):
             self._reducer.end_join()
 
     def register_comm_hook(self, state, hook) -> None:
-        """How gradients travel: a hook of `distributed.algorithms` (fp16_compress_hook, bf16_compress_hook, powerSGD_hook)."""
+        """Sets how gradients are compressed: a hook of `distributed.algorithms` (fp16_compress_hook,
+        bf16_compress_hook, powerSGD_hook)."""
         arguments = getattr(hook, "_native_arguments", None)
         if arguments is None:
             raise NotImplementedError("register_comm_hook: hooks are those of tensord.engine.distributed.algorithms")
@@ -104,7 +106,7 @@ class DistributedDataParallel(Module):
 
 
 class SyncBatchNorm(RunningNorm):
-    """Batch norm of which training counts the rows of all ranks, for inputs of two dimensions or more."""
+    """Batch norm with statistics over the rows of all ranks during training, for inputs with two or more dimensions."""
 
     @placed
     def __init__(self, num_features: int, eps: float = 1e-5, momentum=0.1, affine: bool = True, track_running_stats: bool = True,
@@ -129,7 +131,7 @@ class SyncBatchNorm(RunningNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group=None) -> Module:
-        """The module with all its batch norms of this kind; their parameters and buffers stay the same tensors."""
+        """Replaces all batch norms in the module by this class; their parameters and buffers stay the same tensors."""
         made = module
         if isinstance(module, _BatchNorm):
             made = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group)

@@ -1,4 +1,4 @@
-"""Parameters and buffers, and those whose shapes are not known yet."""
+"""Parameters and buffers, including uninitialized ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tensord.engine._engine import Tensor
 
 
 class Parameter(Tensor):
-    """A tensor that a module it is assigned to lists among its parameters."""
+    """A tensor that is registered as a parameter when it is assigned to a module's attribute."""
 
     def __init__(self, data, requires_grad: bool = True):
         super().__init__(data.detach() if isinstance(data, Tensor) else data)
@@ -46,7 +46,7 @@ def _rebuild_parameter(data, requires_grad):
 
 
 class Buffer(Tensor):
-    """A tensor that a module it is assigned to lists among its buffers."""
+    """A tensor that is registered as a buffer when it is assigned to a module's attribute."""
 
     persistent = True
 
@@ -65,7 +65,8 @@ def _refusal(name: str) -> ValueError:
 
 
 class UninitializedTensorMixin:
-    """A tensor without a shape: it has a dtype and a device, every operator refuses it, and materialize() makes it what it is to be."""
+    """A tensor without a shape: it has a dtype and a device, and every operator refuses it until materialize() is
+    called."""
 
     _becomes: type
     _known = frozenset({"device", "dtype", "requires_grad", "grad", "grad_fn", "is_leaf", "is_sparse", "is_cuda", "layout", "to", "cpu", "cuda", "float",
@@ -84,7 +85,7 @@ class UninitializedTensorMixin:
         raise _refusal(name)
 
     def materialize(self, shape, device=None, dtype=None) -> None:
-        """Gives it memory of any values, and makes it a Parameter or a Buffer."""
+        """Allocates uninitialized memory and turns the object into a Parameter or a Buffer."""
         like, requires_grad = self._like, self._requires_grad
         made = _engine._operator("aten::empty")(tuple(shape), device=device or like.device, dtype=dtype or like.dtype)
         Tensor.__init__(self, made)
@@ -127,7 +128,7 @@ class UninitializedTensorMixin:
         return type(self), (self._requires_grad, str(self._like.device), self._like.dtype, *persistence)
 
 
-# Python looks these up in the class.
+# Python looks these up on the class.
 _KEPT = {"__class__", "__getattribute__", "__setattr__", "__delattr__", "__init__", "__new__", "__hash__", "__repr__", "__str__", "__deepcopy__", "__copy__",
          "__reduce_ex__", "__reduce__", "__doc__", "__module__", "__dict__", "__weakref__", "__dir__", "__sizeof__", "__subclasshook__", "__init_subclass__",
          "__getstate__", "__array_priority__", "__format__"}

@@ -1,4 +1,4 @@
-"""Parametrizations that are there already: orthonormal weights, and the norms of weights."""
+"""Predefined parametrizations: orthogonal weights, weight norm and spectral norm."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _is_orthonormal(matrix) -> bool:
 
 
 class _Orthogonal(Module):
-    """Of the lower triangle of what is given; times `base`, the tensor at first, where that is kept."""
+    """Made from the lower triangle of the value; multiplied by `base`, the initial tensor, if it is stored."""
 
     def __init__(self, weight, orthogonal_map: str, use_trivialization: bool):
         super().__init__()
@@ -58,7 +58,7 @@ class _Orthogonal(Module):
         return found.mT if is_wide else found
 
     def _rotated(self, tall):
-        """By the exponential, or Cayley's map, of a skew matrix."""
+        """Uses the matrix exponential, or the Cayley map, of a skew-symmetric matrix."""
         n, k = tall.shape[-2:]
         lower = tall.tril()
         if n != k:
@@ -72,7 +72,7 @@ class _Orthogonal(Module):
         return found[..., :k]
 
     def _reflected(self, tall):
-        """By one reflection for each column; the diagonal has the columns' signs."""
+        """Uses one Householder reflection per column; the diagonal has the signs of the columns."""
         vectors = tall.tril(-1)
         lengths = 2.0 / (1.0 + (vectors * vectors).sum(-2))
         signs = tall.detach().diagonal(0, -2, -1).trunc().unsqueeze(-2)
@@ -154,7 +154,7 @@ class _SpectralNorm(Module):
 
 
 def spectral_norm(module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None) -> Module:
-    """Divides by the largest singular value, which each use in training mode approaches further."""
+    """Divides by the largest singular value, whose estimate improves with each use in training mode."""
     weight = _tensor(module, name)
     return register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, first_dim(module) if dim is None else dim, eps))
 
@@ -172,6 +172,7 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """By lengths, `original0`, and directions, `original1`: the norm is over all dimensions but `dim` (None: over all)."""
+    """Splits into lengths, `original0`, and directions, `original1`; the norm is over all dimensions but `dim` (None:
+    over all)."""
     _tensor(module, name)
     return register_parametrization(module, name, _WeightNorm(-1 if dim is None else dim), unsafe=True)

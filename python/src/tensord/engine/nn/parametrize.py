@@ -1,4 +1,4 @@
-"""Parameters and buffers that are computed, each time they are asked for, from others by modules."""
+"""Parameters and buffers that are computed from others by modules on each access."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _depth = 0
 
 @contextlib.contextmanager
 def cached():
-    """Meanwhile each value is computed once."""
+    """Within the context, each value is computed once."""
     global _depth
     _depth += 1
     try:
@@ -39,7 +39,7 @@ def _register(module: Module, name: str, tensor) -> None:
 
 
 def _check_alike(got, want, what: str) -> None:
-    """Fails unless it is a tensor of the same dtype and shape."""
+    """Raises unless it is a tensor of the same dtype and shape."""
     if not isinstance(got, Tensor):
         raise ValueError(f"{what} must return a tensor. Got {type(got).__name__}.")
     if got.dtype is not want.dtype:
@@ -49,8 +49,8 @@ def _check_alike(got, want, what: str) -> None:
 
 
 class ParametrizationList(ModuleList):
-    """The modules that are applied one after the other, and the tensors that they start from: `original`, or `original0`, `original1`, … where
-    the first one's right_inverse() gives several."""
+    """The modules, applied in order, and the tensors they start from: `original`, or `original0`, `original1`, … if the
+    first module's right_inverse() returns several."""
 
     def __init__(self, modules, original: Tensor, unsafe: bool = False):
         modules = list(modules)
@@ -86,7 +86,7 @@ class ParametrizationList(ModuleList):
         self.ntensors = len(found)
 
     def _inverted(self, value, is_strict: bool):
-        """What the modules make the value of. Those that cannot tell are taken for the identity, unless `is_strict`."""
+        """The originals for a value. Modules without right_inverse() count as the identity, unless `is_strict`."""
         for module in reversed(list(self)):
             if hasattr(module, "right_inverse"):
                 try:
@@ -103,7 +103,7 @@ class ParametrizationList(ModuleList):
 
     @no_grad()
     def right_inverse(self, value: Tensor) -> None:
-        """Sets the originals so that the modules give the value, as far as they can."""
+        """Sets the originals so that the modules return the value, as far as possible."""
         found = self._inverted(value, is_strict=True)
         found = [found] if isinstance(found, Tensor) else found
         own = self.originals()
@@ -147,7 +147,7 @@ def _made(original_class: type):
 
 @functools.lru_cache(maxsize=None)
 def _parametrized_class(original: type) -> type:
-    """A subclass that computes what is asked for."""
+    """A subclass whose properties compute the tensors."""
 
     def __getattr__(self, name: str):
         lists = _lists(self)
@@ -168,8 +168,8 @@ def _parametrized_class(original: type) -> type:
 
 
 def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Module:
-    """From now on `module.tensor_name` is what the module gives for the tensor that is there; several are applied in the order they came. A
-    right_inverse() says what to start from, and what an assignment sets."""
+    """Replaces `module.tensor_name` by the parametrization's result for it; several are applied in order of
+    registration. right_inverse() defines the initial original, and the result of assignments."""
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         if not unsafe:
@@ -201,7 +201,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
-    """The tensor is the module's own again: with its present value, or, unless `leave_parametrized`, the original."""
+    """Restores the tensor: with its current value, or, unless `leave_parametrized`, the original."""
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
     found = module.parametrizations[tensor_name]
@@ -228,7 +228,7 @@ def type_before_parametrizations(module: Module) -> type:
 
 
 def transfer_parametrizations_and_params(from_module: Module, to_module: Module, tensor_name: str | None = None) -> Module:
-    """Gives the other module the same parametrizations, with the same tensors to start from."""
+    """Copies the parametrizations to the other module, with the same originals."""
     if not is_parametrized(from_module):
         return to_module
     for name in [tensor_name] if tensor_name is not None else list(from_module.parametrizations.keys()):

@@ -1,4 +1,4 @@
-"""Recurrent layers over whole sequences, padded or packed."""
+"""Recurrent layers over padded or packed sequences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tensord.engine.nn.utils.rnn import PackedSequence
 
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 
-# By mode: gates of each weight, the operator.
+# By mode: number of gates, and the operator.
 _MODES = {"RNN_TANH": (1, "rnn_tanh"), "RNN_RELU": (1, "rnn_relu"), "LSTM": (4, "lstm"), "GRU": (3, "gru")}
 
 
@@ -49,7 +49,7 @@ class RNNBase(Module):
         return ("", "_reverse") if self.bidirectional else ("",)
 
     def _make_weights(self, layer: int, suffix: str) -> list:
-        """The names of the weights of one direction of a layer, in the order the operators take them."""
+        """Creates the weights of one direction of a layer, and returns their names in the operators' order."""
         rows, width = _MODES[self.mode][0] * self.hidden_size, self.proj_size or self.hidden_size
         inputs = width * len(self._suffixes()) if layer else self.input_size
         shapes = {"weight_ih": (rows, inputs), "weight_hh": (rows, width)}
@@ -67,7 +67,7 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
-        """Does nothing: the engine's kernels need no weights in one block of memory."""
+        """Does nothing: the engine's kernels do not need contiguous weights."""
 
     def reset_parameters(self) -> None:
         bound = 1 / math.sqrt(self.hidden_size)
@@ -83,7 +83,7 @@ class RNNBase(Module):
         return [aten("zeros")(shape, dtype=input.dtype, device=input.device) for shape in self._state_shapes(batch)]
 
     def _states(self, hx) -> list:
-        """The initial states that were given, as a list: LSTM has two."""
+        """The given initial states as a list; LSTM has two."""
         if self.mode != "LSTM":
             return [hx]
         if not isinstance(hx, (tuple, list)) or len(hx) != 2:
@@ -122,7 +122,7 @@ class RNNBase(Module):
         return output, self._result(states)
 
     def _forward_packed(self, input: PackedSequence, hx):
-        """States come and go in the sequences' first order; the operators want that of the packed ones."""
+        """States are in the original order of sequences; the operators use the order of the packed sequences."""
         data, batch_sizes, sorted_indices, unsorted_indices = input
         if data.ndim != 2:
             raise ValueError(f"{type(self).__name__}: expected packed elements to be 1D, got {data.ndim - 1}D instead")
@@ -155,10 +155,10 @@ class RNNBase(Module):
 
 
 class RNN(RNNBase):
-    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu: `nonlinearity`. Other arguments are RNNBase's."""
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu, selected by `nonlinearity`. Other arguments are RNNBase's."""
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, *args, nonlinearity: str = "tanh", **kwargs):
-        if args and isinstance(args[0], str):  # its place by position
+        if args and isinstance(args[0], str):  # nonlinearity by position
             nonlinearity, *args = args
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'")
@@ -169,7 +169,7 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """Long short-term memory: states are (hidden, cell); with proj_size the hidden one is projected to that size."""
+    """Long short-term memory: states are (hidden, cell); with proj_size, the hidden state is projected to that size."""
 
     def __init__(self, *args, **kwargs):
         super().__init__("LSTM", *args, **kwargs)

@@ -1,4 +1,4 @@
-"""One step of a recurrent layer."""
+"""Single steps of recurrent layers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RNNCellBase(Module):
             init.uniform_(parameter, -bound, bound)
 
     def _step(self, op: str, input, states, count: int) -> list:
-        """The next states of op(input, states, weights). An input without a batch gets one for that time."""
+        """The next states, op(input, states, weights). A batch dimension is added temporarily if the input has none."""
         name = type(self).__name__
         if input.ndim not in (1, 2):
             raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.ndim}D instead")

@@ -1,4 +1,4 @@
-"""Dropouts, and layers that compare: distances, norms over neighboring channels."""
+"""Dropouts, distances and local response normalization."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = [
 
 
 def _dropout(name: str, function):
-    """A Dropout by another function of (input, p, training, inplace)."""
+    """Makes a Dropout class with another function of (input, p, training, inplace)."""
     return type(name, (Dropout,), {"forward": lambda self, input: function(input, self.p, self.training, self.inplace), "__module__": __name__})
 
 

@@ -1,4 +1,4 @@
-"""Layers without parameters that give their input other sizes, or take it apart into windows and channels."""
+"""Layers without parameters that resample their input, or rearrange it into windows and channels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transformers: layers of attention and feed-forward blocks, stacks of them."""
+"""Transformers: layers of attention and feed-forward blocks, and stacks of them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def _activation(given):
 
 
 def _causal(**flags) -> dict:
-    """Those that are set: layers of one's own need not know them."""
+    """The flags that are set, because user-defined layers need not support them."""
     return {name: flag for name, flag in flags.items() if flag}
 
 
 class _Layer(Module):
-    """What layers of encoders and decoders share. `attentions`: the names of the attention blocks, in their order."""
+    """Base of encoder and decoder layers. `attentions`: names of the attention blocks, in order."""
 
     attentions = ()
 
@@ -54,7 +54,7 @@ class _Layer(Module):
         self.activation = _activation(activation)
 
     def _run(self, x, *blocks):
-        """Each block beside a connection past it, with its norm before the block or after both."""
+        """Runs each block with a residual connection, with its norm before the block or after the sum."""
         for i, block in enumerate(blocks, 1):
             norm, drop = getattr(self, f"norm{i}"), getattr(self, f"dropout{i}")
             x = x + drop(block(norm(x))) if self.norm_first else norm(x + drop(block(x)))
@@ -65,7 +65,7 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Attention to itself and a feed-forward block. `activation`: relu, gelu or a function."""
+    """Self-attention and a feed-forward block. `activation`: relu, gelu or a function."""
 
     attentions = ("self_attn",)
 
@@ -77,7 +77,7 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Attention to itself, attention to the encoder's result and a feed-forward block."""
+    """Self-attention, cross-attention to the encoder's output, and a feed-forward block."""
 
     attentions = ("self_attn", "multihead_attn")
 
@@ -93,10 +93,11 @@ class TransformerDecoderLayer(_Layer):
 
 
 class TransformerEncoder(Module):
-    """Copies of a layer, one after the other, and a norm.
+    """Copies of a layer, run in order, and a norm.
 
-    With enable_nested_tensor the results at padded steps are zeros before the norm, where PyTorch's inference works with nested tensors: without
-    gradients, of layers that it has a fast path for, and with steps hidden at the ends only. Otherwise they are what the layers give.
+    With enable_nested_tensor, results at padded steps are zeros before the norm in the cases in which PyTorch's
+    inference uses nested tensors: without gradients, for layers that have a fast path, and with padding at the ends
+    only. Otherwise they are what the layers return.
     """
 
     def __init__(self, encoder_layer: Module, num_layers: int, norm=None, enable_nested_tensor: bool = True, mask_check: bool = True):
@@ -115,7 +116,7 @@ class TransformerEncoder(Module):
         return src if self.norm is None else self.norm(src)
 
     def _hides_steps(self, src) -> bool:
-        """Whether PyTorch takes its path of nested tensors where hidden steps are at the ends."""
+        """Whether PyTorch uses nested tensors if padding is at the ends."""
         layer = self.layers[0]
         if not self.enable_nested_tensor or self.training or not isinstance(layer, TransformerEncoderLayer) or src.ndim != 3:
             return False
@@ -127,7 +128,7 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """Copies of a layer, one after the other, and a norm."""
+    """Copies of a layer, run in order, and a norm."""
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm=None):
         super().__init__()
@@ -165,7 +166,7 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device=None, dtype=None):
-        """[sz, sz]: -inf above the diagonal, zeros elsewhere."""
+        """A mask [sz, sz] with -inf above the diagonal and zeros elsewhere."""
         return _engine._operator("aten::full")((sz, sz), -math.inf, dtype=dtype or _engine.float32, device=device).triu(1)
 
     def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None, tgt_key_padding_mask=None,

@@ -1,4 +1,4 @@
-"""Optimizers and schedules of the engine, under PyTorch's names."""
+"""Optimizers and learning-rate schedules, under PyTorch's names."""
 
 from tensord.engine.optim import lr_scheduler
 from tensord.engine.optim._base import Optimizer

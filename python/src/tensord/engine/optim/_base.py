@@ -1,4 +1,4 @@
-"""Optimizer: parameters in groups with options, and what is kept of each parameter."""
+"""Optimizer: groups of parameters with options, and state per parameter."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tensord.engine._grad_mode import enable_grad, no_grad
 
 
 class ParamGroup(collections.abc.MutableMapping):
-    """The options of a group, which may be set between steps, and its parameters."""
+    """A group's options, which may be changed between steps, and its parameters."""
 
     def __init__(self, optimizer, index: int, params):
         self._optimizer, self._index, self._params = optimizer, index, params
@@ -54,8 +54,8 @@ def read_groups(kind: str, params) -> list:
 
 
 class _Options:
-    """The options of an optimizer in Python. Those that the core's schedules set are in an optimizer of the core's over the same
-    parameters, which checks groups and clears gradients too, but makes no steps."""
+    """The options of an optimizer written in Python. Those that native schedules set are stored in a native optimizer
+    over the same parameters, which also checks groups and clears gradients but makes no steps."""
 
     def __init__(self, groups, defaults: dict):
         self._defaults = dict(defaults)
@@ -96,7 +96,7 @@ class _Options:
 
 
 class _OpenGroup(ParamGroup):
-    """A group that takes new options too."""
+    """A group that accepts new options."""
 
     def __setitem__(self, name, value):
         if name == "params":
@@ -105,8 +105,8 @@ class _OpenGroup(ParamGroup):
 
 
 class Optimizer:
-    """Base of all. One of your own: give the parameters and the defaults of its options, and write step() over `param_groups`, with what it
-    keeps of a parameter in `state`."""
+    """Base class. For a custom optimizer, pass the parameters and the default options, and define step() over
+    `param_groups`, with per-parameter state in `state`."""
 
     def __init__(self, params, defaults: dict):
         groups = read_groups(type(self).__name__, params)
@@ -129,7 +129,7 @@ class Optimizer:
         raise NotImplementedError(f"{type(self).__name__} has no step()")
 
     def _loss(self, closure):
-        """What a closure gives, which computes the loss and its gradients again."""
+        """The result of a closure that recomputes the loss and its gradients."""
         if closure is None:
             return None
         with enable_grad():
@@ -165,7 +165,7 @@ class Optimizer:
         self.state = loaded
 
     def _loaded(self, name: str, value, param):
-        """A copy of a saved tensor, of the parameter's dtype and on its device where it is as large."""
+        """A copy of a saved tensor, converted to the parameter's dtype and device if it has the same size."""
         if not isinstance(value, _engine.Tensor):
             return value
         if name != "step" and tuple(value.shape) == tuple(param.shape):

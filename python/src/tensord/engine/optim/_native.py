@@ -1,4 +1,4 @@
-"""Optimizers that the engine's core has. One step is one operator over all tensors of a group."""
+"""Native optimizers. One step is one operator over all tensors of a group."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tensord.engine.optim._base import Optimizer, ParamGroup, read_group, read_g
 
 
 class NativeOptimizer(Optimizer):
-    """Base of those below; groups, states and steps are the core's."""
+    """Base class; groups, state and steps are native."""
 
     kind = ""
 
@@ -27,16 +27,16 @@ class NativeOptimizer(Optimizer):
         self._params.append(params)
 
     def step(self, closure=None):
-        """One update. With a closure, which computes the loss and its gradients again, gives the loss."""
+        """Makes one update. With a closure, which recomputes the loss and its gradients, returns the loss."""
         return self._optimizer.step(closure)
 
     def use_master_weights(self) -> None:
-        """Before the first step: parameters of float16 and bfloat16 get a copy in float32, which steps update, with states in float32; the
-        parameter is the copy, rounded. Part of the state dict as "master_param"."""
+        """Call before the first step: float16 and bfloat16 parameters get float32 copies, which steps update, with
+        states in float32; the parameter is the rounded copy. The state dict contains it as "master_param"."""
         self._optimizer.use_master_weights()
 
     def state_dict(self) -> dict:
-        """In PyTorch's form. The tensors are the optimizer's own: save them before the next step."""
+        """The state in PyTorch's format. The tensors are the optimizer's own, so save them before the next step."""
         return self._optimizer.state_dict()
 
     def load_state_dict(self, state: dict) -> None:
@@ -87,7 +87,7 @@ class Adagrad(NativeOptimizer):
 
 
 class SparseAdam(NativeOptimizer):
-    """Adam for sparse gradients alone: rows that a gradient does not have stay as they are."""
+    """Adam for sparse gradients only: rows without a gradient are unchanged."""
 
     kind = "sparseadam"
 

@@ -1,4 +1,4 @@
-"""The base of schedules, and those that are written in Python."""
+"""The base class of schedules, and the schedules written in Python."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def rates_of(optimizer) -> list:
 
 
 class LRScheduler:
-    """Base of all. One of your own gives the groups' rates at `last_epoch` in get_lr()."""
+    """Base class. Custom schedules define get_lr(), which returns the groups' rates at `last_epoch`."""
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
         check_optimizer(optimizer)
@@ -55,19 +55,19 @@ class LRScheduler:
         self._last_lr = rates_of(self.optimizer)
 
     def _restart(self) -> None:
-        """The step to epoch 0 again."""
+        """Repeats the step to epoch 0."""
         self.last_epoch = -1
         self.step()
 
     def _undo(self) -> None:
-        """Takes one step's count back, not its rates."""
+        """Undoes the count of a step, but not its rates."""
         self.last_epoch -= 1
 
     def get_last_lr(self) -> list:
         return self._last_lr
 
     def state_dict(self) -> dict:
-        """All but the optimizer and what can be called."""
+        """All attributes except the optimizer and callables."""
         return {name: value for name, value in self.__dict__.items() if name != "optimizer" and not callable(value)}
 
     def load_state_dict(self, state: dict) -> None:
@@ -75,7 +75,8 @@ class LRScheduler:
 
 
 class _ByFunctions(LRScheduler):
-    """By what a function gives for the epoch; one, or a list of one for each group. The state has what objects among them keep."""
+    """Schedules defined by a function of the epoch, or a list with one per group. The state includes that of callable
+    objects."""
 
     def __init__(self, optimizer: Optimizer, lr_lambda, last_epoch: int = -1):
         check_optimizer(optimizer)
@@ -96,14 +97,14 @@ class _ByFunctions(LRScheduler):
 
 
 class LambdaLR(_ByFunctions):
-    """The first rates times what the function gives."""
+    """Multiplies the initial rates by the function's value."""
 
     def get_lr(self) -> list:
         return [rate * function(self.last_epoch) for rate, function in zip(self.base_lrs, self.lr_lambdas)]
 
 
 class MultiplicativeLR(_ByFunctions):
-    """The rates there are times what the function gives."""
+    """Multiplies the current rates by the function's value."""
 
     def get_lr(self) -> list:
         rates = rates_of(self.optimizer)
@@ -111,7 +112,7 @@ class MultiplicativeLR(_ByFunctions):
 
 
 class CyclicLR(LRScheduler):
-    """Rates that rise and fall between two bounds, and momentum against them."""
+    """Rates cycle between two bounds, and momentum cycles inversely."""
 
     def __init__(self, optimizer: Optimizer, base_lr, max_lr, step_size_up: int = 2000, step_size_down=None, mode: str = "triangular", gamma: float = 1.0,
                  scale_fn=None, scale_mode: str = "cycle", cycle_momentum: bool = True, base_momentum=0.8, max_momentum=0.9, last_epoch: int = -1):
@@ -148,7 +149,7 @@ class CyclicLR(LRScheduler):
         return values
 
     def scale_fn(self, x):
-        """What the height of a rise is multiplied by."""
+        """The factor of the amplitude."""
         if self._scale is not None:
             return self._scale(x)
         return self.gamma**x if self.mode == "exp_range" else 0.5 ** (x - 1) if self.mode == "triangular2" else 1.0
@@ -165,7 +166,7 @@ class CyclicLR(LRScheduler):
 
 
 class _Several(LRScheduler):
-    """Over other schedules of one optimizer."""
+    """Combines other schedules of one optimizer."""
 
     def __init__(self, optimizer, schedulers):
         for i, scheduler in enumerate(schedulers):
@@ -185,7 +186,7 @@ class _Several(LRScheduler):
 
 
 class ChainedScheduler(_Several):
-    """All of them at each step."""
+    """Applies all schedules at each step."""
 
     def __init__(self, schedulers):
         schedulers = list(schedulers)
@@ -201,7 +202,7 @@ class ChainedScheduler(_Several):
 
 
 class SequentialLR(_Several):
-    """One after the other: the i-th starts anew at milestones[i - 1]."""
+    """Runs schedules in order: the i-th one starts at milestones[i - 1]."""
 
     def __init__(self, optimizer: Optimizer, schedulers, milestones, last_epoch: int = -1):
         check_optimizer(optimizer)
@@ -211,7 +212,8 @@ class SequentialLR(_Several):
                              f"number of schedulers {len(self._schedulers)} and the number of milestones to be equal to {len(milestones)}")
         self._milestones = list(milestones)
         self.last_epoch = last_epoch + 1
-        # Making the schedules has stepped each of them: back to the start, then the first one's first step.
+        # Constructing the schedules made a step of each. Restore the initial rates, then make the first step of the
+        # first one.
         set_rates(optimizer, [group["initial_lr"] for group in optimizer.param_groups])
         for scheduler in self._schedulers:
             scheduler._undo()

@@ -1,5 +1,5 @@
-"""Optimizers in Python, each step over lists of tensors. Where PyTorch 1.13 and newer ones differ, the newer meaning: `maximize` and
-`decoupled_weight_decay` of NAdam and RAdam, and "step" in the state is a tensor of all of them."""
+"""Optimizers in Python, with each step over lists of tensors. Where PyTorch 1.13 and later versions differ, they follow
+the later ones: `maximize` and `decoupled_weight_decay` of NAdam and RAdam, and a tensor "step" in the state."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def _check(kind: str, **options) -> None:
 
 
 class _Written(Optimizer):
-    """Takes one group's parameters that have gradients to _update(), with their states and steps counted."""
+    """Passes the parameters of a group that have gradients to _update(), with their states and step counts."""
 
-    # Of the parameters' shapes, zeros at first.
+    # State tensors with the parameters' shapes, initially zero.
     kept: tuple = ()
 
     def _begin(self, param, group) -> dict:
-        """More that is kept of a parameter."""
+        """Additional state of a parameter."""
         return {}
 
     def _update(self, group, params, grads, kept, steps) -> None:
@@ -85,7 +85,7 @@ class _Written(Optimizer):
         return _each("add", grads, params, alpha=weight_decay)
 
     def _averages(self, group, grads, first, second) -> None:
-        """Running means of gradients and of their squares."""
+        """Updates the running means of gradients and of their squares."""
         beta1, beta2 = group["betas"]
         _each("lerp_", first, grads, 1 - beta1)
         _each("mul_", second, beta2)
@@ -188,7 +188,7 @@ class RAdam(_Written):
         for param, mean, square, step in zip(params, means, squares, steps):
             rate, rest = group["lr"] / (1 - beta1**step), 1 - beta2**step
             length = longest - 2 * step * beta2**step / rest
-            if length > 5:  # else the variance is not known well enough
+            if length > 5:  # otherwise the variance is not reliable yet
                 rectified = math.sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length))
                 for values, value in zip(adaptive, (param, mean, square, -rate * rectified * math.sqrt(rest))):
                     values.append(value)
@@ -222,7 +222,7 @@ class Rprop(_Written):
         for param, grad, before, size in zip(params, grads, previous, sizes):
             turned = grad * before
             size.mul_(where(turned > 0, higher, where(turned < 0, lower, 1.0)).to(size.dtype)).clamp_(smallest, largest)
-            grad = where(turned < 0, 0.0, grad)  # no step back where the sign has turned
+            grad = where(turned < 0, 0.0, grad)  # no step back if the sign has changed
             param.addcmul_(grad.sign(), size, value=-1)
             before.copy_(grad)
 
@@ -244,7 +244,7 @@ class ASGD(_Written):
         rates = [state["eta"].item() for state in states]
         _each("mul_", params, [1 - lambd * rate for rate in rates])
         _each("add_", params, _each("mul", grads, [-rate for rate in rates]))
-        # Where the weight is 1 the mean is the parameter.
+        # With weight 1, the mean is the parameter itself.
         for mean, param, state in zip(kept[0], params, states):
             weight = state["mu"].item()
             if weight == 1:

@@ -1,4 +1,4 @@
-"""Schedules of learning rates: call step() after the optimizer's. Those of the core are here, _schedules.py has the others."""
+"""Learning-rate schedules: call step() after the optimizer's. Native ones are here; _schedules.py has the others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = [
 
 
 class _OfCore:
-    """The part of a schedule of the core that every one has."""
+    """The common part of native schedules."""
 
     def get_last_lr(self) -> list:
         return list(self._native.get_last_lr())
@@ -28,7 +28,7 @@ class _OfCore:
 
 
 class _Native(_OfCore, LRScheduler):
-    """A schedule of the core."""
+    """A native schedule."""
 
     def __init__(self, kind: str, optimizer: Optimizer, last_epoch: int, *args):
         check_optimizer(optimizer)
@@ -64,56 +64,56 @@ class _Native(_OfCore, LRScheduler):
 
 
 class StepLR(_Native):
-    """Times gamma every step_size epochs."""
+    """Multiplies by gamma every step_size epochs."""
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
         super().__init__("StepLR", optimizer, last_epoch, step_size, gamma)
 
 
 class MultiStepLR(_Native):
-    """Times gamma at each milestone."""
+    """Multiplies by gamma at each milestone."""
 
     def __init__(self, optimizer: Optimizer, milestones, gamma: float = 0.1, last_epoch: int = -1):
         super().__init__("MultiStepLR", optimizer, last_epoch, list(milestones), gamma)
 
 
 class ExponentialLR(_Native):
-    """Times gamma every epoch."""
+    """Multiplies by gamma every epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
         super().__init__("ExponentialLR", optimizer, last_epoch, gamma)
 
 
 class ConstantLR(_Native):
-    """Times factor until total_iters."""
+    """Multiplies by factor until total_iters."""
 
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
         super().__init__("ConstantLR", optimizer, last_epoch, factor, total_iters)
 
 
 class LinearLR(_Native):
-    """A line from start_factor to end_factor: a warm-up."""
+    """Changes the factor linearly from start_factor to end_factor: a warm-up."""
 
     def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1):
         super().__init__("LinearLR", optimizer, last_epoch, start_factor, end_factor, total_iters)
 
 
 class PolynomialLR(_Native):
-    """A power of the part of total_iters that is left."""
+    """Decays with a power of the remaining share of total_iters."""
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
         super().__init__("PolynomialLR", optimizer, last_epoch, total_iters, power)
 
 
 class CosineAnnealingLR(_Native):
-    """Half a cosine down to eta_min in T_max epochs, and back."""
+    """Follows half a cosine down to eta_min in T_max epochs, and back."""
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
         super().__init__("CosineAnnealingLR", optimizer, last_epoch, T_max, eta_min)
 
 
 class CosineAnnealingWarmRestarts(_Native):
-    """The same, starting again after T_0, T_0 * T_mult, ... epochs."""
+    """Does the same with restarts after T_0, T_0 * T_mult, ... epochs."""
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1):
         super().__init__("CosineAnnealingWarmRestarts", optimizer, last_epoch, T_0, T_mult, eta_min)
@@ -134,7 +134,7 @@ class OneCycleLR(_Native):
 
 
 class ReduceLROnPlateau(_OfCore):
-    """Lower rates when a metric, which step() takes, has stopped to get better."""
+    """Lowers the rate when a metric, given to step(), has stopped improving."""
 
     def __init__(self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
                  threshold_mode: str = "rel", cooldown: int = 0, min_lr: float = 0, eps: float = 1e-8):

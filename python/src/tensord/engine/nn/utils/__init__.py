@@ -1,4 +1,4 @@
-"""Clipping of gradients, and parameters as one vector."""
+"""Gradient clipping, and parameters as one vector."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _list(parameters):
 
 
 def clip_grad_norm_(parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False):
-    """Scales all gradients so that their norm together is at most `max_norm`; gives the norm before."""
+    """Scales all gradients so that their total norm is at most `max_norm`; returns the norm before scaling."""
     found = _engine._clip_grad_norm_(_list(parameters), float(max_norm), float(norm_type), error_if_nonfinite)
     return _engine._make_tensor(found, None)
 

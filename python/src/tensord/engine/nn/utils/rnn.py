@@ -16,9 +16,9 @@ _Fields = collections.namedtuple("_Fields", ["data", "batch_sizes", "sorted_indi
 
 
 class PackedSequence(_Fields):
-    """The elements of all sequences, step after step: the first batch_sizes[0] rows of `data` are the first elements, the next
-    batch_sizes[1] the second ones of the sequences that have one. Row i of a step is of sequence sorted_indices[i], or i without them.
-    """
+    """The elements of all sequences, step after step: the first batch_sizes[0] rows of `data` are the first elements,
+    the next batch_sizes[1] rows the second elements of the sequences that have one. Row i of a step belongs to sequence
+    sorted_indices[i], or i without them."""
 
     __slots__ = ()
 
@@ -34,7 +34,7 @@ class PackedSequence(_Fields):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args, **kwargs) -> "PackedSequence":
-        """As Tensor.to of the data. Indices go to its device."""
+        """Applies Tensor.to to the data; the indices move to its device."""
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
@@ -81,7 +81,7 @@ class PackedSequence(_Fields):
 
 
 def invert_permutation(permutation):
-    """What undoes it; None of None."""
+    """The inverse permutation; None for None."""
     return None if permutation is None else permutation.argsort()
 
 
@@ -90,7 +90,7 @@ def _select(tensor, dim: int, indices):
 
 
 def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sorted: bool = True) -> PackedSequence:
-    """Of sequences [steps, batch, …]. Unless enforce_sorted is false, they come longest first."""
+    """Packs sequences [steps, batch, …]. They must be sorted by decreasing length unless enforce_sorted is false."""
     lengths = lengths.long() if isinstance(lengths, Tensor) else _engine._make_tensor([int(length) for length in lengths], _engine.int64)
     sorted_indices = None
     if not enforce_sorted:
@@ -102,7 +102,7 @@ def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sort
 
 
 def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None):
-    """The sequences in their first order, padded to the longest or to total_length, and their lengths."""
+    """The sequences in their original order, padded to the longest or to total_length, and their lengths."""
     steps = sequence.batch_sizes.shape[0]
     if total_length is not None:
         if total_length < steps:
@@ -117,7 +117,7 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
 
 
 def pad_sequence(sequences, batch_first: bool = False, padding_value: float = 0.0) -> Tensor:
-    """One tensor [longest, batch, …] of tensors [length, …], filled up with padding_value."""
+    """Pads tensors [length, …] with padding_value to one tensor [longest, batch, …]."""
     if isinstance(sequences, Tensor):
         sequences = sequences.unbind(0)
     elif not hasattr(sequences, "__iter__"):
@@ -126,19 +126,19 @@ def pad_sequence(sequences, batch_first: bool = False, padding_value: float = 0.
 
 
 def unpad_sequence(padded_sequences, lengths, batch_first: bool = False) -> list:
-    """What pad_sequence was given."""
+    """The inverse of pad_sequence."""
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     return [padded[:int(length)] for padded, length in zip(padded_sequences.unbind(0), lengths)]
 
 
 def pack_sequence(sequences, enforce_sorted: bool = True) -> PackedSequence:
-    """Of tensors [length, …]."""
+    """Packs tensors [length, …]."""
     lengths = [sequence.shape[0] for sequence in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list:
-    """What pack_sequence was given."""
+    """The inverse of pack_sequence."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
