@@ -27,6 +27,10 @@ const char* scalar_type_name(DType dtype) {
     case DType::kComplex128: return "ComplexDouble";
     case DType::kBool: return "Bool";
     case DType::kBFloat16: return "BFloat16";
+    case DType::kQInt8: return "QInt8";
+    case DType::kQUInt8: return "QUInt8";
+    case DType::kQInt32: return "QInt32";
+    case DType::kQUInt4x2: return "QUInt4x2";
   }
   return "Undefined";
 }

@@ -191,7 +191,7 @@ void bind_kind(nb::class_<Tensor>& tensor) {
   tensor.def_prop_ro("device", [](const Tensor& x) { return nb::cast(x.device()); });
   tensor.def_prop_ro("layout", [](const Tensor& x) {
     const ops::SparsePtr sparse = ops::as_sparse(x);
-    return constant_object(ConstantKind::kLayout, sparse ? static_cast<int64_t>(sparse->layout()) : 0);
+    return constant_object(ConstantKind::kLayout, sparse ? static_cast<int64_t>(sparse->sparse_layout()) : 0);
   });
   tensor.def_prop_ro("is_sparse", [](const Tensor& x) {
     const ops::SparsePtr sparse = ops::as_sparse(x);
