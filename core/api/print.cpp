@@ -186,7 +186,7 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
   if (!tensor.defined()) return out << "[ Tensor (undefined) ]";
   const NoGradGuard without_grad;
   std::string text;
-  if (!tensor.is_meta() && tensor.numel() > 0) text = Printer(tensor).text();
+  if (tensor.is_strided() && !tensor.is_meta() && tensor.numel() > 0) text = Printer(tensor).text();
   return out << text + kind_of(tensor);
 }
 

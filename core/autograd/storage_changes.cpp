@@ -13,7 +13,7 @@ namespace {
 
 void check_changeable(const Tensor& tensor, const char* what) {
   check(tensor.defined(), what, ": argument 'self' is an undefined tensor");
-  check(!tensor.is_meta(), what, ": a tensor without memory (meta or sparse)");
+  check(tensor.is_strided() && !tensor.is_meta(), what, ": a tensor without memory (meta or sparse)");
   check(!tensor.impl()->is_inference, what,
         ": a tensor made in inference mode, as those of a loaded model are, keeps its memory, which runs of models "
         "remember");
@@ -59,6 +59,10 @@ void check_sole(const Tensor& tensor, const char* what) {
 }  // namespace
 
 void take_memory(const Tensor& tensor, const Tensor& source) {
+  for (const Tensor* one : {&tensor, &source}) {
+    if (!one->is_strided())
+      fail(ErrorCode::kUnimplemented, "a tensor ", describe(*one), " has no memory of its own to set");
+  }
   TensorImpl &to = *tensor.impl(), &from = *source.impl();
   to.storage = from.storage;
   to.sizes = from.sizes;
@@ -86,7 +90,8 @@ void resize_(const Tensor& tensor, const Dims& sizes) {
 
 void set_(const Tensor& tensor, const Tensor& source) {
   check_changeable(tensor, "set_");
-  check(source.defined() && !source.is_meta(), "set_: argument 'source' has no memory (undefined, meta or sparse)");
+  check(source.defined() && source.is_strided() && !source.is_meta(),
+        "set_: argument 'source' has no memory (undefined, meta or sparse)");
   check(!requires_grad(source), "set_: the source takes part in a gradient; give it source.detach()");
   check(tensor.dtype() == source.dtype(), "set_: expected ", name_of(tensor.dtype()), ", got ",
         name_of(source.dtype()));

@@ -97,6 +97,21 @@ void check_one_device(const CallKeys& keys) {
        " and ", to_string(keys.other));
 }
 
+namespace {
+
+// A device that only some programs bring is not worth a word to others.
+bool is_worth_saying(DeviceKind kind) {
+  if (kind != kPrivateUse) return true;
+  try {
+    device_runtime({kind, 0});
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
 std::string kernels_of(const Op& op) {
   static constexpr const char* kDevices[kDeviceKinds] = {"CPU", "CUDA", "PrivateUse"};
   std::string out;
@@ -104,7 +119,8 @@ std::string kernels_of(const Op& op) {
     const auto layout = static_cast<Functionality>(row);
     std::string devices;
     for (int device = 0; device < kDeviceKinds; ++device) {
-      if (!op.table[cell_of(layout, static_cast<DeviceKind>(device))]) continue;
+      const auto kind = static_cast<DeviceKind>(device);
+      if (!op.table[cell_of(layout, kind)] || !is_worth_saying(kind)) continue;
       devices += (devices.empty() ? "" : ", ") + std::string(kDevices[device]);
     }
     if (devices.empty()) continue;

@@ -101,7 +101,7 @@ std::string line_of(const ops::Op& op) {
   return to_printable(op.schema.str()) + (flags.empty() ? "" : "   # " + flags);
 }
 
-// "kernels/pointwise/arith.cpp:12", from where the sources lie.
+// "kernels/sparse/arithmetic.cpp:12", from where the sources lie.
 std::string place_of(const std::source_location& origin) {
   std::string_view file = origin.file_name();
   for (const std::string_view folder : {"kernels/", "core/", "tests/"}) {
