@@ -11,12 +11,12 @@
 #include "core/tensor/memory/shared_tensor.h"
 #include "core/tensor/tensor.h"
 
-// Tensors, dtypes, devices, storages, tensors between processes (core/tensor/memory/shared_tensor.h), and Error. A
-// Tensor is a handle; copies of it are the same tensor.
+// Tensors, dtypes, devices, storages, tensors shared between processes (core/tensor/memory/shared_tensor.h), and Error.
+// A Tensor is a handle: copies of it refer to the same tensor.
 namespace tensord {
 
-// A new tensor with these values, row-major: tensor({1.0, 2.0, 3.0, 4.0}, {2, 2}). Without sizes it has one dimension.
-// Throws Error{kInvalidArgument} when the sizes want another number of values.
+// Makes a tensor with these values in row-major order: tensor({1.0, 2.0, 3.0, 4.0}, {2, 2}). Without sizes it has one
+// dimension. Throws Error{kInvalidArgument} if the sizes do not match the number of values.
 template <class T>
 Tensor tensor(std::span<const T> values, const Dims& sizes) {
   Tensor out = Tensor::empty(sizes, dtype_of<T>);
