@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kMaxSteps = 200000000;
 
-// Whether parts of values of this type carry types of their own.
+// Whether values inside a value of this type also have types to set.
 bool has_parts(const TypePtr& type) {
   switch (type->kind()) {
     case TypeKind::kOptional:
@@ -26,7 +26,7 @@ bool has_parts(const TypePtr& type) {
 
 bool is_plain_mismatch(const Value& value, TypeKind kind) {
   switch (kind) {
-    case TypeKind::kTensor:  // an undefined tensor is None
+    case TypeKind::kTensor:  // an undefined tensor becomes None
       return !value.is_tensor() && !value.is_none() && !ops::as_boxed(value);
     case TypeKind::kOpaque: return !value.is_opaque() && !value.is_none();
     case TypeKind::kInt: return !value.is_int();
