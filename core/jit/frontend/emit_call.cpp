@@ -111,8 +111,8 @@ std::string FunctionEmitter::upgraded(const std::string& name, const Arguments& 
   return name;
 }
 
-// The number of detours a call takes to match a schema. min(a, b) matches the schema of two numbers before that of a
-// list of numbers.
+// How far a match deviates from the schema: 0 exact, 1 gathers arguments into a list, 2 casts. Thus min(a, b) prefers
+// the schema of two numbers to that of a list of numbers.
 static int detours(const BoundCall& call) {
   const bool gathers = std::any_of(call.arguments.begin(), call.arguments.end(),
                                    [](const BoundArgument& argument) { return argument.is_gathered; });
