@@ -1,5 +1,6 @@
-# embed_text(OUT.cpp FUNCTION HEADER PREFIX FILES...): a source file with FUNCTION() -> std::vector<SourceFile>, whose items
-# are the files' texts by the names PREFIX/NAME. Written again when one of them changes.
+# embed_text(OUT.cpp FUNCTION HEADER PREFIX FILES...): generates a source file with FUNCTION() ->
+# std::vector<SourceFile>. Each item is the text of a file under the name PREFIX/NAME. The source file is regenerated
+# when one of the files changes.
 function(embed_text out function header prefix)
   set(text "// Made by CMake from the files named below.\n#include \"${header}\"\n\n")
   string(APPEND text "namespace tensord::jit::onnx {\n\nstd::vector<SourceFile> ${function}() {\n  return {\n")

@@ -1,5 +1,5 @@
-# Process groups over Gloo: an object of its own that is opened when a group asks for it (core/distributed/gloo), so that
-# a daemon which only serves is not linked to Gloo and what that brings along. Debian's libgloo-dev has no archive.
+# Process groups over Gloo. This is a shared library that the first such group loads (core/distributed/gloo), so a
+# daemon that only serves does not link to Gloo and its dependencies. Debian's libgloo-dev has no static library.
 find_path(GLOO_INCLUDE gloo/allgatherv.h)
 find_library(GLOO_LIBRARY gloo)
 if(TENSORD_GLOO STREQUAL "ON" AND NOT (GLOO_INCLUDE AND GLOO_LIBRARY))
@@ -10,7 +10,7 @@ if(NOT TENSORD_GLOO STREQUAL "OFF" AND GLOO_INCLUDE AND GLOO_LIBRARY)
               ${CMAKE_SOURCE_DIR}/core/base/error.cpp)
   target_include_directories(tensord_gloo SYSTEM PRIVATE ${GLOO_INCLUDE})
   target_link_libraries(tensord_gloo PRIVATE ${GLOO_LIBRARY} Threads::Threads)
-  # Where programs of this build look for it, and installed ones.
+  # Programs of this build and installed programs search for it there.
   set_target_properties(tensord_gloo PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/tensord)
   include(GNUInstallDirs)
   install(TARGETS tensord_gloo LIBRARY DESTINATION lib/tensord COMPONENT gloo)

@@ -1,5 +1,5 @@
-# tensord_pocketfft: the header of PocketFFT that kernels/fft is built on, as Debian's python3-pythran has it; scripts/pocketfft
-# takes it from there without the package. Pinned: another text would be another arithmetic.
+# tensord_pocketfft: the PocketFFT header that kernels/fft uses, from Debian's python3-pythran. scripts/pocketfft
+# extracts it without installing the package. The contents are pinned, because another version may compute other bits.
 find_path(POCKETFFT_INCLUDE pocketfft.hpp
   HINTS ${CMAKE_SOURCE_DIR}/build/pocketfft /usr/lib/python3/dist-packages/pythran/pythonic/numpy/fft NO_CMAKE_FIND_ROOT_PATH)
 if(NOT POCKETFFT_INCLUDE)
