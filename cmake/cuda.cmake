@@ -1,4 +1,4 @@
-# Sets TENSORD_WITH_CUDA when the CUDA kernels are built: nvcc is found and not switched off.
+# Sets TENSORD_WITH_CUDA if CUDA kernels are built: nvcc is installed and CUDA is not disabled.
 set(TENSORD_WITH_CUDA OFF)
 if(NOT TENSORD_CUDA STREQUAL "OFF")
   if(NOT CMAKE_CUDA_ARCHITECTURES)
@@ -9,12 +9,12 @@ if(NOT TENSORD_CUDA STREQUAL "OFF")
     set(CMAKE_CUDA_COMPILER ${TENSORD_NVCC})
     enable_language(CUDA)
     set(CMAKE_CUDA_STANDARD 20)
-    # CMake before 3.25.2 does not know that nvcc has C++20.
+    # CMake before 3.25.2 does not know that nvcc supports C++20.
     if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
       set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
     endif()
-    # And speaks of a library that CUDA has no more.
+    # These versions also link a library that CUDA no longer has.
     if(NOT TARGET CUDA::nvToolsExt)
       add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
     endif()

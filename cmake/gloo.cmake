@@ -10,7 +10,7 @@ if(NOT TENSORD_GLOO STREQUAL "OFF" AND GLOO_INCLUDE AND GLOO_LIBRARY)
               ${CMAKE_SOURCE_DIR}/core/base/error.cpp)
   target_include_directories(tensord_gloo SYSTEM PRIVATE ${GLOO_INCLUDE})
   target_link_libraries(tensord_gloo PRIVATE ${GLOO_LIBRARY} Threads::Threads)
-  # Where programs of this build look for it, and installed ones.
+  # Programs of this build and installed programs search for it there.
   set_target_properties(tensord_gloo PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/tensord)
   include(GNUInstallDirs)
   install(TARGETS tensord_gloo LIBRARY DESTINATION lib/tensord COMPONENT gloo)

@@ -1,6 +1,7 @@
-# tensord_lapack: the library behind kernels/linalg/lapack.h. OpenBLAS in its OpenMP build, as a shared library; with
-# TENSORD_STATIC, since OpenBLAS's archive brings 25 MB of kernels, Debian's reference archives, of which 0.8 MB is linked.
-# They are PIC, and need one function of Fortran's runtime, which kernels/linalg/lapack.cpp has.
+# tensord_lapack: the library behind kernels/linalg/lapack.h. The default is OpenBLAS's OpenMP build as a shared
+# library. TENSORD_STATIC uses Debian's static reference libraries, of which 0.8 MB is linked, because OpenBLAS's static
+# library adds 25 MB of kernels. The reference libraries are position-independent and need one function of the Fortran
+# runtime, which kernels/linalg/lapack.cpp defines.
 if(TENSORD_STATIC)
   set(lapack_default reference)
 else()

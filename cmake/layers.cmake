@@ -1,10 +1,11 @@
-# The layers of the engine, from the bottom; what stands on them is the server's, or a test.
+# The layers of the engine from bottom to top. The server and tests build on them.
 set(engine_layers tensord_base tensord_tensor tensord_ops tensord_autograd tensord_distributed tensord_nn
                   tensord_jit_ir tensord_jit_frontend tensord_jit_passes tensord_jit_archive tensord_jit_formats
                   tensord_jit_runtime tensord_files tensord_vision tensord_api)
 
-# tensord_link(TARGET LIBRARIES…): links what stands on the engine. A program with the property TENSORD_SHARED_ENGINE gets
-# the engine as one shared library instead of the layers, since the registry must be there once.
+# tensord_link(TARGET LIBRARIES…): links libraries that build on the engine. A target with the property
+# TENSORD_SHARED_ENGINE gets the engine as one shared library instead of the layers, because the registry must exist
+# only once.
 function(tensord_link target)
   get_target_property(type ${target} TYPE)
   set(scope PUBLIC)
@@ -19,7 +20,8 @@ function(tensord_link target)
   endforeach()
 endfunction()
 
-# What runs once for a load, a command or a job, never for a request: compiled for size, which takes a quarter less time.
+# Code that runs once per load, command or job, and never per request. It is compiled for size, which takes a quarter
+# less time.
 set(cold_layers tensord_jit_frontend tensord_jit_archive tensord_jit_formats tensord_server_config tensord_server_pbtxt
                 tensord_server_training tensord_server_web tensord_server_daemon)
 function(tensord_compile_for_size target)
@@ -28,8 +30,8 @@ function(tensord_compile_for_size target)
   endif()
 endfunction()
 
-# tensord_layer(name FOLDER LINKS...): one static library from the sources of a folder and its subfolders. The
-# links are the layers below it; tests/layering.py checks that includes agree.
+# tensord_layer(name FOLDER LINKS...): makes one static library from the sources of a folder and its subfolders. The
+# links are the layers below; tests/layering.py checks that includes match them.
 function(tensord_layer name folder)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp ${CMAKE_SOURCE_DIR}/${folder}/*/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/cuda/[a-z_]*\\.cpp$")

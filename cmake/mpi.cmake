@@ -1,4 +1,4 @@
-# Process groups over MPI, an object of its own as Gloo's (gloo.cmake) for each MPI that is there: Open MPI (Debian:
+# Process groups over MPI. Like Gloo's (gloo.cmake) each is a shared library, one per installed MPI: Open MPI (Debian:
 # libopenmpi-dev) and MPICH (libmpich-dev), which may be installed side by side.
 if(NOT TENSORD_MPI STREQUAL "OFF")
   find_package(PkgConfig REQUIRED)

@@ -1,5 +1,5 @@
-# What `cmake --install` and cpack make, in two components: `daemon`, the binary with what a system runs it with, and
-# `development`, the libraries to build programs with (find_package(tensord)).
+# The results of `cmake --install` and cpack, in two components: `daemon` has the binary and its system files,
+# `development` the libraries to build programs with (find_package(tensord)).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tensord)
@@ -9,13 +9,13 @@ if(TARGET tensord_gloo)
   add_dependencies(tensord tensord_gloo)  # the daemon opens it where a job has several ranks
 endif()
 
-# What has to be built for the component.
+# The targets that the component needs.
 add_custom_target(development DEPENDS tensord_engine)
 
 install(TARGETS tensord_engine EXPORT tensord-engine LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 install(EXPORT tensord-engine FILE tensord-engine-targets.cmake NAMESPACE tensord:: DESTINATION ${package_folder}
         COMPONENT development)
-# The same for python/wheel, which builds over this folder.
+# The same for python/wheel, which builds against this folder.
 export(EXPORT tensord-engine FILE ${CMAKE_BINARY_DIR}/tensord-engine-targets.cmake NAMESPACE tensord::)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/core DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tensord COMPONENT development
         FILES_MATCHING PATTERN "*.h")
@@ -37,14 +37,14 @@ endif()
 
 configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/tensord-config.cmake.in
                               ${CMAKE_BINARY_DIR}/tensord-config.cmake INSTALL_DESTINATION ${package_folder})
-# Before 1.0 any release may change what programs see.
+# Before 1.0 any release may change the API.
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/tensord-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/tensord-config.cmake ${CMAKE_BINARY_DIR}/tensord-config-version.cmake
         DESTINATION ${package_folder} COMPONENT development)
 
 find_package(Python3 QUIET COMPONENTS Interpreter)
 if(TENSORD_SERVER AND Python3_FOUND AND NOT TENSORD_SANITIZE)
-  # Man pages and completions, of what the binary says of itself.
+  # Man pages and completions, generated from the binary.
   set(pages ${CMAKE_BINARY_DIR}/command_pages)
   set(make_pages ${CMAKE_SOURCE_DIR}/scripts/command_pages.py)
   add_custom_command(OUTPUT ${pages}/made COMMAND ${Python3_EXECUTABLE} ${make_pages} $<TARGET_FILE:tensord> ${pages}
@@ -64,12 +64,12 @@ if(TENSORD_SERVER AND Python3_FOUND AND NOT TENSORD_SANITIZE)
           DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tensord COMPONENT daemon)
 endif()
 
-# cpack -G DEB: tensord and tensord-dev; -G TGZ: one archive of each. scripts/package makes them of two builds.
+# cpack -G DEB: packages tensord and tensord-dev; -G TGZ: one archive each. scripts/package makes them from two builds.
 set(CPACK_PACKAGE_NAME tensord)
 set(CPACK_PACKAGE_CONTACT "tensord developers <tensord@localhost>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Serves and trains TorchScript models over gRPC, without PyTorch")
 set(CPACK_COMPONENTS_ALL daemon development)
-# What CPACK_INSTALL_CMAKE_PROJECTS means by a component's name.
+# CPACK_INSTALL_CMAKE_PROJECTS refers to components by these names.
 set(CPACK_COMPONENTS_DAEMON daemon)
 set(CPACK_COMPONENTS_DEVELOPMENT development)
 set(CPACK_STRIP_FILES TRUE)
@@ -93,7 +93,7 @@ set(CPACK_COMPONENT_DAEMON_DESCRIPTION
   "Answers KServe v2 and Triton clients, from a Triton-style model repository. With\n its commands for running daemons and systemd units.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME tensord-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
-# The CMake package of gRPC asks for the plug-ins of its compiler too.
+# gRPC's CMake package also requires the plug-ins of its compiler.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libgrpc++-dev, libprotobuf-dev, protobuf-compiler-grpc, pkg-config")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
   "The C++ client and the engine as libraries, with headers and a CMake package.")

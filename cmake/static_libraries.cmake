@@ -1,7 +1,7 @@
-# tensord_archive_of(RESULT PATH): with TENSORD_STATIC the archive beside a shared library, where there is one, else PATH.
-# tensord_prefer_archives(): with TENSORD_STATIC, imported libraries of this directory are linked as the archive that
-# Debian puts beside the shared one, where there is one. OpenSSL stays shared, so that its security fixes reach
-# the daemon without a build. Debian's archive of zlib is not position-independent, which the engine library must be.
+# tensord_archive_of(RESULT PATH): with TENSORD_STATIC the static library next to a shared one, if it exists; otherwise
+# PATH. tensord_prefer_archives(): with TENSORD_STATIC, links imported libraries of this directory as Debian's static
+# library, if it exists. OpenSSL stays shared, so that its security fixes reach the daemon without a rebuild. zlib also
+# stays shared, because Debian's static zlib is not position-independent and the engine library must be.
 set(TENSORD_SHARED_ALWAYS "/lib(ssl|crypto|gomp|z|pthread|m|dl|rt|c)\\.so")
 
 function(tensord_archive_of result path)

@@ -1,6 +1,6 @@
-# tensord_test_program(NAME PLACE LIBRARIES…): the *_test.cpp of a folder of tests and its subfolders that have no program yet, or
-# one file, as a program that ctest runs under that name. It is linked with the engine as a shared library when the libraries
-# name it, else with the layers that they name.
+# tensord_test_program(NAME PLACE LIBRARIES…): makes a test program from the *_test.cpp files of a test folder and its
+# subfolders that belong to no other program yet, or from one file. ctest runs it under that name. It links the engine
+# as a shared library if the libraries name it, otherwise the named layers.
 function(tensord_test_program name place)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${place}/*_test.cpp
        ${CMAKE_CURRENT_SOURCE_DIR}/${place}.cpp)
@@ -17,13 +17,13 @@ function(tensord_test_program name place)
   endif()
   target_link_libraries(${name} PRIVATE ${ARGN})
   tensord_unity(${name} 16)
-  # All suites but those that have entries of their own.
+  # All suites except those with their own entries.
   add_test(NAME ${name} COMMAND ${name} "--gtest_filter=-$<JOIN:$<TARGET_PROPERTY:${name},TENSORD_SEPARATE_SUITES>,:>")
   set_tests_properties(${name} PROPERTIES LABELS fast TIMEOUT 600)
 endfunction()
 
-# tensord_test_entry(NAME PROGRAM FILES [FILTER] [PROPERTIES…]): the suites of some files of a program as an entry of ctest
-# of their own; the program's own entry leaves them out. FILES and FILTER are lists in one string.
+# tensord_test_entry(NAME PROGRAM FILES [FILTER] [PROPERTIES…]): makes a separate ctest entry for the suites in some
+# files of a program; the program's own entry then skips them. FILES and FILTER are lists in one string.
 function(tensord_test_entry name program files)
   cmake_parse_arguments(PARSE_ARGV 3 entry "" "FILTER" "PROPERTIES")
   set(suites)

@@ -1,6 +1,6 @@
-# tensord_unity(TARGET COUNT): the sources of one folder are compiled together, at most COUNT at a time, so that the headers
-# are read once for all of them. Names of one folder's sources must differ, in unnamed namespaces too. -DTENSORD_UNITY=OFF
-# compiles each file alone.
+# tensord_unity(TARGET COUNT): compiles the sources of one folder together, at most COUNT at a time, so that their
+# headers are parsed once. Names in the sources of a folder must be distinct, also in unnamed namespaces.
+# -DTENSORD_UNITY=OFF compiles each file separately.
 option(TENSORD_UNITY "Compile the sources of a folder together" ON)
 
 function(tensord_unity target count)
@@ -36,7 +36,7 @@ function(tensord_unity target count)
       math(EXPR index "${index} + 1")
     endforeach()
   endforeach()
-  # A class of one file may hold what its unnamed namespace has.
+  # A class may have members of types from its file's unnamed namespace.
   target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()

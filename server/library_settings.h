@@ -2,8 +2,8 @@
 
 namespace tensord::server {
 
-// OpenMP reads from the environment how long idle threads spin when it is loaded, before main. This process sets it
-// by itself; call it first in main. May start the process again. Who sets the variable decides.
+// Sets how long idle OpenMP threads spin. OpenMP reads this environment variable when it is loaded, before main, so the
+// process sets it and may start itself again. Call it first in main. A variable that the user set takes precedence.
 void apply_library_settings(char** argv);
 
 }  // namespace tensord::server

@@ -25,7 +25,7 @@ std::string one_line(std::string text) {
   return tensord::to_printable(text);  // a server's words may be in it
 }
 
-// The command that the arguments name, and the names of what it takes.
+// The innermost command that the arguments name.
 const CLI::App& named_command(const CLI::App& app, const std::vector<std::string>& arguments) {
   const CLI::App* command = &app;
   for (const std::string& argument : arguments) {
@@ -39,7 +39,7 @@ const CLI::App& named_command(const CLI::App& app, const std::vector<std::string
   return *command;
 }
 
-// "; did you mean --model-repository?": of the first flag or command that is not there.
+// "; did you mean --model-repository?" for the first unknown flag or command.
 std::string nearest_argument(const CLI::App& app, const std::vector<std::string>& arguments) {
   const CLI::App& command = named_command(app, arguments);
   std::vector<std::string> flags, commands;
@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
   const bool wants_help = std::any_of(
       argv, argv + argc, [](const std::string& argument) { return argument == "--help" || argument == "-h"; });
   tensord::server::add_option_sources(app, wants_help);
-  // Commands would take over what is there before them.
+  // The footer is set after the commands are added, because a new command inherits an existing footer.
   app.footer(
       "Each option may also be given by a variable, TENSORD_SERVE_HTTP_PORT for --http-port of serve, or in the file\n"
       "that --config names; the command line comes first, then the file, then variables.\n"

@@ -1,4 +1,4 @@
-# The daemon's libraries, from the bottom: metrics, scheduler, executor, repository, training, transport.
+# The daemon's libraries from bottom to top: metrics, scheduler, executor, repository, training, transport.
 find_package(absl CONFIG REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -30,7 +30,7 @@ set(STATUS_PAGE_FILE ${CMAKE_SOURCE_DIR}/server/web/status_page.html)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${STATUS_PAGE_FILE})
 file(READ ${STATUS_PAGE_FILE} STATUS_PAGE)
 configure_file(${CMAKE_SOURCE_DIR}/server/web/status_page.cpp.in ${CMAKE_BINARY_DIR}/server/web/status_page.cpp @ONLY)
-# Beast's parser alone, of headers alone.
+# Only Beast's HTTP parser, which is header-only.
 find_package(Boost 1.74 REQUIRED)
 find_package(ZLIB REQUIRED)
 tensord_layer(tensord_server_http server/http tensord_tensor Boost::headers ZLIB::ZLIB)
@@ -40,7 +40,7 @@ target_sources(tensord_server_web PRIVATE ${CMAKE_BINARY_DIR}/server/web/status_
 tensord_layer(tensord_server_transport server/transport tensord_server_training tensord_server_memory
               tensord_server_connections
               tensord_server_web tensord_protos absl::strings nlohmann_json::nlohmann_json PkgConfig::RE2 OpenSSL::SSL)
-# The description of the REST protocol is compiled in.
+# The OpenAPI description of the REST protocol is compiled in.
 set(OPENAPI_FILE ${CMAKE_SOURCE_DIR}/server/rest/openapi.json)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${OPENAPI_FILE})
 file(READ ${OPENAPI_FILE} OPENAPI)

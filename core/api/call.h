@@ -11,10 +11,11 @@
 #include "core/ops/sparse.h"
 #include "core/ops/unbox.h"
 
-// What the printed functions of include/tensord/ops.h are made of: one static Slot each, and an array of Arguments.
+// The generated functions of include/tensord/ops.h are built from this: each has one static Slot and an array of
+// Arguments.
 namespace tensord::api {
 
-// An argument on its way to an operator: points to what the caller has, owns nothing.
+// An argument of an operator call. It points to the caller's value and owns nothing.
 class Argument {
  public:
   Argument(std::nullptr_t) {}
@@ -78,7 +79,7 @@ class Argument {
   } payload_;
 };
 
-// The results of a call, as whatever the function returns.
+// The results of a call, converted to the return type of the function.
 class Results {
  public:
   explicit Results(std::vector<ops::Value> values) : values_(std::move(values)) {}
@@ -94,7 +95,8 @@ class Results {
  private:
   template <class R>
   using Boxed = std::conditional_t<std::is_same_v<R, Scalar>, ops::Scalar, R>;
-  // A sparse tensor is a Tensor that stands for it; what an operator leaves out is an undefined one.
+  // A sparse tensor arrives as the Tensor that represents it. A result that the operator leaves out is an undefined
+  // tensor.
   template <class R>
   static R get(const ops::Value& value) {
     if constexpr (std::is_same_v<R, Tensor>) {
@@ -110,11 +112,11 @@ class Results {
   std::vector<ops::Value> values_;
 };
 
-// One operator, looked up by its name at the first call.
+// One operator. The first call looks it up by name.
 class Slot {
  public:
   explicit constexpr Slot(const char* name) : name_(name) {}
-  // Throws Error as ops::run does, and for an undefined tensor where the schema wants one.
+  // Throws Error as ops::run does, and for an undefined tensor where the schema requires a tensor.
   Results call(std::span<const Argument> arguments);
 
  private:
@@ -124,7 +126,7 @@ class Slot {
 
 }  // namespace tensord::api
 
-// A function's body. `return` converts the results to the function's type.
+// The body of a generated function. `return` converts the results to the function's return type.
 #define TENSORD_CALL(NAME, ...)                               \
   static constinit ::tensord::api::Slot slot(NAME);           \
   const ::tensord::api::Argument arguments[] = {__VA_ARGS__}; \

@@ -17,7 +17,7 @@ Tensor without_leading_ones(const Tensor& value, int64_t max_dims) {
 
 }  // namespace
 
-// Views first, then what tensors select from the view.
+// Applies the items that make a view first, then indexes the view with the tensor items.
 class Indexer {
  public:
   Indexer(const Tensor& x, const std::vector<TensorIndex>& items) : view_(x), is_alone_(items.size() == 1) {
@@ -110,7 +110,7 @@ class Indexer {
 
   Tensor view_;
   const bool is_alone_;
-  std::vector<ops::Value> indices_;  // by dimension of the view
+  std::vector<ops::Value> indices_;  // one per dimension of the view
   int64_t dim_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Members of Tensor that no operator is; the operators are in methods_*.cpp.
+// The members of Tensor that are not operators. The operators are in methods_*.cpp.
 #include "tensord/autograd.h"
 #include "tensord/index.h"
 #include "tensord/ops.h"

@@ -18,7 +18,7 @@ Tensors copies(const Tensors& tensors) {
   return out;
 }
 
-// The function of a module, which leaves the buffers as they were.
+// The traced function of a module. It restores the module's buffers after each run.
 class Traced {
  public:
   Traced(TensorsFunction function, std::vector<TracedWeight> weights)
@@ -34,7 +34,7 @@ class Traced {
     check(!out.empty(), "trace: the function gives no tensor");
     return out;
   }
-  // A result may be a buffer: copied first.
+  // A result may alias a buffer, so the results are copied before the buffers are restored.
   Tensors run_and_restore(const Tensors& inputs) const {
     Tensors out = copies(run(inputs));
     restore();
@@ -79,7 +79,7 @@ void check_trace(const std::string& path, const Traced& traced, const Tensors& i
 void trace_to(const std::string& path, const Traced& traced, const Tensors& inputs, const TraceOptions& options) {
   check(!inputs.empty(), "trace: there are no inputs");
   std::vector<std::pair<std::string, Tensor>> named;
-  Tensors own;  // handles of their own, so that no two inputs, and no input and parameter, are one
+  Tensors own;  // separate handles, so that no two inputs, and no input and parameter, are the same object
   for (size_t i = 0; i < inputs.size(); ++i) {
     check(inputs[i].defined(), "trace: input ", i, " is an undefined tensor");
     own.push_back(autograd::detach(inputs[i].clone(true)));

@@ -1,6 +1,7 @@
 #pragma once
 
-// Kinds of ASCII characters, whatever the locale is: those of <cctype> ask it, and Python sets it.
+// Character classes of ASCII, independent of the locale. The functions of <cctype> depend on the locale, and Python
+// sets one.
 
 namespace tensord {
 

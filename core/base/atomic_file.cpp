@@ -39,7 +39,7 @@ void fail_file(const std::string& path, const char* what, int error) {
   throw Error(code_of(error), message);
 }
 
-// As mkstemp, but who may read the file is for the umask to say.
+// Works like mkstemp, but the umask decides who may read the file.
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   static std::atomic<uint64_t> next{0};
   int file = -1;
@@ -99,7 +99,7 @@ void sync_folder(const std::string& folder) {
   const int result = file < 0 ? -1 : fsync(file);
   const int error = errno;
   if (file >= 0) close(file);
-  // Some file systems cannot do it for folders (EINVAL); there is nothing better then.
+  // Some file systems cannot sync a folder (EINVAL). Then no better guarantee exists.
   if (result != 0 && error != EINVAL) fail_file(folder, "written", error);
 }
 

@@ -8,33 +8,34 @@
 
 namespace tensord {
 
-// What a disk that is full (ENOSPC, EDQUOT) or fails (EIO) did not do: the same may work later.
+// The disk is full (ENOSPC, EDQUOT) or fails (EIO). The same call may succeed later.
 class DiskError : public Error {
  public:
   using Error::Error;
 };
 
-// Throws for an errno, "<path>: cannot be <what>: <the errno's text>": DiskError, or Error with the codes below.
+// Throws for an errno with the message "<path>: cannot be <what>: <the errno's text>": a DiskError, or an Error with
+// one of the codes below.
 [[noreturn]] void fail_file(const std::string& path, const char* what, int error);
 
-// A file that is there whole or not at all, whatever happens to the process: written under a
-// temporary name beside its path, then moved there. Not thread-safe.
+// A file that appears complete or not at all, even if the process dies. It is written under a temporary name next to
+// its path, then renamed. Not thread-safe.
 //
-// All throw Error that starts with the path: kResourceExhausted (the disk or a quota is full),
-// kFailedPrecondition (permission, read-only file system), kUnavailable (the rest). What may work later is a DiskError.
+// All functions throw Error whose message starts with the path: kResourceExhausted (the disk or a quota is full),
+// kFailedPrecondition (permission, read-only file system), kUnavailable (everything else). Errors that may go away are
+// DiskErrors.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
-  ~AtomicFile();  // without commit() nothing is left
+  ~AtomicFile();  // removes the temporary file unless commit() ran
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   const std::string& path() const { return path_; }
-  // To write with stdio; what goes wrong there is told by fail_write() or by commit().
+  // The stream for stdio. fail_write() or commit() report its errors.
   std::FILE* stream() const { return file_; }
   void write(std::string_view bytes);
-  // Puts the bytes on the disk, takes the name, and puts that on the disk; a file that was there is
-  // replaced in one step.
+  // Flushes the bytes to the disk, renames the file, and flushes the rename. It replaces an existing file in one step.
   void commit();
   // Throws for the current errno.
   [[noreturn]] void fail_write() const;
@@ -44,10 +45,11 @@ class AtomicFile {
   std::FILE* file_ = nullptr;
 };
 
-// A copy that is whole and on the disk, or not there. Throws as AtomicFile; kUnavailable where `from` cannot be read.
+// Makes a copy that is complete and on the disk, or none. Throws as AtomicFile does; kUnavailable where `from` cannot
+// be read.
 void copy_to_disk(const std::string& from, const std::string& to);
 
-// Makes renames and new files in a folder survive a loss of power. Throws as AtomicFile.
+// Flushes a folder, so that renames and new files in it survive a power loss. Throws as AtomicFile does.
 void sync_folder(const std::string& folder);
 
 }  // namespace tensord

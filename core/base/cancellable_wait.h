@@ -9,12 +9,13 @@
 
 namespace tensord {
 
-// How long a thread sleeps before it looks again whether its work is given up.
+// A waiting thread checks for cancellation this often.
 constexpr std::chrono::milliseconds kLookInterval{50};
 
-// changed.wait_until(lock, end, condition) that ends by Error{kCancelled} where the calling thread's work is given up.
-// It looks without the lock: whoever gives up may wait for others who need it. Which lock that is clang cannot follow
-// through `lock`; it is held again at the end, and by `condition`.
+// changed.wait_until(lock, end, condition) that throws Error{kCancelled} once the work of the calling thread is
+// cancelled. It checks for cancellation without the lock, because the thread that cancels may wait for others who need
+// the lock. Clang cannot follow which mutex `lock` holds; the lock is held again at the end, and while `condition`
+// runs.
 template <class Condition>
 bool cancellable_wait(CondVar& changed, MutexLock& lock, std::chrono::steady_clock::time_point end,
                       Condition condition) TENSORD_NO_THREAD_SAFETY_ANALYSIS {

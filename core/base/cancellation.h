@@ -6,13 +6,13 @@
 
 namespace tensord {
 
-// What the calling thread does from here to the end of the scope may be given up: somebody stops wanting it, or its
-// time is over. Long work on that thread looks with check_work_cancelled(). Scopes nest; the outer ones count too.
-// Threads that work for this one take the scope over with its ExecutionContext.
+// Makes the calling thread's work cancellable until the end of the scope: the caller may give the result up, or a
+// deadline may pass. Long work on the thread polls check_work_cancelled(). Scopes nest, and outer scopes still apply.
+// Threads that work for this one inherit the scope with its ExecutionContext.
 class CancellationScope {
  public:
-  // `is_cancelled` is called by any thread that works in the scope. `deadline_ns` is of Clock::system(); INT64_MAX:
-  // none.
+  // Any thread that works in the scope calls `is_cancelled`. `deadline_ns` is a time of Clock::system(); INT64_MAX
+  // means no deadline.
   explicit CancellationScope(std::function<bool()> is_cancelled, int64_t deadline_ns = INT64_MAX);
   ~CancellationScope();
   CancellationScope(const CancellationScope&) = delete;
@@ -30,8 +30,8 @@ bool is_work_cancelled();
 // Throws Error{kCancelled} or Error{kDeadlineExceeded}.
 void check_work_cancelled();
 
-// Calls fn(begin, end) for pieces of [0, count) in order, on the calling thread, and looks before each but the first.
-// parallel_for does so by itself; this is for long work of one thread.
+// Calls fn(begin, end) for successive pieces of [0, count) on the calling thread, and checks for cancellation before
+// each piece except the first. parallel_for checks by itself; this is for long single-threaded work.
 template <class Fn>
 void in_pieces(int64_t count, int64_t piece, Fn&& fn) {
   for (int64_t begin = 0; begin < count; begin += piece) {
@@ -39,6 +39,6 @@ void in_pieces(int64_t count, int64_t piece, Fn&& fn) {
     fn(begin, std::min(count, begin + piece));
   }
 }
-constexpr int64_t kPieceElements = int64_t{1} << 20;  // some milliseconds of most loops over elements
+constexpr int64_t kPieceElements = int64_t{1} << 20;  // a few milliseconds for most loops over elements
 
 }  // namespace tensord

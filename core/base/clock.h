@@ -6,7 +6,7 @@
 
 namespace tensord {
 
-// Time source that policies and tests are given, so no test sleeps.
+// A source of time that callers inject, so that no test needs to sleep.
 class Clock {
  public:
   virtual ~Clock() = default;
@@ -28,7 +28,7 @@ inline const Clock& Clock::system() {
   return clock;
 }
 
-// Advances only when told to. Thread-safe.
+// A clock that advances only on request. Thread-safe.
 class ManualClock final : public Clock {
  public:
   int64_t now_ns() const override { return now_ns_.load(); }

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kUsual = size_t{8} << 20;
 constexpr int kMaxCaches = 8;
 
-// "32768K", "1M" or "4096"; 0 for anything else.
+// Parses "32768K", "1M" or "4096". Gives 0 for any other text.
 size_t parse_size(const std::string& text) {
   char* end = nullptr;
   const unsigned long long number = std::strtoull(text.c_str(), &end, 10);

@@ -4,8 +4,7 @@
 
 namespace tensord {
 
-// Bytes of the largest cache of the first processor, shared by its cores; 8 MiB where the system does
-// not say.
+// The size of the last-level cache of the first processor; 8 MiB where the system does not report it.
 size_t last_cache_bytes();
 
 }  // namespace tensord

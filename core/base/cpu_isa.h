@@ -4,11 +4,11 @@
 
 namespace tensord {
 
-// Sets of vector instructions, from old processors to new ones. Others than x86 have one only.
+// Vector instruction sets, from old to new. Processors other than x86 have only kBaseline.
 enum class CpuIsa { kBaseline, kSse4, kAvx2, kAvx512 };
 
-// The newest set that kernels may use: TENSORD_MAX_ISA is `baseline`, `sse4`, `avx2` or `avx512`. Lets one
-// machine show what another would do. Empty: whatever the processor has. Throws Error on another value.
+// The newest instruction set that kernels may use. TENSORD_MAX_ISA sets it to `baseline`, `sse4`, `avx2` or `avx512`,
+// so that one machine can reproduce the numbers of another. Empty means no limit. Throws Error for any other value.
 std::optional<CpuIsa> max_cpu_isa();
 
 }  // namespace tensord

@@ -11,10 +11,10 @@
 
 namespace tensord {
 
-// Pauses at named places, so that tests make races happen that are rare otherwise. The environment says where and for
-// how long: TENSORD_DELAYS="NAME=MICROSECONDS,NAME=MICROSECONDS"; each pass through a place takes a random time between
-// 0 and that, the same in every run of a process that passes through its places in the same order. Without the variable
-// a place costs one load of a constant. Entries that are not of this form, or above a second, are passed over.
+// Inserts pauses at named places, so that tests can provoke rare races. The variable
+// TENSORD_DELAYS="NAME=MICROSECONDS,NAME=MICROSECONDS" names the places. Each pass through a place sleeps for a random
+// time from 0 to the given one; the times are the same in every run that passes through the places in the same order.
+// Without the variable a place costs one load. Malformed entries, and entries above a second, are ignored.
 class DelayPoint {
  public:
   explicit DelayPoint(std::string_view name) : longest_us_(longest_us(name)) {}
@@ -23,7 +23,7 @@ class DelayPoint {
   void pass() {
     if (longest_us_ == 0) [[likely]]
       return;
-    // A linear congruential generator: the high bits are random enough to spread waiting times.
+    // A linear congruential generator. Its high bits are random enough for delays.
     uint64_t seen = state_.load(std::memory_order_relaxed);
     while (!state_.compare_exchange_weak(seen, seen * 6364136223846793005u + 1442695040888963407u,
                                          std::memory_order_relaxed)) {
@@ -31,7 +31,7 @@ class DelayPoint {
     std::this_thread::sleep_for(std::chrono::microseconds((seen >> 33) % (longest_us_ + 1)));
   }
 
-  // What the environment says of this name; 0: nothing.
+  // The time that the environment gives for this name; 0 where it gives none.
   static uint64_t longest_us(std::string_view name) {
     const char* const text = std::getenv("TENSORD_DELAYS");
     return text ? longest_us(text, name) : 0;
@@ -58,7 +58,7 @@ class DelayPoint {
 
 }  // namespace tensord
 
-// A pause at this line when TENSORD_DELAYS names it: TENSORD_DELAY("queue.pop").
+// Pauses at this line where TENSORD_DELAYS names it: TENSORD_DELAY("queue.pop").
 #define TENSORD_DELAY(NAME)                            \
   do {                                                 \
     static ::tensord::DelayPoint tensord_delay_{NAME}; \

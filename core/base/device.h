@@ -6,7 +6,8 @@
 
 namespace tensord {
 
-// kPrivateUse is a device that a program brings itself, by PyTorch's name for that; the tests' second device is one.
+// kPrivateUse is a device that a program registers itself, under PyTorch's name for such devices. The second device of
+// the tests is one.
 enum class DeviceKind : int8_t { kCPU = 0, kCUDA = 1, kPrivateUse = 2 };
 inline constexpr int kDeviceKinds = 3;
 inline constexpr DeviceKind kCPU = DeviceKind::kCPU;
@@ -17,7 +18,7 @@ struct Device {
   DeviceKind kind = DeviceKind::kCPU;
   int8_t index = 0;
   bool operator==(const Device&) const = default;
-  // Whether its memory may be read and written as any other of the process.
+  // Whether the CPU can read and write the device's memory.
   bool is_host() const { return kind == DeviceKind::kCPU; }
 };
 
@@ -25,7 +26,7 @@ struct Device {
 const char* name_of(DeviceKind kind);
 // "cpu", "cuda:0".
 std::string to_string(Device device);
-// Accepts a kind's name alone or with ":N"; throws Error{kInvalidArgument} otherwise.
+// Accepts the name of a kind alone or with ":N". Throws Error{kInvalidArgument} otherwise.
 Device parse_device(std::string_view text);
 
 }  // namespace tensord

@@ -7,7 +7,8 @@
 
 namespace tensord {
 
-/// "encoder.0.weight" is of "encoder", "0" and "weight"; "a." ends with an empty part, and "" has none.
+// Splits a name at its dots: "encoder.0.weight" gives "encoder", "0" and "weight". "a." ends with an empty part; "" has
+// no parts.
 inline std::vector<std::string> dotted_parts(std::string_view name) {
   std::vector<std::string> parts;
   for (const auto part : std::views::split(name, '.')) parts.emplace_back(part.begin(), part.end());

@@ -8,26 +8,26 @@
 
 namespace tensord {
 
-// What went wrong, in terms a caller can act on. The server maps these one to
-// one to gRPC status codes (server/executor/requests/status.h).
+// The kinds of errors, as a caller can react to them. The server maps each one to a gRPC status code
+// (server/executor/requests/status.h).
 enum class ErrorCode {
-  kInvalidArgument,  // the caller gave something that can never work
-  kOutOfRange,       // an index or size outside of what exists
-  kNotFound,         // a named thing is not there
+  kInvalidArgument,  // the caller passed something that can never work
+  kOutOfRange,       // an index or a size is out of range
+  kNotFound,         // the named thing does not exist
   kAlreadyExists,
-  kUnimplemented,       // valid, but this build or version cannot do it
-  kFailedPrecondition,  // valid, but not in this state
-  kResourceExhausted,   // out of memory, queue slots, or another bounded thing
-  kDataLoss,            // a file or message is truncated or altered
+  kUnimplemented,       // valid, but this build or version does not support it
+  kFailedPrecondition,  // valid, but not in the current state
+  kResourceExhausted,   // memory, queue slots, or another bounded resource ran out
+  kDataLoss,            // a file or message is truncated or corrupt
   kUnavailable,
   kDeadlineExceeded,
   kCancelled,
-  kScriptRaised,  // the script itself executed a `raise` or `assert`
+  kScriptRaised,  // the script executed `raise` or a failed `assert`
   kInternal,      // a bug in tensord
 };
 
-// The only exception type the engine throws. The message starts with the
-// operator or file it is about, then what was got and what was expected.
+// The only exception type that the engine throws. The message starts with the operator or file, then says what was
+// found and what was expected.
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -57,7 +57,8 @@ TENSORD_FOR_PRINTED_TYPES(TENSORD_DECLARED)
 
 }  // namespace detail
 
-// One part of a message: text, a number, or any value with an operator<<. Refers to the value, which must outlive it.
+// One part of a message: a text, a number, or any value with an operator<<. It refers to the value, which must outlive
+// it.
 class MessagePart {
  public:
   MessagePart(const char* text) : value_(text), print_(nullptr) {}
@@ -71,7 +72,7 @@ class MessagePart {
   void (*print_)(std::ostream& out, const void* value);  // null: the value is a C string
 };
 
-// Compiled once for all kinds of parts, since nearly every function checks something.
+// Not a template, because nearly every function checks something: one copy of the code serves all kinds of parts.
 std::string join_parts(std::initializer_list<MessagePart> parts);
 [[noreturn, gnu::cold]] void throw_error(ErrorCode code, std::initializer_list<MessagePart> parts);
 
@@ -85,14 +86,14 @@ template <class... Parts>
   throw_error(code, {parts...});
 }
 
-// Throws Error{kInvalidArgument} with the parts joined when `condition` is false.
+// Throws Error{kInvalidArgument} with the joined parts if `condition` is false.
 template <class... Parts>
 void check(bool condition, const Parts&... parts) {
   if (!condition) [[unlikely]]
     throw_error(ErrorCode::kInvalidArgument, {parts...});
 }
 
-// For invariants of tensord itself; never for anything that input can cause.
+// Checks an invariant of tensord itself. Never use it for a condition that input can violate.
 template <class... Parts>
 void check_internal(bool condition, const Parts&... parts) {
   if (!condition) [[unlikely]]

@@ -22,7 +22,8 @@ ExecutionContext ExecutionContext::detached() {
   return out;
 }
 
-// The budget lies with OpenMP. A new one is proven to be possible (parallel.cpp), the old one need not be.
+// OpenMP holds the thread budget. The new budget must be checked for being possible (parallel.cpp); the old one was
+// checked already.
 ExecutionScope::ExecutionScope(const ExecutionContext& context)
     : before_(execution_context()), budget_before_(thread_budget()) {
   execution_context() = context;

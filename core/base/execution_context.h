@@ -18,21 +18,22 @@ namespace autograd {
 class OriginScope;
 }
 
-// Whether the calling thread records what it computes for autograd, as PyTorch's grad mode and
-// inference mode. In inference mode nothing is recorded, not even what a view is a view of, and
-// tensors made in it never take part in autograd: it costs nothing. Serving runs in it.
+// Whether the calling thread records operators for autograd: PyTorch's grad mode and inference mode. Inference mode
+// records nothing, not even the base of a view, and its tensors never take part in autograd, so recording costs
+// nothing. The server runs models in inference mode.
 struct GradMode {
   bool is_enabled = true;
   bool is_inference = false;
   bool operator==(const GradMode&) const = default;
 };
 
-// All that work takes from the thread it runs on. Each thread has one, and changes it by parts (ContextPart). Who has
-// another thread work takes `captured()` and puts it in force there with an ExecutionScope: a field that is added here
-// arrives everywhere. What belongs to one thread alone (the script it interprets, the node it runs) is not in it.
+// All thread-local settings that work depends on. Each thread has one context and changes its fields with ContextPart.
+// Code that passes work to another thread captures the context and installs it there with an ExecutionScope, so a new
+// field reaches all such threads. Settings of one thread alone (the script it interprets, the node it runs) do not
+// belong here.
 struct ExecutionContext {
-  uint32_t memory_owner = 0;  // who memory is charged to: an OwnerId (core/tensor/allocator.h)
-  int threads = 0;            // budget for kernels (parallel.h); 0: nobody has set one
+  uint32_t memory_owner = 0;  // the owner that allocations are charged to, an OwnerId (core/tensor/allocator.h)
+  int threads = 0;            // thread budget of kernels (parallel.h); 0 means nobody has set one
   GradMode grad_mode;
   // What each call of an operator goes through beside what its tensors ask for, and what it does not go through.
   DispatchKeySet included_keys, excluded_keys;
@@ -44,10 +45,10 @@ struct ExecutionContext {
 
   bool operator==(const ExecutionContext&) const = default;
 
-  // Of the calling thread, whole: for threads that it waits for.
+  // The full context of the calling thread, for threads that it waits for.
   static ExecutionContext captured();
-  // The same for work that the calling thread does not wait for: without what lives on its stack. Such work draws from
-  // the default generator and cannot be given up.
+  // The context without the fields that point into the calling thread's stack, for work that the calling thread does
+  // not wait for. Such work draws from the default generator and cannot be cancelled.
   static ExecutionContext detached();
 };
 
@@ -55,11 +56,11 @@ namespace detail {
 inline constinit thread_local ExecutionContext thread_context;
 }
 
-// The calling thread's, for a look and for changes that outlast a scope (torch.set_grad_enabled). The budget of threads
-// is changed by set_thread_budget alone, which tells OpenMP.
+// The calling thread's context, for reading and for changes that outlast a scope (torch.set_grad_enabled). Change the
+// thread budget only with set_thread_budget, which also tells OpenMP.
 inline ExecutionContext& execution_context() { return detail::thread_context; }
 
-// Another value for one field of the calling thread's context until the end of the scope; scopes nest.
+// Sets one field of the calling thread's context until the end of the scope. Scopes nest.
 template <auto Field>
 class ContextPart {
  public:
@@ -74,7 +75,7 @@ class ContextPart {
   const Value before_;
 };
 
-// The whole context of another thread in force in the calling one, until the end of the scope.
+// Installs the context of another thread in the calling thread until the end of the scope.
 class ExecutionScope {
  public:
   explicit ExecutionScope(const ExecutionContext& context);

@@ -20,14 +20,14 @@ struct FaultGuard::Range {
   std::atomic<bool> has_faulted{false};
 };
 
-// All guarded ranges, where the signal handler finds them without a lock.
+// All guarded ranges. The signal handler reads them without a lock.
 struct FaultGuard::Table {
   static constexpr size_t kMaxRanges = 8192;
-  Mutex mutex;  // of claiming a range
+  Mutex mutex;  // guards the claiming of a range
   std::array<Range, kMaxRanges> ranges;
   struct sigaction previous {};
 
-  // Never destroyed: a fault may come while the process ends.
+  // Never destroyed, because a fault may occur while the process exits.
   static Table& get() {
     static Table& table = *new Table;
     return table;
@@ -42,7 +42,7 @@ struct FaultGuard::Table {
     if (error != 0) fail(ErrorCode::kInternal, "cannot handle SIGBUS");
   }
 
-  // In a signal handler: atomics and system calls only.
+  // Runs in a signal handler, so it uses only atomics and system calls.
   void on_fault(int signal, siginfo_t* info, void* context) {
     const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
     for (Range& range : ranges) {
@@ -51,7 +51,7 @@ struct FaultGuard::Table {
       const bool is_here = begin != 0 && address >= begin && address - begin < size;
       if (!is_here || range.begin.load(std::memory_order_acquire) != begin) continue;
       range.has_faulted.store(true, std::memory_order_seq_cst);
-      // Not the function of libc, which sanitizers wrap.
+      // A direct system call, because sanitizers wrap the function of libc.
       const long mapped = syscall(SYS_mmap, begin, size, PROT_READ | PROT_WRITE,
                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
       if (mapped == static_cast<long>(begin)) return;
@@ -65,7 +65,7 @@ struct FaultGuard::Table {
     } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
       previous.sa_handler(signal);
     } else {
-      // Back at the instruction it is raised again, and ends the process.
+      // The instruction runs again, raises the signal again, and now ends the process.
       ::signal(SIGBUS, SIG_DFL);
     }
   }

@@ -4,14 +4,14 @@
 
 namespace tensord {
 
-// Keeps the process alive when a mapping loses the memory behind it: a file that its owner cut shorter, a full tmpfs.
-// Touching such a page raises SIGBUS. While a guard lives, its whole range is then replaced by zeros, the thread goes
-// on, and has_faulted() tells whoever used the range that what was read and written there means nothing. Costs nothing
-// as long as nothing happens. Thread-safe. Faults outside of guarded ranges are as before.
+// Keeps the process alive when a mapping loses its memory: another process truncates the file, or a tmpfs is full.
+// Access to such a page raises SIGBUS. The handler then replaces the whole guarded range by zeros and the thread
+// continues; has_faulted() tells the user of the range that its contents are invalid. A guard costs nothing as long as
+// no fault occurs. Thread-safe. Faults outside guarded ranges keep their usual effect.
 class FaultGuard {
  public:
-  // The range is whole pages of a mapping that outlives the guard. Throws Error{kResourceExhausted} when there are
-  // too many guards.
+  // The range consists of whole pages of a mapping that outlives the guard. Throws Error{kResourceExhausted} when too
+  // many guards exist.
   FaultGuard(void* data, size_t size_bytes);
   ~FaultGuard();
   FaultGuard(const FaultGuard&) = delete;

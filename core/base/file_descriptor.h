@@ -6,7 +6,7 @@
 
 namespace tensord {
 
-// Owns a file descriptor, and closes it. A negative one is none. Not thread-safe.
+// Owns a file descriptor and closes it. A negative number means none. Not thread-safe.
 class FileDescriptor {
  public:
   explicit FileDescriptor(int fd) : fd_(fd) {}
@@ -17,7 +17,7 @@ class FileDescriptor {
   FileDescriptor& operator=(const FileDescriptor&) = delete;
 
   int get() const { return fd_; }
-  // Gives it up to the caller.
+  // Passes ownership to the caller.
   int release() { return std::exchange(fd_, -1); }
 
  private:

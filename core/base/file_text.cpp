@@ -7,7 +7,7 @@ namespace tensord {
 std::optional<std::string> file_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in.is_open()) return std::nullopt;
-  // read(), since iterators over the buffer throw an exception of their own where the path is a folder's.
+  // Uses read(), because stream iterators throw their own exception where the path is a folder.
   std::string text;
   for (char piece[4096]; in.read(piece, sizeof(piece)), in.gcount() > 0;)
     text.append(piece, static_cast<size_t>(in.gcount()));

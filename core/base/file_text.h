@@ -5,8 +5,8 @@
 
 namespace tensord {
 
-// The bytes of a file; none where it cannot be read: it is not there, a folder, or the disk fails. Of files whose size
-// is bounded by somebody else.
+// Reads a file completely; empty optional where this fails (no such file, a folder, a failing disk). Use it only for
+// files with a bounded size.
 std::optional<std::string> file_text(const std::string& path);
 
 }  // namespace tensord

@@ -8,8 +8,8 @@
 
 namespace tensord {
 
-// A vector whose first N items lie in the object itself, for things that there are many of. Grows
-// as std::vector does; moves only.
+// A vector that stores its first N items in the object itself, for vectors that exist in large numbers. Grows as
+// std::vector does. Move-only.
 template <class T, size_t N>
 class InlineVector {
  public:
@@ -79,7 +79,7 @@ class InlineVector {
     items_ = inline_items();
     capacity_ = N;
   }
-  // REQUIRES: this one is empty and has no heap.
+  // REQUIRES: this vector is empty and owns no heap memory.
   void take(InlineVector& other) noexcept {
     if (other.items_ != other.inline_items()) {
       items_ = std::exchange(other.items_, other.inline_items());

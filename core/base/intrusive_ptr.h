@@ -6,8 +6,8 @@
 
 namespace tensord {
 
-// Base of objects that carry their own reference count. The count is atomic;
-// whether the object itself may be shared between threads is up to its type.
+// Base class of objects with an embedded reference count. The count is atomic; the derived type decides whether threads
+// may share the object itself.
 class RefCounted {
  public:
   RefCounted() = default;
@@ -25,7 +25,7 @@ class RefCounted {
   mutable std::atomic<uint32_t> count_{0};
 };
 
-// Owning pointer to a RefCounted object; one word, never allocates a block.
+// An owning pointer to a RefCounted object. It takes one word and allocates no control block.
 template <class T>
 class IntrusivePtr {
  public:
@@ -52,9 +52,9 @@ class IntrusivePtr {
   explicit operator bool() const { return ptr_ != nullptr; }
   bool operator==(const IntrusivePtr& other) const { return ptr_ == other.ptr_; }
 
-  // Gives up ownership of the reference to the caller.
+  // Passes the reference to the caller.
   T* detach() { return std::exchange(ptr_, nullptr); }
-  // Takes over a reference that the caller owns.
+  // Takes ownership of the caller's reference.
   static IntrusivePtr adopt(T* ptr) {
     IntrusivePtr out;
     out.ptr_ = ptr;

@@ -16,7 +16,7 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
 // One key=value pair of a log line.
 struct LogField {
-  enum class Kind : uint8_t { kText, kNumber, kBool };  // what the value is in JSON
+  enum class Kind : uint8_t { kText, kNumber, kBool };  // the type of the value in JSON
   std::string_view key;
   std::string value;
   Kind kind;
@@ -32,11 +32,11 @@ struct LogField {
 using LogSink = void (*)(LogLevel, std::string_view message, std::initializer_list<LogField>,
                          const std::source_location& where);
 
-// Where log lines go; the default writes `level message key=value` to stderr.
-// The daemon installs one that formats through spdlog; null is the default. Call before threads start.
+// Sets the destination of log lines. The default (null) writes `level message key=value` to stderr; the daemon installs
+// a sink that formats with spdlog. Call it before threads start.
 void set_log_sink(LogSink sink);
 
-// Thread-safe. `message` is a constant phrase; what varies goes into the fields.
+// Thread-safe. `message` is a constant phrase; the fields hold the values that vary.
 void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {},
          const std::source_location& where = std::source_location::current());
 

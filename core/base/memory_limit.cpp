@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// `mount` and what lies below it on the way to `path`, the innermost first. Another namespace's path (a container's,
-// with the host's numbering) is not there: its own group is then what is mounted.
+// Adds the folders from `mount` down to `path`, the innermost first. A path of another namespace (a container sees the
+// host's path) does not exist here; then the mount point is the process's own cgroup.
 void add_folders(const fs::path& mount, const fs::path& path, std::vector<std::string>& out) {
   std::error_code error;
   const bool leads_out = std::find(path.begin(), path.end(), fs::path("..")) != path.end();
@@ -29,7 +29,7 @@ bool has_controller(const std::string& controllers, const std::string& controlle
   return ("," + controllers + ",").find("," + controller + ",") != std::string::npos;
 }
 
-// v2 `cpu.max` is "quota period" or "max period"; v1 has two files.
+// v2 has the file `cpu.max` with "quota period" or "max period"; v1 has two files.
 int quota_cores_of(const fs::path& cgroup) {
   std::ifstream v2(cgroup / "cpu.max"), v1(cgroup / "cpu.cfs_quota_us"), v1_period(cgroup / "cpu.cfs_period_us");
   std::string quota;
@@ -65,7 +65,7 @@ std::vector<std::string> cgroup_folders(const std::string& controller, const std
 
 size_t memory_limit(const std::vector<std::string>& cgroups) {
   size_t limit = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  // v2 says "max" where it has none, v1 a number above any memory.
+  // v2 writes "max" for no limit; v1 writes a number larger than any memory.
   for (const std::string& cgroup : cgroups) {
     for (const char* name : {"memory.max", "memory.limit_in_bytes"}) {
       std::ifstream file(fs::path(cgroup) / name);

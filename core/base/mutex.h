@@ -5,25 +5,25 @@
 #include <mutex>
 #include <shared_mutex>
 
-// The standard library's locks, with what clang needs to prove that guarded members are touched under their lock
-// (-Wthread-safety; tests/thread_safety.py). Other compilers see plain classes.
+// The locks of the standard library with annotations that let clang prove that guarded members are accessed only under
+// their lock (-Wthread-safety; tests/thread_safety.py). Other compilers ignore the annotations.
 #if defined(__clang__)
 #define TENSORD_THREAD_SAFETY(attribute) __attribute__((attribute))
 #else
 #define TENSORD_THREAD_SAFETY(attribute)
 #endif
 
-// Of a member: read and written under this lock only. The second form: what the pointer points to.
+// On a member: access it only under this lock. The second form applies to the pointed-to object.
 #define TENSORD_GUARDED_BY(mutex) TENSORD_THREAD_SAFETY(guarded_by(mutex))
 #define TENSORD_PT_GUARDED_BY(mutex) TENSORD_THREAD_SAFETY(pt_guarded_by(mutex))
-// Of a function or lambda: its caller holds the lock; holds it at least to read; must not hold it.
+// On a function or lambda: the caller must hold the lock; must hold at least a shared lock; must not hold the lock.
 #define TENSORD_REQUIRES(...) TENSORD_THREAD_SAFETY(requires_capability(__VA_ARGS__))
 #define TENSORD_REQUIRES_SHARED(...) TENSORD_THREAD_SAFETY(requires_shared_capability(__VA_ARGS__))
 #define TENSORD_EXCLUDES(...) TENSORD_THREAD_SAFETY(locks_excluded(__VA_ARGS__))
-// Of a function: takes the lock and keeps it; gives it back.
+// On a function: acquires the lock and keeps it; releases it.
 #define TENSORD_ACQUIRE(...) TENSORD_THREAD_SAFETY(acquire_capability(__VA_ARGS__))
 #define TENSORD_RELEASE(...) TENSORD_THREAD_SAFETY(release_capability(__VA_ARGS__))
-// Of a function whose locking clang cannot follow; a comment beside it says why it is right.
+// On a function whose locking clang cannot follow. A comment next to it must explain why the locking is correct.
 #define TENSORD_NO_THREAD_SAFETY_ANALYSIS TENSORD_THREAD_SAFETY(no_thread_safety_analysis)
 
 namespace tensord {
@@ -42,7 +42,7 @@ class TENSORD_THREAD_SAFETY(capability("mutex")) Mutex {
   std::mutex mutex_;
 };
 
-// Holds a Mutex for a block. It may be let go of before the end, and taken again.
+// Holds a Mutex for a block. It may release the mutex early and acquire it again.
 class TENSORD_THREAD_SAFETY(scoped_lockable) MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) TENSORD_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
@@ -66,7 +66,7 @@ class TENSORD_THREAD_SAFETY(scoped_lockable) MutexLock {
   bool is_held_ = true;
 };
 
-// One writer or many readers.
+// A mutex for one writer or many readers.
 class TENSORD_THREAD_SAFETY(capability("mutex")) SharedMutex {
  public:
   void lock() TENSORD_ACQUIRE() { mutex_.lock(); }
@@ -102,8 +102,8 @@ class TENSORD_THREAD_SAFETY(scoped_lockable) ReaderLock {
   SharedMutex& mutex_;
 };
 
-// Each wait lets go of the lock while it sleeps and has it again at the end. Conditions are lambdas that say which lock
-// they need: `[&]() TENSORD_REQUIRES(mutex_) { return is_done_; }`.
+// Each wait releases the lock while it sleeps and holds it again on return. A condition is a lambda that states the
+// lock it needs: `[&]() TENSORD_REQUIRES(mutex_) { return is_done_; }`.
 class CondVar {
  public:
   void notify_one() { changed_.notify_one(); }
@@ -117,7 +117,7 @@ class CondVar {
   void wait(MutexLock& lock, Condition condition) TENSORD_NO_THREAD_SAFETY_ANALYSIS {
     while (!condition()) wait(lock);
   }
-  // False: the time passed first (and, with a condition, it does not hold).
+  // Returns false if the time passed first (and, with a condition, the condition still does not hold).
   template <class Clock, class Duration>
   bool wait_until(MutexLock& lock, const std::chrono::time_point<Clock, Duration>& end) {
     Borrowed borrowed(lock);
@@ -135,7 +135,7 @@ class CondVar {
   }
 
  private:
-  // The lock as the standard library wants it, for the length of one wait.
+  // Lends the lock to the standard library for one wait.
   struct Borrowed {
     explicit Borrowed(MutexLock& held) : lock(held.mutex_.mutex_, std::adopt_lock) {}
     ~Borrowed() { lock.release(); }

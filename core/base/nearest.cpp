@@ -5,12 +5,12 @@
 namespace tensord {
 namespace {
 
-// Longer texts are no slip of a finger.
+// Longer texts are not typing errors.
 constexpr size_t kMaxLetters = 200;
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Damerau's and Levenshtein's distance, where no letters between two that were swapped are changed.
+// The Damerau-Levenshtein distance in its restricted form: letters between two swapped ones are not edited.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before, last, row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;

@@ -7,12 +7,12 @@
 
 namespace tensord {
 
-// The name that is closest to what was written, by letters to add, leave out, change or swap; upper and lower case are
-// one. Empty where none is near: more than a third of its letters would have to change.
+// The name with the smallest edit distance to `written` (insert, delete, change or swap letters; case is ignored).
+// Empty if every name differs in more than a third of its letters.
 std::string nearest(std::string_view written, std::span<const std::string> names);
 
-// What is right instead of a name that is not there: "; did you mean 'a'? There are 'a', 'b', …", with the first
-// `max_names` of them. Empty without names.
+// A hint for an unknown name: "; did you mean 'a'? There are 'a', 'b', …", with the first `max_names` names. Empty if
+// there are no names.
 std::string right_names(std::string_view written, std::span<const std::string> names, size_t max_names = 20);
 
 }  // namespace tensord

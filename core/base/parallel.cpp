@@ -35,16 +35,16 @@ int available_cores() {
 namespace {
 
 constexpr int kMaxBudget = 1024;
-// A team of so many was seen to be possible for this thread.
+// The largest team that this thread is known to be able to start.
 thread_local int proven_threads = 1;
 
-// How many of the wanted threads, the calling one among them, can be there at one time now. Where that is fewer, half
-// of them is left: stacks that have just ended may not be room when the team is made.
+// Starts threads to find how many of the wanted ones (including the calling one) can exist at once now. If that is
+// fewer, returns half of it: the memory of stacks that have just ended may not be free yet when the team starts.
 int count_possible_threads(int wanted) {
   std::atomic<bool> is_over{false};
   std::atomic<size_t> ready{0};
   const auto probe = [&] {
-    // What malloc sets aside for a thread at its first call stays, and is room that the team's threads will not have.
+    // The first malloc call of a thread reserves memory that stays reserved, so the team's threads will not have it.
     void* volatile room = std::malloc(1);
     std::free(room);
     ++ready;
@@ -56,7 +56,7 @@ int count_possible_threads(int wanted) {
     others.reserve(static_cast<size_t>(wanted));
     for (int i = 1; i < wanted; ++i) others.emplace_back("probe", probe);
   } catch (const std::exception&) {
-    // So many it is.
+    // Wait until all threads have started.
   }
   for (size_t now = ready; now < others.size(); now = ready) ready.wait(now);
   is_over = true;
@@ -73,8 +73,8 @@ int prove_threads(int wanted) {
 
 }  // namespace
 
-// OpenMP ends the process where it cannot make a thread, so a budget that the system has no threads for becomes the
-// largest that it has.
+// OpenMP ends the process if it cannot start a thread, so a budget that the system cannot satisfy is reduced to the
+// largest possible one.
 void set_thread_budget(int threads) {
   const int possible = prove_threads(std::clamp(threads, 1, kMaxBudget));
   omp_set_num_threads(possible);
@@ -85,9 +85,9 @@ int thread_budget() { return omp_in_parallel() ? 1 : std::min(omp_get_max_thread
 
 namespace {
 
-// Work that may be given up is done in pieces, and looked after between them. The first is some 0.3 ms by the grain
-// (one item where that says nothing), so that short work is one piece; each next one is longer, up to kPieceNs.
-// Pieces are multiples of the first: vectors lie in them as they lay before.
+// Runs cancellable work in pieces and checks for cancellation between them. The first piece takes about 0.3 ms by the
+// grain (one item if the grain does not tell), so short work is one piece; later pieces grow up to kPieceNs. Piece
+// sizes are multiples of the first one, so vectorized loops split at the same places as before.
 void run_in_pieces(detail::RangeFn fn, void* argument, int64_t begin, int64_t end, int64_t grain) {
   using Clock = std::chrono::steady_clock;
   constexpr int64_t kFirstGrains = 32, kGrowth = 16, kPieceNs = 20'000'000;
@@ -96,7 +96,7 @@ void run_in_pieces(detail::RangeFn fn, void* argument, int64_t begin, int64_t en
     const auto start = Clock::now();
     fn(argument, begin, begin + size);
     begin += size;
-    // Nobody is told what ends by an exception of its own already.
+    // If an exception already unwinds this thread, it ends the work; no second exception is needed.
     if (std::uncaught_exceptions() == 0) check_work_cancelled();
     const int64_t ns = std::chrono::nanoseconds(Clock::now() - start).count();
     size *= std::min({kGrowth, std::max<int64_t>(1, kPieceNs / (ns + 1)), (end - begin) / size + 1});
@@ -113,7 +113,7 @@ TENSORD_NOT_THREAD_SANITIZED void parallel_for_erased(int64_t count, int64_t gra
   grain = std::max<int64_t>(grain, 1);
   int64_t parts = std::min<int64_t>(thread_budget(), count / grain);
   if (parts > proven_threads) [[unlikely]]
-    parts = prove_threads(static_cast<int>(parts));  // where nobody has set a budget
+    parts = prove_threads(static_cast<int>(parts));  // nobody has set a budget
   const bool may_end_early = execution_context().cancellation != nullptr;
   if (parts <= 1) {
     may_end_early ? run_in_pieces(fn, argument, 0, count, grain) : fn(argument, 0, count);
@@ -121,11 +121,12 @@ TENSORD_NOT_THREAD_SANITIZED void parallel_for_erased(int64_t count, int64_t gra
   }
   std::exception_ptr error;
   std::atomic<bool> failed{false};
-  // What ends one thread ends the others: not each of them is told that the work is given up.
+  // An exception on one thread cancels the other threads through a scope of the team. The caller receives only the
+  // first exception.
   std::optional<CancellationScope> team_scope;
   if (may_end_early) team_scope.emplace([&failed] { return failed.load(std::memory_order_relaxed); });
   ExecutionContext context = execution_context();
-  context.threads = 1;  // as OpenMP has it inside of a team
+  context.threads = 1;  // what OpenMP uses inside a team
   sanitizer_release(&context);
 #pragma omp parallel num_threads(static_cast <int>(parts))
   {

@@ -14,7 +14,7 @@ struct CodeRange {
   uint32_t first, last;
 };
 
-// Unicode's Cc, Cf, Zl and Zp, fillers that show nothing, and variation selectors.
+// Unicode's categories Cc, Cf, Zl and Zp, invisible fillers, and variation selectors.
 constexpr CodeRange kHidden[] = {
     {0x0, 0x1f},        {0x7f, 0x9f},       {0xad, 0xad},       {0x34f, 0x34f},     {0x600, 0x605},
     {0x61c, 0x61c},     {0x6dd, 0x6dd},     {0x70f, 0x70f},     {0x890, 0x891},     {0x8e2, 0x8e2},
@@ -30,7 +30,7 @@ bool is_hidden(uint32_t code) {
   return range != std::end(kHidden) && range->first <= code;
 }
 
-// Of one character, as is_utf8 has it.
+// The code point of one character of valid UTF-8 (is_utf8).
 uint32_t code_point_of(std::string_view character) {
   const auto lead = static_cast<unsigned char>(character[0]);
   if (lead < 0x80) return lead;

@@ -21,9 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kPieceBytes = 128 << 10;  // inside a call the kernel lets no other thread have the core
+constexpr size_t kPieceBytes = 128 << 10;  // during a call, the kernel gives the core to no other thread
 
-// `folder`: where the copy was to be; empty where it was the file that could not be read.
+// `folder` is the destination of the copy; empty if the file itself could not be read.
 [[noreturn]] void fail_copy(const fs::path& file, int error, const fs::path& folder = {}) {
   std::string text = concat(file.string(), ": cannot be copied: ", std::strerror(error));
   if (!folder.empty()) text += concat(" (in ", folder.string(), ", as TMPDIR says)");
@@ -32,7 +32,7 @@ constexpr size_t kPieceBytes = 128 << 10;  // inside a call the kernel lets no o
   throw DiskError(is_full ? ErrorCode::kResourceExhausted : ErrorCode::kUnavailable, text);
 }
 
-// A file without a name in the folder; negative where that cannot be.
+// A file without a name in the folder; negative where the file system does not support this.
 int open_nameless(const fs::path& folder) { return open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); }
 
 int open_temporary(const fs::path& file) {
@@ -59,12 +59,12 @@ void write_all(int to, const char* data, size_t size, const fs::path& file) {
   }
 }
 
-// From where both files are to the end.
+// Copies from the current position of both files to the end.
 void copy_bytes(int from, int to, const fs::path& file) {
   for (;;) {
     const ssize_t copied = copy_file_range(from, nullptr, to, nullptr, kPieceBytes, 0);
     if (copied == 0) return;
-    if (copied == -1 && errno != EINTR) break;  // not between these file systems
+    if (copied == -1 && errno != EINTR) break;  // not supported between these file systems
     let_others_run();
   }
   std::vector<char> piece(kPieceBytes);

@@ -11,16 +11,16 @@
 
 namespace tensord {
 
-// What is expensive to make, by key: at most so many, the least recently used going first. Of several threads that want
-// what is not there, one makes it and the others wait. Thread-safe; things are made outside of the lock, so that others
-// are found meanwhile. Who holds a thing keeps it, whether it is still here or not.
+// A cache of expensive objects by key with a maximum size; it evicts the least recently used object. If several threads
+// want a missing object, one makes it and the others wait. Thread-safe; objects are made outside the lock, so other
+// keys stay available. A caller that holds an object keeps it after eviction.
 template <class Key, class T, class Less = std::less<Key>>
 class SharedCache {
  public:
   explicit SharedCache(size_t capacity) : capacity_(capacity) {}
 
-  // `make` gives a std::shared_ptr<const T> that is not null, and must not ask for the same key. What it throws reaches
-  // its caller alone: of those who wait, one tries again.
+  // `make` returns a non-null std::shared_ptr<const T> and must not request the same key. An exception from it reaches
+  // only its own caller; one of the waiting threads then tries again.
   template <class Make>
   std::shared_ptr<const T> get(const Key& key, Make&& make) {
     MutexLock lock(mutex_);
@@ -51,7 +51,7 @@ class SharedCache {
     return made;
   }
 
-  // Things that are made or being made.
+  // The number of objects that are made or in progress.
   size_t size() const {
     const MutexLock lock(mutex_);
     return order_.size();
@@ -59,7 +59,7 @@ class SharedCache {
 
  private:
   struct Entry;
-  using Order = std::list<Entry>;  // the latest first
+  using Order = std::list<Entry>;  // the most recent first
   using Index = std::map<Key, typename Order::iterator, Less>;
   struct Entry {
     std::shared_ptr<const T> made;  // null while a thread makes it

@@ -14,7 +14,7 @@ void log_thread_failure(const char* name, const char* reason) noexcept {
   try {
     log(LogLevel::kError, "unexpected error on a thread", {{"thread", name}, {"reason", reason}});
   } catch (...) {
-    // No memory even for this.
+    // No memory is left even for the log line.
   }
 }
 

@@ -6,14 +6,14 @@
 
 namespace tensord {
 
-// As std::thread, which nothing else in core/ and server/ makes (tests/layering.py), but for two things that would end
-// the process: an exception that leaves `fn` is logged and ends the thread alone, and a thread that the system does not
-// give is an error. To be joined before it goes. It starts with an ExecutionContext of its own; who starts it for work
-// of the calling thread gives it that one's.
+// Wraps std::thread, which nothing else in core/ and server/ creates (tests/layering.py). Two events that would end the
+// process do not: an exception that leaves `fn` is logged and ends only the thread, and a failure to start the thread
+// throws. Join it before its destruction. The thread starts with a default ExecutionContext; code that starts it for
+// the calling thread's work passes the context on.
 class Thread {
  public:
   Thread() = default;
-  // `name`, up to 15 characters, is what the system shows. Throws Error{kResourceExhausted}.
+  // The system displays `name`, up to 15 characters. Throws Error{kResourceExhausted}.
   Thread(const char* name, std::function<void()> fn);
 
   bool joinable() const { return thread_.joinable(); }
@@ -24,15 +24,15 @@ class Thread {
   std::thread thread_;
 };
 
-// Runs `fn` on a thread of its own, with the ExecutionContext of this one, and returns or throws as it does. Throws
-// Error{kResourceExhausted} as well.
+// Runs `fn` on a new thread with the calling thread's ExecutionContext, and returns or throws as `fn` does. Also throws
+// Error{kResourceExhausted}.
 void run_on_thread(const char* name, const std::function<void()>& fn);
 
-// Logs what a thread met that has nobody to tell.
+// Logs an exception of a thread that has no caller to report it to.
 void log_thread_failure(const char* name, const char* reason) noexcept;
 
-// Runs `fn`; what it throws is logged and goes no further. For one piece of work of a thread that goes on with the
-// next. Gives back whether it threw nothing.
+// Runs `fn` and logs its exception instead of passing it on. For one piece of work of a thread that continues with the
+// next one. Returns whether `fn` threw nothing.
 template <class Fn>
 bool run_logged(const char* name, Fn&& fn) noexcept {
   try {

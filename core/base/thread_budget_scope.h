@@ -4,7 +4,7 @@
 
 namespace tensord {
 
-// Another budget of threads for the calling thread, until the end of the scope.
+// Sets the calling thread's thread budget until the end of the scope.
 class ThreadBudgetScope {
  public:
   explicit ThreadBudgetScope(int threads) : before_(thread_budget()) { set_thread_budget(threads); }

@@ -14,11 +14,11 @@
 namespace tensord {
 namespace {
 
-// The shortest turn that Linux gives. Who yields gives up a turn, which with low priority is long: with turns of the
-// usual milliseconds a busy machine would hardly let the thread go on.
+// The shortest time slice that Linux grants. A thread that yields gives up its slice, and a low-priority thread waits
+// long for the next one; with the usual slices of milliseconds it would make hardly any progress on a busy machine.
 constexpr uint64_t kTurnNs = 100'000;
 
-// What sched_setattr(2) takes in its first version. <linux/sched/types.h> has it too, but does not go with <sched.h>.
+// The first version of the argument of sched_setattr(2). <linux/sched/types.h> has it too but conflicts with <sched.h>.
 struct SchedulingAttributes {
   uint32_t size = sizeof(SchedulingAttributes);
   uint32_t policy = SCHED_BATCH;
@@ -28,7 +28,7 @@ struct SchedulingAttributes {
   uint64_t runtime_ns = 0, deadline_ns = 0, period_ns = 0;
 };
 
-// As the thread has it, which OpenMP's threads inherit; systems without such turns say 0.
+// Reads the thread's setting, which OpenMP's threads inherit. Systems without such slices report 0.
 bool has_short_turns() {
   SchedulingAttributes attributes;
   return syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) == 0 && attributes.policy == SCHED_BATCH &&
@@ -43,12 +43,13 @@ thread_local Turns turns = Turns::kUnknown;
 void take_low_priority(int nice) {
   if (nice == 0) return;
   turns = Turns::kUnknown;
-  // On Linux these are of the thread alone. A smaller value than it has already is not for everyone, and not wanted.
+  // On Linux these settings belong to the thread. A thread needs a privilege to lower its nice value, and that is not
+  // wanted here.
   const id_t thread = static_cast<id_t>(gettid());
   nice = std::max(nice, getpriority(PRIO_PROCESS, thread));
   SchedulingAttributes attributes{.nice = nice, .runtime_ns = kTurnNs};
   if (syscall(SYS_sched_setattr, 0, &attributes, 0) == 0) return;
-  setpriority(PRIO_PROCESS, thread, nice);  // better than nothing, where a sandbox has only this
+  setpriority(PRIO_PROCESS, thread, nice);  // the only setting that some sandboxes allow
   log(LogLevel::kWarning, "a thread cannot take a low priority; it may slow serving down", {{"nice", int64_t{nice}}});
 }
 

@@ -4,18 +4,18 @@
 
 namespace tensord {
 
-// Lets other threads of the machine go before the calling thread, and those that it starts from now on: this nice
-// value (19 is the largest) or its own if that is larger, no claim on a core when it wakes up, and short turns where
-// the system has them (Linux from 6.12 on). 0 changes nothing. Cannot be taken back.
+// Lowers the priority of the calling thread and of the threads that it starts from now on. They get this nice value (19
+// is the largest) or their own if that is larger, do not preempt others on wake-up, and get short time slices where the
+// system supports them (Linux 6.12 or later). 0 changes nothing. Irreversible.
 void take_low_priority(int nice);
 
-// For long work, between pieces of at most some 100 microseconds: where the calling thread has low priority and short
-// turns, threads that wait for its core go first. A thread that wakes up otherwise waits for the end of a turn, and of
-// a copy inside the kernel, whatever the priority of the one that runs. Elsewhere it does nothing.
+// For long work: call it between pieces of at most about 100 microseconds. If the calling thread has low priority and
+// short time slices, threads that wait for its core run first. Without it, a thread that wakes up waits for the end of
+// a slice, and of a copy inside the kernel, whatever the priority of the running thread is. Elsewhere it does nothing.
 void let_others_run();
 
-// Runs `fn` on a thread of its own with that nice value, and returns or throws as it does. What is local to threads, as
-// the owner of memory and the thread budget, begins anew there.
+// Runs `fn` on a new thread with that nice value, and returns or throws as `fn` does. Thread-local settings, such as
+// the memory owner and the thread budget, have their defaults there.
 void run_with_nice(int nice, const std::function<void()>& fn);
 
 }  // namespace tensord

@@ -10,9 +10,9 @@
 
 namespace tensord {
 
-// Threads for calls that take too long for those that answer requests: they load models and write to the disk. They are
-// made when all that are there are busy, up to `most`; with one the pieces of work run one after the other. All of them
-// are done before it goes. Thread-safe.
+// Threads for slow calls (loading models, writing to the disk), so that threads that answer requests do not block. A
+// new thread starts when all existing ones are busy, up to `max` threads; with one thread the tasks run one after the
+// other. The destructor finishes all tasks. Thread-safe.
 class WorkThread {
  public:
   explicit WorkThread(size_t max = 1) : max_(max) {
@@ -48,11 +48,11 @@ class WorkThread {
     try {
       add_thread();
     } catch (const Error&) {
-      // No thread to be had: those that are there take one task after the other.
+      // No thread could be started. The existing ones run the tasks one after the other.
     }
   }
 
-  // Stopped: nobody adds any. They need the lock to end.
+  // After the stop nobody adds a thread. The threads need the lock to end.
   void join_all() TENSORD_NO_THREAD_SAFETY_ANALYSIS {
     for (Thread& thread : threads_) thread.join();
   }
@@ -76,9 +76,9 @@ class WorkThread {
   Mutex mutex_;
   CondVar changed_;
   std::deque<std::function<void()>> tasks_ TENSORD_GUARDED_BY(mutex_);
-  size_t idle_ TENSORD_GUARDED_BY(mutex_) = 0;  // threads that wait
+  size_t idle_ TENSORD_GUARDED_BY(mutex_) = 0;  // waiting threads
   bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
-  std::vector<Thread> threads_ TENSORD_GUARDED_BY(mutex_);  // last: they use the rest
+  std::vector<Thread> threads_ TENSORD_GUARDED_BY(mutex_);  // last member, because the threads use the others
 };
 
 }  // namespace tensord

@@ -11,11 +11,11 @@
 namespace tensord::files {
 namespace {
 
-// One or several columns of numbers, row after row; integers until a cell is none. Both kinds take 8 bytes.
+// One or more columns of numbers by row. The values are integers until a cell is not one. Both types take 8 bytes.
 struct Array {
   std::string name;
   int64_t width = 1;
-  bool is_joined = false;  // of columns name.0, name.1 …
+  bool is_joined = false;  // made of the columns name.0, name.1 …
   bool is_float = false;
   Storage storage = {};
 
@@ -33,7 +33,7 @@ static_assert(sizeof(double) == sizeof(int64_t));
 struct Column {
   std::string name;
   size_t array = 0;
-  int64_t place = 0;  // within the array's row
+  int64_t place = 0;  // index within the array's row
 };
 
 // "x.12" → "x" and 12.
@@ -78,7 +78,7 @@ class Reader {
   }
 
  private:
-  // Joins x.0 … x.n-1 when all of them are there.
+  // Joins x.0 … x.n-1 if all of them exist.
   void make_arrays() {
     std::map<std::string, std::vector<int64_t>> indices;
     for (const Column& column : columns_) {
@@ -98,7 +98,7 @@ class Reader {
       column.place = is_joined ? split->second : 0;
     }
   }
-  // Names differ, so n indices below n are 0 … n-1.
+  // The names are distinct, so n indices below n are exactly 0 … n-1.
   static bool is_complete(const std::vector<int64_t>& indices) {
     return std::all_of(indices.begin(), indices.end(),
                        [&](int64_t index) { return index < static_cast<int64_t>(indices.size()); });

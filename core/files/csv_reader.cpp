@@ -15,7 +15,7 @@ std::optional<bool> parse_bool(std::string_view field) {
   return std::nullopt;
 }
 
-// Whether a number keeps to the range of a floating type: a finite one must not become infinite.
+// Whether a number is in the range of a floating-point type: a finite number must not become infinite.
 template <class T>
 bool fits(double value, T converted) {
   return std::isfinite(value) == std::isfinite(static_cast<double>(converted));
@@ -103,7 +103,7 @@ void CsvReader::read_cell(const Column& column, const std::string& name, const T
 std::optional<std::vector<Tensor>> CsvReader::next(int64_t rows) {
   check(rows > 0, path_, ": expected to read at least 1 row but got ", rows);
   if (!has_row_ && !(has_row_ = rows_.next())) return std::nullopt;
-  // Every row has a byte at least.
+  // Every row takes at least one byte, which bounds the number of rows.
   const int64_t max = std::min<int64_t>(rows, static_cast<int64_t>(rows_.rest_bytes()) + 1);
   std::vector<Tensor> columns;
   for (const Column& column : columns_) columns.push_back(Tensor::empty(Dims{max}, column.dtype));

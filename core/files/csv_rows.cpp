@@ -19,7 +19,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// Where one of two bytes comes first; the size when none does.
+// The position of the first of two bytes; the size of the text if neither occurs.
 size_t find_either(std::string_view text, char a, char b, size_t from = 0) {
   const char both[2] = {a, b};
   return std::min(text.find_first_of(std::string_view(both, 2), from), text.size());
@@ -85,7 +85,7 @@ bool CsvRows::next() {
   return false;
 }
 
-// False when it was the row's last.
+// Returns false after the last field of the row.
 bool CsvRows::read_field() {
   if (fields_.size() == kMaxColumns) fail_line("more than ", kMaxColumns, " columns");
   size_t start = 0;
@@ -119,7 +119,7 @@ bool CsvRows::end_field(size_t end) {
   const bool is_more = end < rest_.size() && rest_[end] == delimiter_;
   if (end < rest_.size() && !is_more) ++next_line_;
   rest_.remove_prefix(std::min(end + 1, rest_.size()));
-  // A separator that ends the file has an empty field behind it.
+  // A separator at the end of the file is followed by an empty field.
   if (is_more && rest_.empty()) fields_.push_back({});
   return is_more && !rest_.empty();
 }

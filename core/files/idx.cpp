@@ -40,7 +40,7 @@ Tensor parse_idx(std::string_view bytes, const std::string& path) {
     sizes.push_back(size);
   }
   const size_t available = bytes.size() - begin, item = size_of(dtype);
-  // Sizes below 2^32, so one after the other against what is there.
+  // Each size is below 2^32, so checking the product step by step against the file's size cannot overflow.
   size_t numel = 1;
   bool fits = true;
   for (const int64_t size : sizes) {

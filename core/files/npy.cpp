@@ -86,7 +86,7 @@ class HeaderParser {
       const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
       if (error != std::errc() || value < 0 || sizes.size() >= kMaxDims) malformed();
       rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
-      accept('L');  // as Python 2 wrote integers
+      accept('L');  // the suffix that Python 2 wrote for long integers
       sizes.push_back(value);
       if (!accept(',') && peek() != ')') malformed();
     }
@@ -121,7 +121,7 @@ void read_npz_entries(const std::string& path, size_t max_bytes, const ReadNpy& 
   options.max_inflated_bytes = max_bytes;
   options.max_entries = 1 << 16;
   const auto zip = jit::ZipArchive::open(path, options);
-  uint64_t asked = 0;  // each entry lies in the file, or is bounded by the options
+  uint64_t asked = 0;  // each entry lies in the file, or the options bound it
   for (const auto& entry : zip->entries()) asked += entry.size;
   check_room(asked, path);
   for (const auto& entry : zip->entries()) {
@@ -133,7 +133,7 @@ void read_npz_entries(const std::string& path, size_t max_bytes, const ReadNpy& 
     try {
       read(name, source, zip->storage(entry));
     } catch (const Error& error) {
-      // checked_numel and the like do not know the file.
+      // checked_numel and similar functions do not know the path of the file.
       if (std::string_view(error.what()).starts_with(path)) throw;
       fail(error.code(), source, ": ", error.what());
     }

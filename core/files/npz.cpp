@@ -10,7 +10,7 @@
 namespace tensord::files {
 namespace {
 
-// What zlib takes at once; the memory limit of the job is reached before on most machines.
+// The largest buffer that zlib inflates in one call. On most machines the memory limit of the job is smaller.
 constexpr size_t kMaxInflated = (size_t{4} << 30) - 1;
 
 DType dtype_of_descr(const std::string& source, const std::string& descr) {
@@ -45,7 +45,7 @@ Tensor read_array(const std::string& source, const Storage& storage) {
       step *= std::max<int64_t>(header.shape[d], 1);
     }
   }
-  // Bools may be any byte; only 0 and 1 are values of one.
+  // A stored bool may be any byte, but a bool tensor may hold only 0 and 1.
   const DType stored = dtype == DType::kBool ? DType::kUInt8 : dtype;
   Storage bytes = storage;
   size_t offset = header.data_begin / item;

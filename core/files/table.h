@@ -6,47 +6,49 @@
 
 #include "core/tensor/tensor.h"
 
-// Files of named arrays. All readers take the file to be hostile and throw Error that starts with its path: kNotFound,
-// kDataLoss (truncated or malformed), kUnimplemented (a dtype that tensors do not have), kInvalidArgument (a cell that
-// is no number, with line and column). Arrays may lie in the mapped file; writes to them stay in this process.
+// Readers for files of named arrays. All of them treat the file as untrusted and throw Error whose message starts with
+// its path: kNotFound, kDataLoss (truncated or malformed), kUnimplemented (a dtype that tensors do not support),
+// kInvalidArgument (a cell that is not a number, with line and column). Arrays may lie in the mapped file; writes to
+// them do not reach the file.
 namespace tensord::files {
 
 using NamedArrays = std::vector<std::pair<std::string, Tensor>>;
 
-// A zip file of .npy arrays, as numpy.savez and savez_compressed write it. Arrays without a first dimension too.
+// Reads a zip file of .npy arrays, as numpy.savez and savez_compressed write it. It also accepts arrays without
+// dimensions.
 NamedArrays read_npz(const std::string& path);
 
-// One .npy array.
+// Reads one .npy array.
 Tensor read_npy(const std::string& path);
 
-// A header line, then numbers, separated by commas. A column becomes int64 when all of it is integers, else float64.
-// Columns named x.0, x.1 … x.n-1 become one array x of n columns, float64 when one of them is. Fields, spaces and lines
-// are as in csv.h, which has a reader for other files.
+// Reads a header line, then numbers separated by commas. A column is int64 if all its cells are integers, otherwise
+// float64. Columns named x.0, x.1 … x.n-1 form one array x of n columns, which is float64 if one of them is. csv.h
+// describes fields, spaces and lines, and has a reader with options.
 NamedArrays read_csv(const std::string& path);
 
-// What torch.save wrote of a dict of tensors, or of a list or tuple of them ("0", "1" …).
+// Reads a file of torch.save with a dict of tensors, or a list or tuple of them (named "0", "1" …).
 NamedArrays read_torch_file(const std::string& path);
 
-// Named arrays with the same number of rows (sizes of their first dimension).
+// Named arrays with the same number of rows, the size of their first dimension.
 struct DataTable {
   NamedArrays arrays;
   int64_t rows = 0;
 
-  const Tensor* find(const std::string& name) const;  // null when there is none
-  // Throws Error{kInvalidArgument} naming the array and listing those that are there.
+  const Tensor* find(const std::string& name) const;  // null if the table has no such array
+  // Throws Error{kInvalidArgument} that names the array and lists the existing ones.
   const Tensor& at(const std::string& name) const;
 };
 
-// Puts arrays together. Throws Error{kInvalidArgument} that starts with `source` when they have no rows, or not
-// the same number of them.
+// Combines arrays. Throws Error{kInvalidArgument} whose message starts with `source` if an array has no rows, or if the
+// numbers of rows differ.
 DataTable make_table(const std::string& source, NamedArrays arrays);
 
-// A file by its extension, without the dot and in lower case: "npz", "safetensors", "csv", "pt" or "pth". False for
-// others.
+// Reads a file by its extension, which is in lower case without the dot: "npz", "safetensors", "csv", "pt" or "pth".
+// Returns false for other extensions.
 bool read_arrays(const std::string& path, const std::string& extension, NamedArrays& arrays);
 std::string extension_of(const std::string& path);
 
-// Reads a file of one of these kinds as a table.
+// Reads a file of one of these formats as a table.
 DataTable read_table(const std::string& path);
 
 }  // namespace tensord::files

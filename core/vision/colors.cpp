@@ -1,4 +1,4 @@
-// Transforms of colors.
+// Color transforms.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@ namespace {
 
 using ops::call;
 
-// 1 or 3, of uint8 or floats.
+// 1 or 3 channels of an image of uint8 or a floating-point dtype.
 int64_t channels_of(const Tensor& image, const char* transform) {
   const bool is_image = image.ndim() >= 3 && (image.size(-3) == 1 || image.size(-3) == 3);
   check(is_image && (is_floating(image.dtype()) || image.dtype() == DType::kUInt8), transform,
@@ -19,7 +19,7 @@ int64_t channels_of(const Tensor& image, const char* transform) {
   return image.size(-3);
 }
 
-// factor · a + (1 - factor) · b, kept to the range of the image's dtype.
+// factor · a + (1 - factor) · b, clamped to the range of the image's dtype.
 Tensor blend(const Tensor& a, const Tensor& b, double factor, DType dtype, const char* transform) {
   check(factor >= 0, transform, ": the factor must not be below 0 but is ", factor);
   const Tensor sum =
@@ -27,7 +27,8 @@ Tensor blend(const Tensor& a, const Tensor& b, double factor, DType dtype, const
   return call("aten::clamp", sum, 0, is_floating(dtype) ? 1.0 : 255.0).to(dtype);
 }
 
-// A pixel's hue turned by `turn`: hue of [0, 1), saturation and value by the largest and the smallest channel.
+// Rotates a pixel's hue by `turn`. The hue is in [0, 1); the largest and the smallest channel give the value and the
+// saturation.
 void turn_hue(float& r, float& g, float& b, float turn) {
   const float max = std::max({r, g, b}), min = std::min({r, g, b}), range = max - min;
   const bool is_gray = max == min;
@@ -101,7 +102,7 @@ Tensor adjust_hue(const Tensor& image, double factor) {
     float* r = x.data<float>() + start;
     for (int64_t i = 0; i < plane; ++i) turn_hue(r[i], r[i + plane], r[i + 2 * plane], static_cast<float>(factor));
   }
-  // So that each byte stands for as much of [0, 1].
+  // This gives each byte an equal share of [0, 1].
   return is_bytes ? call("aten::mul.Scalar", x, 256.0 - 1e-3).to(dtype) : x.to(dtype);
 }
 
@@ -117,7 +118,7 @@ Tensor ColorJitter::operator()(const Tensor& image) const {
                       {hue, adjust_hue, 0}};
   check(brightness >= 0 && contrast >= 0 && saturation >= 0 && hue >= 0 && hue <= 0.5,
         "ColorJitter: ranges must not be below 0, and hue not above 0.5");
-  // The order first, then each factor, also those of changes that come later.
+  // torchvision draws the order first, then each factor, including those of changes that come later in the order.
   const Tensor order = call("aten::randperm", int64_t{4}).contiguous();
   for (Change& change : changes) {
     if (change.range == 0) continue;

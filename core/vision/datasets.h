@@ -8,26 +8,25 @@
 #include "core/vision/image.h"
 #include "core/vision/transforms.h"
 
-// Pictures with the number of their class, as torchvision's datasets: each sample is the image, uint8 [channels,
-// height, width] or what `transform` makes of it, and a target of int64 without dimensions. Nothing is downloaded.
-// Files are taken to be hostile; all throw Error that starts with the file's path. Transforms may be called from
-// several threads at once. For nn::DataLoader.
+// Datasets of labeled images with the interface of torchvision. A sample is an image (uint8 [channels, height, width],
+// or the result of `transform`) and a target (a 0-D int64 tensor). Nothing is downloaded. Files are untrusted; errors
+// start with the file's path. Several threads may call a transform at once. For nn::DataLoader.
 namespace tensord::vision {
 
 struct ImageFolderOptions {
   Transform transform = {};
   ImageOptions image = {.mode = ImageMode::kRGB};
 };
-// A folder with a folder for each class, in the order of their names; pictures in these, and in folders inside, in the
-// order of their paths. Files that are no pictures by their extension are passed over; pictures of kinds that are
-// not read (.bmp, .webp and so on) are an error, since leaving them out would make it another dataset.
+// A folder with one subfolder per class, sorted by name; each class has the images of its subfolder and of nested
+// folders, sorted by path. Files without an image extension are ignored. An image in an unsupported format (.bmp, .webp
+// and so on) is an error, because skipping it would change the dataset.
 class ImageFolder final : public nn::Dataset {
  public:
   struct Sample {
     std::string path;
     int64_t target;
   };
-  // Throws Error: kNotFound (no folder), kInvalidArgument (no classes, or one without pictures), kUnimplemented.
+  // Throws Error: kNotFound (no folder), kInvalidArgument (no classes, or a class without images), kUnimplemented.
   explicit ImageFolder(const std::string& root, ImageFolderOptions options = {});
   int64_t size() const override { return static_cast<int64_t>(samples_.size()); }
   std::vector<Tensor> get(int64_t index) const override;
@@ -40,7 +39,7 @@ class ImageFolder final : public nn::Dataset {
   std::vector<Sample> samples_;
 };
 
-// Pictures that are in memory, all of one size.
+// A dataset of images in memory, all of the same size.
 class ImageTensors : public nn::Dataset {
  public:
   int64_t size() const override { return targets_.size(0); }
@@ -56,19 +55,20 @@ class ImageTensors : public nn::Dataset {
   const Transform transform_;
 };
 
-// The four files of idx format, packed by gzip or not, in `root`, root/raw or root/MNIST/raw. FashionMNIST's and
-// KMNIST's are alike.
+// Reads the four IDX files, gzipped or not, from `root`, root/raw or root/MNIST/raw. FashionMNIST and KMNIST have the
+// same files.
 class MNIST final : public ImageTensors {
  public:
   explicit MNIST(const std::string& root, bool train = true, Transform transform = {});
 };
 
-// The binary version (cifar-10-batches-bin) or Python's (cifar-10-batches-py), in `root` or in that folder of it.
+// Reads the binary version (cifar-10-batches-bin) or the Python version (cifar-10-batches-py), in `root` or in that
+// subfolder.
 class CIFAR10 final : public ImageTensors {
  public:
   explicit CIFAR10(const std::string& root, bool train = true, Transform transform = {});
 };
-// cifar-100-binary or cifar-100-python; targets are the 100 fine classes.
+// Reads cifar-100-binary or cifar-100-python. The targets are the 100 fine classes.
 class CIFAR100 final : public ImageTensors {
  public:
   explicit CIFAR100(const std::string& root, bool train = true, Transform transform = {});

@@ -7,24 +7,24 @@
 
 #include "core/vision/image.h"
 
-// What decode_image is made of.
+// The parts of decode_image.
 namespace tensord::vision {
 
-// A picture pixel by pixel, as files have it.
+// The decoded pixels of an image, interleaved as in the file.
 struct Pixels {
   int64_t height = 0, width = 0, channels = 0;
-  bool is_16_bits = false;  // then in the machine's byte order
+  bool is_16_bits = false;  // in the machine's byte order
   std::vector<uint8_t> bytes;
-  int orientation = 1;  // 1 … 8, as EXIF numbers them
+  int orientation = 1;  // 1 … 8, as in EXIF
 };
 
 Pixels decode_jpeg(std::string_view bytes, const ImageOptions& options, const std::string& source);
 Pixels decode_png(std::string_view bytes, const ImageOptions& options, const std::string& source);
 
-// Throws Error{kResourceExhausted} for more pixels than allowed, kDataLoss for none.
+// Throws Error{kResourceExhausted} if the image has too many pixels, kDataLoss if it has none.
 void check_size(uint64_t width, uint64_t height, const ImageOptions& options, const std::string& source);
 
-// The orientation that TIFF data ("II*\0…") of EXIF name; 1 where they name none.
+// The orientation in the TIFF data ("II*\0…") of EXIF; 1 if they give none.
 int exif_orientation(std::string_view tiff);
 
 }  // namespace tensord::vision

@@ -10,7 +10,7 @@
 namespace tensord::vision {
 namespace {
 
-// Channels apart, and each turned: `to` is [channels, height, width] after turning.
+// Separates the channels and applies the orientation. `to` is [channels, height, width] of the oriented image.
 template <class From, class To>
 void spread(const Pixels& pixels, To* to) {
   const auto* from = reinterpret_cast<const From*>(pixels.bytes.data());

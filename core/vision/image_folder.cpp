@@ -19,7 +19,7 @@ bool is_one_of(const std::string& extension, const std::array<std::string_view, 
   return std::find(known.begin(), known.end(), extension) != known.end();
 }
 
-// Entries of a folder by name. Throws Error{kNotFound}.
+// The entries of a folder, sorted by name. Throws Error{kNotFound}.
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::path> out;
@@ -34,8 +34,8 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, error);
 }
 
-// Files of a folder, then those of the folders inside, as os.walk() of sorted names. `above` are the folders on the way
-// here, without links.
+// Collects the files of a folder, then those of its subfolders, in the order of os.walk() with sorted names. `above`
+// has the resolved parent folders, to detect cycles of links.
 void collect(const fs::path& folder, int64_t target, std::vector<fs::path>& above,
              std::vector<ImageFolder::Sample>& samples) {
   static constexpr std::array<std::string_view, 3> kRead = {"jpg", "jpeg", "png"};

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 constexpr int64_t kSide = 32, kChannels = 3, kPixels = kChannels * kSide * kSide;
 constexpr size_t kMaxPickle = size_t{1} << 30;
 
-// The first of these that is there. Throws Error{kNotFound} naming the first.
+// The first of these paths that exists. Throws Error{kNotFound} naming the first one.
 std::string first_of(const std::vector<fs::path>& paths) {
   for (const fs::path& path : paths) {
     std::error_code error;
@@ -33,7 +33,7 @@ void check_targets(const Tensor& targets, int64_t classes, const std::string& pa
   }
 }
 
-// One file of CIFAR, and where its pictures go.
+// One CIFAR file and the place of its images in the dataset.
 struct Batch {
   Tensor images, targets;
 };
@@ -43,7 +43,7 @@ Batch make_batch(int64_t count) {
           Tensor::empty(Dims{count}, DType::kInt64)};
 }
 
-// Rows of `labels` bytes, the last of which counts, and the pixels.
+// Each row has `labels` label bytes, of which the last one counts, then the pixels.
 Batch read_binary(const std::string& path, int64_t labels, int64_t classes) {
   const auto file = MappedFile::open(path);
   const auto row = static_cast<size_t>(labels + kPixels);
@@ -59,7 +59,7 @@ Batch read_binary(const std::string& path, int64_t labels, int64_t classes) {
   return batch;
 }
 
-// A dict with "data", uint8 [samples, 3072], and the list `labels`.
+// A dict with "data", uint8 [samples, 3072], and a list under the key `labels`.
 Batch read_pickled(const std::string& path, const char* labels, int64_t classes) {
   const auto file = MappedFile::open(path);
   jit::UnpickleContext context;
@@ -96,11 +96,11 @@ Batch read_pickled(const std::string& path, const char* labels, int64_t classes)
   return batch;
 }
 
-// What the two datasets differ in.
+// The differences between the two datasets.
 struct Cifar {
   const char *binary_folder, *pickle_folder, *labels;
   int64_t label_bytes, classes;
-  std::vector<std::string> train, test;  // of the Python version; the binary's end in .bin
+  std::vector<std::string> train, test;  // files of the Python version; those of the binary version end in .bin
 };
 
 Batch read_cifar(const Cifar& cifar, const fs::path& root, bool train) {

@@ -1,4 +1,5 @@
-// libjpeg reports errors by longjmp. It jumps over frames of libjpeg and of the lambdas below alone, which own nothing.
+// libjpeg reports errors with longjmp. The jump skips only frames of libjpeg and of the lambdas below, which own
+// nothing.
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
@@ -12,11 +13,11 @@
 namespace tensord::vision {
 namespace {
 
-// Files of a few bytes a scan could keep a decoder busy for minutes.
+// A file with few bytes per scan could keep the decoder busy for minutes.
 constexpr int kMaxScans = 500;
 
 struct ErrorHandler {
-  jpeg_error_mgr base;  // first: libjpeg knows this part
+  jpeg_error_mgr base;  // first member, because libjpeg gets a pointer to it
   std::jmp_buf jump;
   char message[JMSG_LENGTH_MAX];
 };
@@ -30,7 +31,8 @@ struct ErrorHandler {
   std::longjmp(handler->jump, 1);
 }
 
-// Warnings after which pixels are made up end the decoding; others, such as of bytes between markers, do no harm.
+// A warning ends the decoding if libjpeg would make up pixels after it. Other warnings, such as extra bytes between
+// markers, are harmless.
 void on_message(j_common_ptr info, int level) {
   if (level >= 0) return;
   switch (info->err->msg_code) {
@@ -55,7 +57,7 @@ class JpegDecoder {
     errors_.base.error_exit = [](j_common_ptr info) { jump_out(info); };
     errors_.base.emit_message = on_message;
   }
-  ~JpegDecoder() { jpeg_destroy_decompress(&info_); }  // also of one that was never made
+  ~JpegDecoder() { jpeg_destroy_decompress(&info_); }  // also valid for a decompressor that was never created
   JpegDecoder(const JpegDecoder&) = delete;
 
   Pixels decode() {
@@ -75,7 +77,7 @@ class JpegDecoder {
     pixels.width = info_.output_width;
     read_rows(pixels);
     if (options_.apply_exif_orientation) pixels.orientation = orientation();
-    guarded([this] { jpeg_finish_decompress(&info_); });  // which drops the markers
+    guarded([this] { jpeg_finish_decompress(&info_); });  // this drops the markers
     return pixels;
   }
 
@@ -121,7 +123,7 @@ class JpegDecoder {
     }
   }
 
-  // Adobe's files have 255 for no ink, others 0.
+  // Adobe's files store 255 for no ink, other files 0.
   void from_inks(const std::vector<uint8_t>& inks, int64_t channels, uint8_t* row) const {
     const bool is_inverted = info_.saw_Adobe_marker;
     for (size_t i = 0; i + 3 < inks.size(); i += 4) {
@@ -153,7 +155,7 @@ class JpegDecoder {
   jpeg_decompress_struct info_;
   jpeg_progress_mgr progress_ = {};
   ErrorHandler errors_ = {};
-  bool is_cmyk_ = false;  // to be turned into other colors
+  bool is_cmyk_ = false;  // the CMYK pixels must be converted to another color space
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// libpng reports errors by longjmp, as libjpeg does (jpeg.cpp): over frames that own nothing.
+// libpng reports errors with longjmp, as libjpeg does (jpeg.cpp). The jump skips only frames that own nothing.
 #include <algorithm>
 #include <bit>
 #include <csetjmp>
@@ -13,7 +13,7 @@
 namespace tensord::vision {
 namespace {
 
-// What a compressed text or profile may become, and how many of them are kept.
+// The largest decompressed size of a text or profile, and the largest number of them.
 constexpr size_t kMaxChunk = 8 << 20;
 constexpr unsigned kMaxChunks = 1000;
 
@@ -85,7 +85,7 @@ class PngDecoder {
     step();
   }
 
-  // To 8 or 16 bits, and to the channels of the mode. Owns nothing: libpng may jump out of it.
+  // Converts to 8 or 16 bits and to the channels of the mode. It owns nothing, because libpng may jump out of it.
   void set_transforms() {
     const int color = png_get_color_type(png_, info_), depth = png_get_bit_depth(png_, info_);
     const bool is_palette = color == PNG_COLOR_TYPE_PALETTE, has_color = (color & PNG_COLOR_MASK_COLOR) != 0;
@@ -102,7 +102,7 @@ class PngDecoder {
     if (has_trns && wants_alpha) png_set_tRNS_to_alpha(png_);
     const bool comes_with_alpha = has_alpha || has_trns;
     if (wants_alpha && !comes_with_alpha) png_set_add_alpha(png_, 0xffff, PNG_FILLER_AFTER);
-    // A palette's transparency comes with its colors.
+    // Expanding a palette also expands its transparency.
     if (!wants_alpha && (has_alpha || (is_palette && has_trns))) png_set_strip_alpha(png_);
     if (wants_color && !has_color) png_set_gray_to_rgb(png_);
     if (!wants_color && has_color) png_set_rgb_to_gray(png_, 1, 0.2989, 0.587);

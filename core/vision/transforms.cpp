@@ -21,7 +21,7 @@ Extent extent_of(const Tensor& image, const char* transform) {
   return {image.size(-2), image.size(-1)};
 }
 
-// Python's round: halves to even.
+// Python's round(): halves go to the even number.
 int64_t rounded(double value) { return static_cast<int64_t>(std::nearbyint(value)); }
 
 double draw(double from, double to) {
@@ -31,7 +31,7 @@ double draw(double from, double to) {
 }
 int64_t draw_below(int64_t end) { return call("aten::randint.low", int64_t{0}, end, Dims{1}).item_int(); }
 
-// Draws always, also where p leaves no choice.
+// Draws a number even where p is 0 or 1, as torchvision does.
 bool is_drawn(double p, const char* transform) {
   check(p >= 0 && p <= 1, transform, ": p must be between 0 and 1 but is ", p);
   return call("aten::rand", Dims{1}).item_double() < static_cast<double>(static_cast<float>(p));
@@ -131,7 +131,7 @@ Tensor resize(const Tensor& image, Size size, Interpolation interpolation, bool 
 Tensor pad(const Tensor& image, const Margins& padding, double fill, PaddingMode mode) {
   extent_of(image, "Pad");
   const Margins margins = four(padding);
-  // Of the last dimension first.
+  // aten::pad takes the last dimension first.
   const Dims sides{margins[0], margins[2], margins[1], margins[3]};
   if (mode == PaddingMode::kConstant) return call("aten::pad", image, sides, "constant", fill);
   for (const int64_t side : margins) check(side >= 0, "Pad: margins below 0 go with constant padding only");
@@ -195,7 +195,7 @@ struct Box {
   int64_t top, left, height, width;
 };
 
-// Ten tries at a part of a drawn area and proportion; then what fits best around the middle.
+// Tries ten times to draw an area and an aspect ratio that fit; then falls back to the largest centered crop.
 Box draw_box(int64_t height, int64_t width, const RandomResizedCropOptions& options) {
   const auto [min, max] = options.ratio;
   const double area = static_cast<double>(height * width);

@@ -8,43 +8,45 @@
 
 #include "core/tensor/tensor.h"
 
-// torchvision's transforms of tensors [..., channels, height, width]: the same names, options and defaults, numbers,
-// and draws from the thread's generator, in the same order. They never write to what they are given; what has nothing
-// to do gives its input back. Thread-safe. All throw Error{kInvalidArgument} for images and options that do not fit.
+// torchvision's transforms of tensors [..., channels, height, width], with the same names, options, defaults and
+// results. They draw from the thread's generator in the same order as torchvision. A transform never writes to its
+// input, and returns the input itself if nothing is to do. Thread-safe. All throw Error{kInvalidArgument} for invalid
+// images and options.
 namespace tensord::vision {
 
 using Transform = std::function<Tensor(const Tensor&)>;
 
-// Heights and widths: {height, width}, or one number for both.
+// A height and a width; one number sets both.
 struct Size {
   Size(int64_t both) : height(both), width(both) {}  // NOLINT: a number is a size
   Size(int64_t height, int64_t width) : height(height), width(width) {}
   int64_t height, width;
 };
 
-// Margins: all alike, {left and right, top and bottom}, or {left, top, right, bottom}. Undefined: none.
+// Margins: one number for all sides, {left and right, top and bottom}, or {left, top, right, bottom}. An empty list
+// means none.
 using Margins = std::vector<int64_t>;
 enum class PaddingMode { kConstant, kEdge, kReflect };
 enum class Interpolation { kNearest, kBilinear, kBicubic };
 
-// One after the other.
+// Applies transforms one after the other.
 struct Compose {
   std::vector<Transform> transforms;
   Tensor operator()(const Tensor& image) const;
 };
 
-// Any function, under torchvision's name.
+// Wraps any function under torchvision's name.
 struct Lambda {
   Transform function;
   Tensor operator()(const Tensor& image) const { return function(image); }
 };
 
-// uint8 of 0 … 255 becomes float32 of 0 … 1; other dtypes stay as they are.
+// Converts uint8 of 0 … 255 to float32 of 0 … 1; other dtypes stay.
 struct ToTensor {
   Tensor operator()(const Tensor& image) const;
 };
 
-// (image - mean) / std, one number for each channel, or one for all. Of floating images.
+// (image - mean) / std with one number per channel or one for all. Only for floating-point images.
 class Normalize {
  public:
   Normalize(std::vector<double> mean, std::vector<double> std);
@@ -54,10 +56,10 @@ class Normalize {
   const std::vector<double> mean_, std_;
 };
 
-// Integers are rounded, as torchvision does with tensors.
+// Rounds integer images, as torchvision does for tensors.
 class Resize {
  public:
-  // The shorter side gets `shorter`, the other one keeps the proportions, but is at most `max_size`.
+  // Resizes the shorter side to `shorter` and keeps the aspect ratio; the longer side is at most `max_size`.
   explicit Resize(int64_t shorter, std::optional<int64_t> max_size = std::nullopt,
                   Interpolation interpolation = Interpolation::kBilinear, bool antialias = true);
   Resize(int64_t height, int64_t width, Interpolation interpolation = Interpolation::kBilinear, bool antialias = true);
@@ -78,7 +80,7 @@ struct Pad {
   Tensor operator()(const Tensor& image) const;
 };
 
-// Smaller images get margins of zeros.
+// Pads smaller images with zeros.
 struct CenterCrop {
   Size size;
   Tensor operator()(const Tensor& image) const;
@@ -117,23 +119,24 @@ struct RandomVerticalFlip {
   Tensor operator()(const Tensor& image) const;
 };
 
-// Of 1 or 3 channels.
+// For images of 1 or 3 channels.
 struct Grayscale {
   int64_t num_output_channels = 1;
   Tensor operator()(const Tensor& image) const;
 };
 
-// Each a number x for factors from max(0, 1 - x) to 1 + x, hue from -x to x; 0: no change, and nothing is drawn.
+// Each number x sets a range for the factor: max(0, 1 - x) to 1 + x, for the hue -x to x. 0 means no change and no
+// draw.
 struct ColorJitter {
   double brightness = 0, contrast = 0, saturation = 0, hue = 0;
   Tensor operator()(const Tensor& image) const;
 };
 
-// What the transforms are made of, as torchvision.transforms.functional.
+// The functions that the transforms use, as torchvision.transforms.functional.
 Tensor resize(const Tensor& image, Size size, Interpolation interpolation = Interpolation::kBilinear,
               bool antialias = true);
 Tensor pad(const Tensor& image, const Margins& padding, double fill = 0, PaddingMode mode = PaddingMode::kConstant);
-// A view where the crop lies in the image; zeros where it does not.
+// Returns a view where the crop lies inside the image, and pads with zeros outside it.
 Tensor crop(const Tensor& image, int64_t top, int64_t left, int64_t height, int64_t width);
 Tensor rgb_to_grayscale(const Tensor& image, int64_t num_output_channels = 1);
 Tensor adjust_brightness(const Tensor& image, double factor);

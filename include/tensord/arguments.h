@@ -16,12 +16,12 @@
 #include "core/ops/value.h"
 #include "core/tensor/tensor.h"
 
-// What operators take. These are types of parameters: they point to what they were made of, live as long as a call
-// does, and are made from what people have at hand. They are strict where C++ is not: a number is no bool, 1.5 is no
-// int, a text is no bool. Wrong types are errors of the compiler.
+// The parameter types of operators. They refer to the values they are made from, are valid for the length of the call,
+// and convert implicitly from common types. They are stricter than C++: a number is not a bool, 1.5 is not an int, a
+// text is not a bool. A wrong type is a compile error.
 namespace tensord {
 
-// A number of any kind: as ops::Scalar, but no text, whose pointer C++ would take for a bool.
+// A number of any type. Unlike ops::Scalar it rejects a text, whose pointer C++ would convert to bool.
 class Scalar : public ops::Scalar {
  public:
   using ops::Scalar::Scalar;
@@ -35,7 +35,7 @@ concept WholeNumber = std::integral<T> && !std::same_as<T, bool>;
 template <class T>
 concept RealNumber = WholeNumber<T> || std::floating_point<T>;
 
-// "int": any integer, no bool.
+// "int": any integer type, but not bool.
 class Int {
  public:
   template <WholeNumber T>
@@ -46,7 +46,7 @@ class Int {
   int64_t value_;
 };
 
-// "float": any number, no bool.
+// "float": any number type, but not bool.
 class Float {
  public:
   template <RealNumber T>
@@ -57,7 +57,7 @@ class Float {
   double value_;
 };
 
-// "bool": a bool alone.
+// "bool": only bool.
 class Bool {
  public:
   template <std::same_as<bool> T>
@@ -71,15 +71,15 @@ class Bool {
 // PyTorch's memory formats.
 enum class MemoryFormat : int64_t { kContiguous = 0, kPreserve = 1, kChannelsLast = 2, kChannelsLast3d = 3 };
 
-// A list that is somebody else's: {1, 2}, a std::vector, an array, a span, Dims. `takes_one`: one item stands for a
-// list of it as long as the operator wants ("int[2]"). `is_optional`: std::nullopt stands for None.
+// A list that the caller owns: {1, 2}, a std::vector, an array, a span, Dims. `takes_one`: a single item stands for a
+// list with the length that the operator needs ("int[2]"). `is_optional`: std::nullopt stands for None.
 template <class T, bool takes_one = false, bool is_optional = false>
 class ListArgument {
  public:
   constexpr ListArgument() = default;
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Winit-list-lifetime"  // both end with the call
+#pragma GCC diagnostic ignored "-Winit-list-lifetime"  // the list and the argument both end with the call
 #endif
   constexpr ListArgument(std::initializer_list<T> items) : data_(items.begin()), size_(items.size()) {}
 #if defined(__GNUC__) && !defined(__clang__)

@@ -1,7 +1,7 @@
 #pragma once
 
-// Gradients: requires_grad, backward, grad, hooks, saved-tensor hooks, NoGradGuard, functions with a backward of their
-// own, gradcheck.
+// Gradients: requires_grad, backward, grad, hooks, saved-tensor hooks, NoGradGuard, functions with a custom backward,
+// gradcheck.
 #include "tensord/tensor.h"
 //
 #include "core/autograd/engine.h"

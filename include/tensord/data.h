@@ -1,6 +1,6 @@
 #pragma once
 
-// Datasets, samplers, loaders, and files of numbers. Pictures are in vision.h.
+// Datasets, samplers, data loaders, and files of numbers. vision.h has images.
 #include "tensord/tensor.h"
 //
 #include "core/files/csv.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-// Several processes, or devices, that train one model.
+// Training of one model by several processes or on several devices.
 #include "tensord/tensor.h"
 //
 #include "core/distributed/launch/environment.h"

@@ -5,10 +5,12 @@
 
 #include "tensord/arguments.h"
 
-// x[…] as in Python: index(x, {0, Slice(1, 3), None, Ellipsis, mask}), and index_put_ for x[…] = value.
+// Python's indexing: index(x, {0, Slice(1, 3), None, Ellipsis, mask}) is x[0, 1:3, None, ..., mask], and index_put_ is
+// x[…] = value.
 namespace tensord {
 
-// start:stop:step; what is left out is the whole. Negative positions count from the end, step is at least 1.
+// start:stop:step. An omitted bound is the end of the dimension. Negative positions count from the end; step is at
+// least 1.
 struct Slice {
   constexpr Slice() = default;
   constexpr Slice(std::optional<Int> start, std::optional<Int> stop = std::nullopt, Int step = 1)
@@ -21,7 +23,7 @@ struct EllipsisIndex {};
 inline constexpr NoneIndex None;          // a new dimension of size 1
 inline constexpr EllipsisIndex Ellipsis;  // ":" for all dimensions that are not named
 
-// One place between the brackets.
+// One index between the brackets.
 class TensorIndex {
  public:
   template <WholeNumber N>
@@ -31,7 +33,7 @@ class TensorIndex {
   TensorIndex(Slice slice) : kind_(Kind::kSlice), slice_(slice) {}
   TensorIndex(NoneIndex) : kind_(Kind::kNone) {}
   TensorIndex(EllipsisIndex) : kind_(Kind::kEllipsis) {}
-  // Positions (whole numbers), or a mask (bool).
+  // Positions (an integer tensor) or a mask (a bool tensor).
   TensorIndex(Tensor tensor) : kind_(Kind::kTensor), tensor_(std::move(tensor)) {}
 
  private:
@@ -42,11 +44,11 @@ class TensorIndex {
   Tensor tensor_;
 };
 
-// A view where there are numbers, slices, None and Ellipsis alone, else a new tensor. Throws Error{kOutOfRange} for a
-// position or a mask that does not fit.
+// Returns a view if all indices are numbers, slices, None and Ellipsis, otherwise a new tensor. Throws
+// Error{kOutOfRange} for a position or mask that does not fit.
 Tensor index(const Tensor& self, const std::vector<TensorIndex>& indices);
-// Writes `values`, broadcast and converted, there and gives `self` back. With `accumulate` they are added, also where a
-// position comes more than once.
+// Writes `values`, broadcast and converted to the dtype, to the indexed elements and returns `self`. With `accumulate`
+// it adds them, also for repeated positions.
 Tensor index_put_(const Tensor& self, const std::vector<TensorIndex>& indices, const Tensor& values,
                   Bool accumulate = false);
 Tensor index_put_(const Tensor& self, const std::vector<TensorIndex>& indices, const Scalar& value,

@@ -1,6 +1,6 @@
 #pragma once
 
-// Models from files: load, run, train, save; and modules as such files.
+// Loads, runs, trains and saves model files, and saves modules as model files.
 #include "tensord/tensor.h"
 //
 #include "core/api/trace.h"

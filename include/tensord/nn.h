@@ -1,6 +1,6 @@
 #pragma once
 
-// Modules, layers, initial values, clipping of gradients.
+// Modules, layers, initialization, gradient clipping.
 #include "tensord/tensor.h"
 //
 #include "core/nn/init.h"

@@ -2,8 +2,9 @@
 
 #include "tensord/ops.h"
 
-// + - * / % & | ^ ~ and comparisons of tensors and numbers, as Python has them: each is the operator of that name, with
-// its promotion and broadcasting. Comparisons give a tensor of bool. Assignments (+= …) write the tensor in place.
+// The operators + - * / % & | ^ ~ and the comparisons for tensors and numbers, with Python's meaning. Each calls the
+// operator of that name, with its type promotion and broadcasting. A comparison returns a bool tensor. An assignment
+// (+= …) writes to the tensor in place.
 namespace tensord {
 
 #define TENSORD_OPERATOR(SIGN, NAME)                                                   \
@@ -28,7 +29,7 @@ TENSORD_OPERATOR(>=, ge)
 inline Tensor operator+(const Scalar& a, const Tensor& b) { return add(b, a); }
 inline Tensor operator-(const Scalar& a, const Tensor& b) { return rsub(b, a); }
 inline Tensor operator*(const Scalar& a, const Tensor& b) { return mul(b, a); }
-// As PyTorch: the reciprocal times the number, which differs from a division in the last bit.
+// Multiplies the number by the reciprocal, as PyTorch does. The last bit may differ from a division.
 inline Tensor operator/(const Scalar& a, const Tensor& b) { return mul(reciprocal(b), a); }
 inline Tensor operator-(const Tensor& a) { return neg(a); }
 inline Tensor operator~(const Tensor& a) { return bitwise_not(a); }

@@ -1,6 +1,6 @@
 #pragma once
 
-// Optimizers and learning rate schedules.
+// Optimizers and learning rate schedulers.
 #include "tensord/tensor.h"
 //
 #include "core/nn/optim/lr_scheduler.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-// Files of tensors: torch.save's, and safetensors.
+// Tensor files: torch.save's format and safetensors.
 #include "tensord/tensor.h"
 //
 #include "core/jit/archive/safetensors.h"

@@ -12,8 +12,8 @@
 #include "core/tensor/memory/shared_tensor.h"
 #include "core/tensor/tensor.h"
 
-// Tensors, dtypes, devices, storages, tensors between processes (core/tensor/memory/shared_tensor.h), and Error. A
-// Tensor is a handle; copies of it are the same tensor.
+// Tensors, dtypes, devices, storages, tensors shared between processes (core/tensor/memory/shared_tensor.h), and Error.
+// A Tensor is a handle: copies of it refer to the same tensor.
 namespace tensord {
 
 // As PyTorch's C++ prints them: the numbers, then the kind of tensor. Waits for the tensor's device.

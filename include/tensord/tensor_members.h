@@ -1,6 +1,6 @@
-// Read inside of class Tensor (see methods.h): what is no operator, then all operators.
+// Included inside class Tensor (see methods.h): first the members that are not operators, then all operators.
 
-// As x[...] in Python, see index.h.
+// Python's x[...], see index.h.
 Tensor index(const std::vector<TensorIndex>& indices) const&;
 Tensor index_put_(const std::vector<TensorIndex>& indices, const Tensor& values) const&;
 Tensor index_put_(const std::vector<TensorIndex>& indices, const Tensor& values, Bool accumulate) const&;
@@ -8,9 +8,9 @@ Tensor index_put_(const std::vector<TensorIndex>& indices, const Scalar& value) 
 Tensor index_put_(const std::vector<TensorIndex>& indices, const Scalar& value, Bool accumulate) const&;
 Tensor operator[](const TensorIndex& index) const&;
 
-// The same dtype on another device.
+// Copies to another device with the same dtype.
 Tensor to(const Device& device) const&;
-// The single element. Throws Error when numel() != 1, or when a whole number does not fit in T.
+// The single element. Throws Error if numel() != 1, or if an integer does not fit in T.
 template <class T>
 T item() const& {
   if constexpr (std::is_same_v<T, bool>) {
@@ -28,25 +28,26 @@ T* data_ptr() const& {
   return data<T>();
 }
 
-// Memory, as in core/tensor/memory/shared_tensor.h and core/autograd/storage_changes.h.
+// Memory, see core/tensor/memory/shared_tensor.h and core/autograd/storage_changes.h.
 bool is_shared() const&;
 const Tensor& share_memory_() const&;
 const Tensor& resize_(const Dims& sizes) const&;
 const Tensor& set_(const Tensor& source) const&;
 const Tensor& set_(const Storage& storage, int64_t offset, const Dims& sizes, const Dims& strides) const&;
-// In memory of the host that a device of this build reads by itself (core/tensor/memory/pinned_memory.h): a copy
-// without history, or the tensor itself. Throws Error{kUnimplemented} where there is no such device.
+// Returns a copy in pinned host memory, which a device of this build accesses directly
+// (core/tensor/memory/pinned_memory.h), without autograd history; or the tensor itself if its memory is pinned already.
+// Throws Error{kUnimplemented} if there is no such device.
 bool is_pinned() const&;
 Tensor pin_memory() const&;
 
-// Autograd, as in core/autograd/variable.h and engine.h.
+// Autograd, see core/autograd/variable.h and engine.h.
 bool requires_grad() const&;
 Tensor grad() const&;
 void set_grad(const Tensor& gradient) const&;
 IntrusivePtr<autograd::Node> grad_fn() const&;
 void retain_grad() const&;
 void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false) const&;
-// The hook's result, if defined, replaces the gradient.
+// The result of the hook, if defined, replaces the gradient.
 autograd::HookHandle register_hook(std::function<Tensor(const Tensor& gradient)> hook) const&;
 autograd::HookHandle register_post_accumulate_grad_hook(std::function<void(const Tensor& parameter)> hook) const&;
 

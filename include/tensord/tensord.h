@@ -1,6 +1,6 @@
 #pragma once
 
-// All of the engine. Programs that take parts of it include those: ops.h with operators.h is what most want.
+// Includes the whole engine. Most programs that need only a part include ops.h and operators.h.
 #include "tensord/allocator.h"
 #include "tensord/arguments.h"
 #include "tensord/autograd.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-// Pictures: decoding, transforms, datasets.
+// Images: decoding, transforms, datasets.
 #include "tensord/tensor.h"
 //
 #include "core/vision/datasets.h"

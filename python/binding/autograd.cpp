@@ -75,7 +75,7 @@ nb::object grad(nb::handle outputs, nb::handle inputs, nb::handle grad_outputs, 
       [&] { return autograd::grad(roots, leaves, given, options_of(retain_graph, create_graph, 1), allow_unused); }));
 }
 
-// Python's hooks take and give what the engine's do, None for undefined tensors.
+// Python hooks have the same arguments and results as engine hooks, with None for undefined tensors.
 HookHandle register_tensor_hook(const Tensor& tensor, nb::object hook) {
   return autograd::register_hook(tensor, [held = Held(std::move(hook))](const Tensor& gradient) -> Tensor {
     const nb::gil_scoped_acquire gil;
@@ -106,7 +106,8 @@ HookHandle register_node_prehook(const PyNode& self, nb::object hook) {
   });
 }
 
-// The hook gets the tensor that it was registered on, as long as Python has that, so that it may be a key of a dict.
+// The hook gets the same Python object that it was registered on while that exists, because programs use tensors as
+// dict keys.
 HookHandle register_post_accumulate_hook(nb::handle self, nb::object hook) {
   const nb::object leaf = nb::steal(PyWeakref_NewRef(self.ptr(), nullptr));
   if (!leaf.is_valid()) throw nb::python_error();
@@ -118,7 +119,7 @@ HookHandle register_post_accumulate_hook(nb::handle self, nb::object hook) {
       });
 }
 
-// saved_tensors_hooks of Python's: what pack gives is any object.
+// saved_tensors_hooks of Python: pack may return any object.
 class SavedHooks {
  public:
   explicit SavedHooks(autograd::SavedTensorHooks hooks) : hooks_(std::move(hooks)) {}
@@ -227,13 +228,13 @@ struct AnomalyScope {
   std::unique_ptr<autograd::AnomalyModeGuard> guard;
 };
 
-// The thread's mode as a number that Python keeps and gives back.
+// The thread's grad mode as a number that Python stores.
 int mode_number() { return (is_grad_enabled() ? 1 : 0) | (is_inference_mode() ? 2 : 0); }
 
 void bind_modes(nb::module_& module) {
   module.def("is_grad_enabled", [] { return is_grad_enabled(); });
   module.def("is_inference_mode_enabled", [] { return is_inference_mode(); });
-  // Both give the mode before, which _restore_grad_mode takes back: the two halves of Python's context managers.
+  // Both return the previous mode, which _restore_grad_mode restores: the two halves of Python's context managers.
   module.def("_set_grad_enabled", [](bool value) {
     const int before = mode_number();
     execution_context().grad_mode.is_enabled = value;

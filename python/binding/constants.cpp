@@ -15,7 +15,7 @@ struct LayoutConstant : Constant {};
 struct MemoryFormatConstant : Constant {};
 
 PyTypeObject* types[3] = {};
-// They live as long as the process: freed objects at exit would meet an interpreter that is gone.
+// Never freed, because destructors at exit would run after the interpreter is finalized.
 std::map<std::pair<int8_t, int64_t>, PyObject*>& objects() {
   static auto* map = new std::map<std::pair<int8_t, int64_t>, PyObject*>();
   return *map;

@@ -2,7 +2,7 @@
 
 #include "python/binding/python.h"
 
-// dtypes, layouts and memory formats: numbers to the engine, objects with a name to Python. There is one object of each.
+// dtypes, layouts and memory formats are numbers in the engine and named objects in Python. Each exists once.
 namespace tensord::python {
 
 enum class ConstantKind : int8_t { kDType, kLayout, kMemoryFormat };
@@ -13,13 +13,13 @@ struct Constant {
   const char* name;
 };
 
-// Null when it is none of this kind.
+// Null if the object is not a constant of this kind.
 const Constant* constant_in(PyObject* object, ConstantKind kind);
-// Of any kind.
+// A constant of any kind.
 const Constant* constant_in(PyObject* object);
 nb::object dtype_object(DType dtype);
 nb::object constant_object(ConstantKind kind, int64_t number);
-// A dtype object, or Python's bool, int, float or complex type. False when it is neither.
+// Reads a dtype object, or Python's type bool, int, float or complex. Returns false for anything else.
 bool read_dtype(PyObject* object, DType* dtype);
 
 }  // namespace tensord::python

@@ -29,18 +29,18 @@ ParamKind kind_of(const ops::Type& type, const std::string& enum_name) {
   }
 }
 
-// A tensor that stands for one number: without dimensions and without a past.
+// Whether a tensor may stand for a number: it is 0-D.
 bool is_number_tensor(PyObject* object) { return is_tensor(object) && tensor_in(object).ndim() == 0; }
 
 bool is_sequence(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
 
-// NumPy's numbers and others that say they are numbers.
+// Whether an object is a number of NumPy or another class with __float__.
 bool has_float(PyObject* object) {
   return PyType_GetSlot(Py_TYPE(object), Py_nb_float) && !PyLong_Check(object) && !is_tensor(object) && !is_sequence(object) &&
          !PyObject_HasAttrString(object, "__array_interface__");
 }
 bool is_numpy_scalar(PyObject* object) {
-  // Only NumPy's scalars have both; its arrays have __len__ as well.
+  // NumPy scalars have these attributes and no dimensions.
   return PyType_GetSlot(Py_TYPE(object), Py_nb_float) && PyObject_HasAttrString(object, "dtype") && PyObject_HasAttrString(object, "item") &&
          !is_tensor(object) && PyObject_HasAttrString(object, "ndim") &&
          read_int(nb::handle(object).attr("ndim").ptr()) == 0;

@@ -3,7 +3,7 @@
 #include "python/binding/python.h"
 #include "core/ops/schema.h"
 
-// Values between Python and the engine, by the types that schemas have.
+// Converts values between Python and the engine, by the types of schemas.
 namespace tensord::python {
 
 enum class ParamKind : uint8_t {
@@ -11,37 +11,38 @@ enum class ParamKind : uint8_t {
   kUnsupported
 };
 
-// A parameter's type, so that a call asks no shared pointers.
+// The type of a parameter, without shared pointers for fast calls.
 struct ParamType {
   ParamKind kind = ParamKind::kUnsupported;
   bool is_optional = false;
-  ParamKind element = ParamKind::kUnsupported;  // of a list
+  ParamKind element = ParamKind::kUnsupported;  // for a list
   bool is_element_optional = false;
-  int64_t fixed_size = 0;      // of int[N]: one number stands for N of them
-  ops::TypePtr element_type;  // of a list, for the engine
+  int64_t fixed_size = 0;      // for int[N]: one number stands for N equal ones
+  ops::TypePtr element_type;  // element type of a list, for the engine
 };
 ParamType param_type(const ops::Argument& argument);
 
-// How well a Python object fits: not at all; by a conversion (a 0-d tensor for a number, int for float); as it is.
+// How a Python object matches a parameter: not at all, by a conversion (a 0-D tensor for a number, int for float), or
+// exactly.
 enum class Fit : int8_t { kNo, kConverted, kExact };
 Fit fit(const ParamType& type, PyObject* object);
-// REQUIRES: fit() is not kNo. Throws Error or python_error for numbers that are too large.
+// REQUIRES: fit() is not kNo. Throws Error or python_error if a number is too large.
 Value to_value(const ParamType& type, PyObject* object);
 
-// Whatever Python object the engine has a value for: None, numbers, str, tensors, dtypes, devices, lists, tuples, dicts.
-// Throws TypeError naming the class of another.
+// Converts any Python object that the engine has a value for: None, numbers, str, tensors, dtypes, devices, lists,
+// tuples, dicts. Throws TypeError naming any other class.
 Value to_value(PyObject* object);
-// `argument`: what the schema says of a return; may be null.
+// `argument`: the return in the schema; may be null.
 nb::object to_python(const Value& value, const ops::Argument* argument = nullptr);
 nb::object to_python(const Value& value, const std::string& enum_name);
 
-// An integer as Python's operator.index gives it; throws python_error.
+// Converts an integer as Python's operator.index does. Throws python_error.
 int64_t read_int(PyObject* object);
 inline bool is_plain_int(PyObject* object) { return PyLong_Check(object) && !PyBool_Check(object); }
-// int, or something with __index__ that is no bool and no tensor of floats.
+// Whether the object is an int, or has __index__ and is neither a bool nor a floating-point tensor.
 bool is_index(PyObject* object);
 nb::object int_tuple(std::span<const int64_t> values);
-// A list or tuple (or Size) of integers.
+// Reads a list or tuple (or Size) of integers.
 Dims read_dims(PyObject* object);
 
 }  // namespace tensord::python

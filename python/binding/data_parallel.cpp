@@ -14,7 +14,7 @@
 #include "core/nn/layers/sync_batch_norm.h"
 #include "core/tensor/device_runtime.h"
 
-// core/nn's DistributedDataParallel over a module of Python's; nn/parallel.py is what users see.
+// core/nn's DistributedDataParallel over a Python module. nn/parallel.py has the public class.
 namespace tensord::python {
 namespace {
 
@@ -23,7 +23,7 @@ using nn::DistributedDataParallel;
 using nn::Tensors;
 using GroupPtr = std::shared_ptr<ProcessGroup>;
 
-// Parameters and buffers of a module of Python's, by their dotted names.
+// The parameters and buffers of a Python module by their dotted names.
 class ModulePart : public nn::Module {
  public:
   explicit ModulePart(const std::string& name) : Module(name) {}
@@ -55,7 +55,7 @@ std::vector<Tensor> tensors_of(nb::handle given) {
   return out;
 }
 
-// Its forward is a call into Python, which gives the tensors of the result.
+// A module whose forward calls Python, which returns the tensors of the result.
 class PythonModule final : public ModulePart {
  public:
   PythonModule() : ModulePart("Module") {}
@@ -64,7 +64,7 @@ class PythonModule final : public ModulePart {
     const nb::object found = call->get()();
     return tensors_of(found);
   }
-  const Held* call = nullptr;  // of the forward that runs
+  const Held* call = nullptr;  // the current forward call
 };
 
 struct DataParallel {
@@ -117,7 +117,7 @@ void register_hook(DataParallel& self, const std::string& kind, int64_t rank, in
   self.power_sgd = std::move(made);
 }
 
-// 0 where this build has no CUDA, or this machine no device.
+// 0 if this build has no CUDA or the machine has no device.
 int cuda_device_count() {
   try {
     return device_runtime(Device{DeviceKind::kCUDA, 0}).count();

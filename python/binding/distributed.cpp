@@ -31,7 +31,7 @@ using distributed::Work;
 using distributed::WorkPtr;
 using StorePtr = std::shared_ptr<Store>;
 
-// Seconds; None: the object's own.
+// Converts seconds; None means the object's own timeout.
 Milliseconds milliseconds_of(const std::optional<double>& seconds) {
   if (!seconds) return Milliseconds(-1);
   check(*seconds >= 0 && *seconds < 1e9, "timeout: must be a number of seconds from 0, got ", *seconds);
@@ -62,7 +62,7 @@ ReduceOp op_of(const std::string& name, double factor) {
   fail(ErrorCode::kInvalidArgument, "'", name, "' is no ReduceOp");
 }
 
-// Waits in pieces, so that Ctrl-C ends the wait; the operation goes on.
+// Waits in short pieces, so that Ctrl-C ends the wait. The operation itself continues.
 void wait_for(Work& work, const std::optional<double>& timeout) {
   using Clock = std::chrono::steady_clock;
   constexpr Milliseconds kPiece{100};
@@ -255,7 +255,7 @@ void bind_copies(nb::class_<ProcessGroup>& group) {
       nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg() = nb::none());
 }
 
-// One tuple (is it a send, tensor, peer, tag) for each message.
+// Reads one tuple (is it a send, tensor, peer, tag) per message.
 std::vector<ProcessGroup::Message> messages_of(nb::handle given) {
   using Way = ProcessGroup::Message::Way;
   std::vector<ProcessGroup::Message> messages;
@@ -291,7 +291,7 @@ void bind_barriers(nb::class_<ProcessGroup>& group) {
       nb::arg() = nb::none(), nb::arg() = false);
 }
 
-// Objects are pickles; these block.
+// Collectives on pickled objects; they block.
 void bind_bytes(nb::class_<ProcessGroup>& group) {
   const auto list_of = [](const std::vector<std::string>& all) {
     nb::list out;

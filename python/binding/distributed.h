@@ -5,7 +5,7 @@
 
 namespace tensord::python {
 
-// DistributedDataParallel's and SyncBatchNorm's part of the submodule _distributed.
+// Adds the bindings of DistributedDataParallel and SyncBatchNorm to the submodule _distributed.
 void bind_data_parallel(nb::module_& module);
 
 }  // namespace tensord::python

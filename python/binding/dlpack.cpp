@@ -6,7 +6,7 @@
 #include "python/binding/trace.h"
 #include "core/autograd/variable.h"
 
-// Tensors to and from other libraries (PyTorch, JAX, CuPy, NumPy) by DLPack, without copies.
+// Exchanges tensors with other libraries (PyTorch, JAX, CuPy, NumPy) through DLPack without copies.
 namespace tensord::python {
 namespace {
 
@@ -34,7 +34,7 @@ DType dtype_of(dlpack::DataType type) {
 // kDLCPU, kDLCUDA, kDLExtDev.
 int32_t dlpack_type(Device device) { return device.is_host() ? 1 : device.kind == kCUDA ? 2 : 12; }
 
-// What an exported tensor lives by; it holds the storage, not the Python object.
+// The owner of an exported tensor. It holds the storage, not the Python object.
 template <class M>
 struct Exported {
   M managed{};
@@ -49,7 +49,7 @@ M* export_tensor(const Tensor& x) {
   exported->tensor = x.as_view(x.sizes(), x.strides(), x.offset());
   exported->sizes = x.sizes();
   exported->strides = x.strides();
-  // Strides of dimensions that have one index say nothing; some readers check them all the same.
+  // The strides of dimensions of size 1 have no meaning, but some libraries check them.
   for (size_t i = 0; i < exported->sizes.size(); ++i) {
     if (exported->sizes[i] < 2) exported->strides[i] = 1;
   }
@@ -67,7 +67,7 @@ M* export_tensor(const Tensor& x) {
 
 template <class M>
 void free_capsule(PyObject* capsule) {
-  // Whoever took the tensor over has renamed the capsule and frees it.
+  // A library that takes the tensor renames the capsule and frees the tensor.
   const char* name = PyCapsule_GetName(capsule);
   const std::string_view wanted = std::is_same_v<M, dlpack::Managed> ? "dltensor" : "dltensor_versioned";
   if (!name || wanted != name) return;
@@ -105,7 +105,7 @@ nb::object to_dlpack(const Tensor& given, nb::handle stream, nb::handle max_vers
 }
 
 Tensor tensor_over(const dlpack::Tensor& given, bool is_writable, std::function<void()> deleter) {
-  // Owned from here on, whatever is wrong with it.
+  // From here on the tensor is owned, even if it turns out to be invalid.
   const std::shared_ptr<void> owner(nullptr, [deleter = std::move(deleter)](void*) { deleter(); });
   check(given.device.type == 1 || given.device.type == 2 || given.device.type == 3, "from_dlpack: devices of type ",
         given.device.type, " are not supported, only host memory and CUDA");
@@ -146,7 +146,7 @@ Tensor take_over(PyObject* capsule, const char* name, const char* used) {
   PyCapsule_SetDestructor(capsule, nullptr);
   return tensor_over(managed->tensor, is_writable, [managed] {
     if (!managed->deleter) return;
-    // Deleters of Python libraries let go of Python objects.
+    // Deleters of Python libraries release Python objects, so they need the GIL.
     if (!Py_IsInitialized()) return;
     const nb::gil_scoped_acquire gil;
     managed->deleter(managed);
@@ -159,7 +159,7 @@ nb::object from_dlpack(nb::handle source) {
     capsule = nb::borrow(source);
   } else {
     if (!nb::hasattr(source, "__dlpack__")) throw nb::type_error("from_dlpack: expected an object with __dlpack__ or a capsule");
-    // Libraries from before DLPack 1.0 do not know max_version.
+    // Libraries older than DLPack 1.0 do not know max_version.
     try {
       capsule = source.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(1, 0));
     } catch (nb::python_error& error) {

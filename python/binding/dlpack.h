@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-// The memory layout of DLPack 1.0 (https://dmlc.github.io/dlpack), which libraries of arrays hand tensors over in.
+// The memory layout of DLPack 1.0 (https://dmlc.github.io/dlpack), the exchange format of array libraries.
 namespace tensord::python::dlpack {
 
 struct Device {
@@ -24,7 +24,7 @@ struct Tensor {
   int64_t* strides;  // in elements; null: row-major
   uint64_t byte_offset;
 };
-// Before 1.0.
+// The struct of versions before 1.0.
 struct Managed {
   Tensor tensor;
   void* owner;

@@ -5,7 +5,8 @@
 #include "python/binding/python.h"
 #include "core/base/error.h"
 
-// The engine's one kind of error as Python's kinds: each class is also the built-in one that a caller would expect.
+// Maps the engine's error to Python exceptions: each class also derives from the built-in exception that a caller would
+// expect.
 namespace tensord::python {
 namespace {
 
@@ -35,9 +36,9 @@ PyObject* error_types[kKinds.size()] = {};
 PyObject* base_error = nullptr;
 
 void set_error(const Error& error) noexcept {
-  // A hook or function of Python's may have raised under the engine: that says more.
+  // A Python hook or function called by the engine may have raised; its exception says more.
   if (PyErr_Occurred()) return;
-  // Names of operators as Python has them.
+  // Operators get their Python names.
   std::string_view message = error.what();
   if (message.starts_with("aten::")) message.remove_prefix(6);
   PyObject* type = base_error;
@@ -84,7 +85,8 @@ void bind_errors(nb::module_& module) {
     const std::string name = std::string("tensord.engine.") + kKinds[i].name;
     nb::object bases = kKinds[i].builtin ? nb::object(nb::make_tuple(nb::borrow(base_error), nb::borrow(*kKinds[i].builtin)))
                                          : nb::object(nb::make_tuple(nb::borrow(base_error)));
-    // NotImplementedError is a RuntimeError itself and must come after the class that is one too: Error first is right.
+    // NotImplementedError derives from RuntimeError, so it must come after a class that also does: Error first is
+    // correct.
     error_types[i] = PyErr_NewException(name.c_str(), bases.ptr(), nullptr);
     if (!error_types[i]) throw nb::python_error();
     module.attr(kKinds[i].name) = nb::borrow(error_types[i]);

@@ -5,7 +5,7 @@
 
 namespace tensord::python {
 
-// The generator in a Python object; null when it is none.
+// The generator in a Python object; null if it has none.
 ops::Generator* generator_in(PyObject* object);
 
 }  // namespace tensord::python

@@ -6,8 +6,9 @@
 #include "python/binding/tensor_slots.h"
 #include "python/binding/trace.h"
 
-// x[…] and x[…] = value. Integers, slices, None and … make a view; tensors, lists and masks then index it
-// (aten::index, aten::index_put_). As PyTorch, but a mask of several dimensions may have anything beside it, as in NumPy.
+// x[…] and x[…] = value. Integers, slices, None and … make a view; tensors, lists and masks then index it (aten::index,
+// aten::index_put_). As in PyTorch, except that a mask of several dimensions may stand next to any other index, as in
+// NumPy.
 namespace tensord::python {
 namespace {
 
@@ -46,8 +47,8 @@ bool is_mask(const Tensor& tensor) { return tensor.dtype() == DType::kBool || te
 
 struct Indexed {
   Tensor view;
-  std::vector<Value> indices;  // by dimension of the view; empty: the view is all
-  bool is_masked = true;       // whether masks alone chose them
+  std::vector<Value> indices;  // by dimension of the view; empty: the view is the result
+  bool is_masked = true;       // whether only masks chose the elements
 };
 
 class Indexer {
@@ -89,7 +90,7 @@ class Indexer {
     skipped_ = whole_.ndim() - named;
   }
 
-  // A tensor made of a list, an array or an object that is an integer; kept until the end.
+  // Converts a list, an array or an integer-like object to a tensor and keeps it until the end.
   PyObject* as_tensor(PyObject* item) {
     Tensor made;
     static const ops::Op& to = get_op("aten::to.dtype");
@@ -206,7 +207,7 @@ PyObject* get_item(PyObject* self, PyObject* index) {
   }
 }
 
-// Without leading dimensions of size 1, which assignment does not count.
+// Removes leading dimensions of size 1, which assignment ignores.
 Tensor without_leading_ones(const Tensor& value, int64_t max_dims) {
   static const ops::Op& reshape = get_op("aten::reshape");
   size_t first = 0;
@@ -230,7 +231,7 @@ void assign(const Tensor& x, PyObject* index, PyObject* value) {
     interruptible([&] { run_op(copy, {found.view, without_leading_ones(values, found.view.ndim()), false}); });
     return;
   }
-  // One element that masks choose places for takes the tensor's dtype, as masked_fill's; others must have it.
+  // A single value that masks assign is converted to the tensor's dtype, as in masked_fill; other values must have it.
   const bool takes_dtype = found.is_masked && values.numel() == 1 && values.dtype() != x.dtype();
   const Value list = index_list(std::move(found.indices));
   interruptible([&] {

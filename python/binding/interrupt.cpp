@@ -21,9 +21,9 @@ bool is_interrupted() {
   if (now - last_look < std::chrono::milliseconds(50)) return false;
   last_look = now;
   const nb::gil_scoped_acquire gil;
-  // The error stays set, and is what the caller sees (set_error).
+  // The error stays set, and the caller receives it (set_error).
   const bool is_raised = PyErr_Occurred() || PyErr_CheckSignals() != 0;
-  if (is_raised) last_look = {};  // whoever asks again is told again
+  if (is_raised) last_look = {};  // the next check reports it again
   return is_raised;
 }
 

@@ -8,8 +8,8 @@
 
 namespace tensord::python {
 
-// While one lives on Python's main thread, long work of the engine looks for Ctrl-C now and then and ends with
-// KeyboardInterrupt (or what else the signal's handler raised).
+// During its lifetime on Python's main thread, long work of the engine polls for Ctrl-C and ends with KeyboardInterrupt
+// (or the exception of the signal handler).
 class InterruptScope {
  public:
   InterruptScope();
@@ -18,8 +18,8 @@ class InterruptScope {
   std::optional<CancellationScope> scope_;
 };
 
-// without_gil for what may take long: Ctrl-C ends it. What was raised meanwhile is thrown, even where the engine has
-// made do with an error of its own.
+// without_gil for long work that Ctrl-C may end. It throws the Python exception raised meanwhile, even if the engine
+// replaced it by an error of its own.
 template <class Fn>
 auto interruptible(Fn&& function) {
   const auto run = [&] {
@@ -40,12 +40,11 @@ auto interruptible(Fn&& function) {
   }
 }
 
-// Gives the calling thread a stack for signals, unless it has one. oneDNN's products let the stack pointer point into
-// memory of theirs now and then; what the kernel puts below it for a signal's handler would write over what lies beside
-// that memory.
+// Gives the calling thread a signal stack if it has none. oneDNN's matrix products sometimes point the stack pointer
+// into their own memory; a signal handler on that stack would overwrite the memory next to it.
 void use_signal_stack();
 
-// Asked by long work: looks at most every 50 ms, and only on the main thread.
+// Polled by long work; checks at most every 50 ms, and only on the main thread.
 bool is_interrupted();
 
 }  // namespace tensord::python

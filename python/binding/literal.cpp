@@ -7,7 +7,7 @@
 #include "python/binding/run_op.h"
 #include "core/tensor/complex.h"
 
-// tensor([[1, 2], [3, 4]]): nested lists of numbers as a tensor.
+// tensor([[1, 2], [3, 4]]): converts nested lists of numbers to a tensor.
 namespace tensord::python {
 namespace {
 
@@ -22,7 +22,7 @@ Tensor converted(const Tensor& x, DType dtype) {
   return run_op(to, {x, dtype, false, false, Value()});
 }
 
-// What a list holds: its shape, the widest kind of its numbers, and whether a leaf is a tensor or an array.
+// The contents of a list: its shape, the widest kind of its numbers, and whether a leaf is a tensor or an array.
 struct Content {
   Dims sizes;
   int rank = -1;  // 0 bool, 1 int, 2 float, 3 complex
@@ -70,7 +70,7 @@ void look(PyObject* object, size_t depth, Content& content) {
 template <class T>
 inline constexpr bool dtype_is_complex_v = std::is_same_v<T, Complex64> || std::is_same_v<T, Complex128>;
 
-// A float as an integer, where it is within its range.
+// Truncates a float to an integer. Throws Error if it is out of range.
 template <class T>
 T cut(double value) {
   const double limit = std::ldexp(1.0, std::numeric_limits<T>::digits);
@@ -131,7 +131,7 @@ Tensor stacked(PyObject* list, std::optional<DType> dtype) {
 }
 
 Tensor copy_of_buffer(nb::handle object) {
-  // memoryview copies whatever strides there are, also negative ones.
+  // memoryview copies any strides, also negative ones.
   try {
     return tensor_over_buffer(object).clone();
   } catch (const Error&) {

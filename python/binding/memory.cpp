@@ -10,7 +10,7 @@
 #include "core/autograd/variable.h"
 #include "core/tensor/complex.h"
 
-// Memory shared with Python by its buffer protocol, both ways: NumPy arrays, bytes, memoryviews.
+// Shares memory with Python in both directions through the buffer protocol: NumPy arrays, bytes, memoryviews.
 namespace tensord::python {
 namespace {
 
@@ -68,7 +68,7 @@ struct BufferOwner {
   }
 };
 
-// What an exported buffer points to; the storage stays even if the tensor gets another one (out=, set_).
+// The memory of an exported buffer. The storage stays alive even if the tensor gets another one (out=, set_).
 struct Exported {
   Storage storage;
   std::vector<Py_ssize_t> sizes, strides;
@@ -162,7 +162,7 @@ void add_buffer_slots(std::vector<PyType_Slot>& slots) {
 }
 
 void bind_memory(nb::module_& module) {
-  // For pickles: what NumPy has no type for comes through too.
+  // For pickling: also supports dtypes that NumPy does not have.
   module.def("_as_bytes", [](const Tensor& x) {
     check(x.is_contiguous() && !x.is_meta(), "_as_bytes: the tensor is not contiguous");
     const Dims sizes{static_cast<int64_t>(x.size_bytes())}, strides{1};

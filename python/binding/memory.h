@@ -6,15 +6,16 @@
 
 namespace tensord::python {
 
-// A new tensor with copies of the numbers in nested lists and tuples, of an array, a tensor or a number. Without a dtype:
-// bool, int64, the default float or complex64 for Python's numbers, an array's own.
+// Makes a tensor from nested lists and tuples, an array, a tensor or a number, and copies the values. The default dtype
+// is bool, int64, the default floating dtype or complex64 for Python numbers, or that of the array.
 Tensor make_tensor(nb::handle data, std::optional<DType> dtype);
-// A tensor over the memory of an object with Python's buffer protocol (a NumPy array), which it keeps alive. Read-only
-// memory gives a tensor that operators do not write. Throws Error for what the engine has no dtype or strides for.
+// Makes a tensor over the memory of an object with Python's buffer protocol (a NumPy array) and keeps the object alive.
+// If the memory is read-only, operators refuse to write to the tensor. Throws Error for dtypes and strides that the
+// engine does not support.
 Tensor tensor_over_buffer(nb::handle object);
 bool has_buffer(nb::handle object);
 
-// Of floating numbers from Python: torch.set_default_dtype.
+// The dtype of Python floats: torch.set_default_dtype.
 DType default_dtype();
 
 }  // namespace tensord::python

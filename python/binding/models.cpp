@@ -14,18 +14,18 @@
 #include "core/jit/runtime/module.h"
 #include "core/jit/runtime/step/module_step.h"
 
-// Models from files, and values in files. models.py makes them callable.
+// Model files and files of values. models.py makes them callable.
 namespace tensord::python {
 namespace {
 
-// A loaded module with frames for threads that run it side by side.
+// A loaded module with a run state for each of the threads that run it concurrently.
 class LoadedModule {
  public:
   explicit LoadedModule(std::shared_ptr<jit::Module> module) : module_(std::move(module)) {}
   const jit::Module& module() const { return *module_; }
   jit::Module& module() { return *module_; }
 
-  // Without the GIL.
+  // Runs without the GIL.
   Value run(const jit::Method& method, std::span<const Value> arguments) {
     std::unique_lock alone(state_, std::defer_lock);
     if (method.changes_state()) alone.lock();
@@ -50,7 +50,7 @@ class LoadedModule {
   }
 
   const std::shared_ptr<jit::Module> module_;
-  std::mutex state_;  // one run at a time of what changes the module
+  std::mutex state_;  // serializes runs that change the module
   Mutex mutex_;
   std::vector<std::unique_ptr<jit::Frame>> frames_ TENSORD_GUARDED_BY(mutex_);
 };
@@ -64,7 +64,7 @@ std::shared_ptr<LoadedModule> load(const std::string& path, bool trainable, bool
   });
 }
 
-// Arguments by the method's own names; what is left out at the end takes its default there.
+// Binds arguments to the method's parameter names; omitted ones at the end take their defaults.
 std::vector<Value> read_arguments(const jit::Method& method, const nb::args& args, const nb::kwargs& kwargs) {
   const auto& parameters = method.schema().arguments;
   if (args.size() > parameters.size()) {
@@ -105,7 +105,7 @@ nb::object call(LoadedModule& self, const std::string& name, const nb::args& arg
   return to_python(result);
 }
 
-// What a hook of Python's raised stays Python's error, and is what the caller of the model sees (set_error).
+// An exception of a Python hook stays a Python exception, and the caller of the model receives it (set_error).
 template <class Call>
 nb::object ask_hook(const Held& hook, const Call& arguments_of) {
   try {
@@ -135,7 +135,8 @@ std::optional<std::vector<Tensor>> read_gradients(const nb::object& result) {
   return out;
 }
 
-// Hooks get tuples, and what jit.py makes of results: None or a tuple of values, None or one in a tuple, None or tensors.
+// Hooks receive tuples. jit.py turns their results into None or a tuple of values, None or a value in a tuple, None or
+// tensors.
 autograd::HookHandle add_forward_pre_hook(LoadedModule& self, const std::string& name, nb::object hook, bool prepend) {
   return self.module().register_forward_pre_hook(
       name,
@@ -193,7 +194,7 @@ nb::list named_modules(const LoadedModule& self) {
   return out;
 }
 
-// The same memory, which nobody may write through this: runs have made packed copies and plans of what it holds.
+// A tensor over the same memory that rejects writes, because runs use packed copies and plans of the values.
 Tensor read_only(const Tensor& tensor) {
   const Storage& owner = tensor.storage();
   if (!owner || !owner->is_writable()) return tensor;
@@ -210,7 +211,8 @@ nb::list named(const std::vector<std::pair<std::string, Tensor>>& tensors) {
   return out;
 }
 
-// For users. A trainable model gives its own tensors; it is interpreted and packs nothing.
+// The tensors as users see them. A trainable model returns its own tensors, because it is interpreted and packs
+// nothing.
 nb::list named_for_users(const LoadedModule& self, std::vector<std::pair<std::string, Tensor>> tensors) {
   if (!self.module().is_for_training()) {
     for (auto& [name, tensor] : tensors) tensor = read_only(tensor);

@@ -1,9 +1,9 @@
 #include "python/binding/python.h"
 
-// The extension module tensord.engine._engine. What is public is named in the package's __init__.py.
+// The extension module tensord.engine._engine. The package's __init__.py lists the public names.
 NB_MODULE(_engine, module) {
   using namespace tensord::python;
-  nb::set_leak_warnings(false);  // modules that live to the end hold objects of it
+  nb::set_leak_warnings(false);  // modules that live until exit hold objects of it
   bind_errors(module);
   bind_constants(module);
   bind_tensor(module);

@@ -23,7 +23,7 @@ using ops::Op;
 using ops::TypeKind;
 
 constexpr size_t kMaxParams = 32;
-// Work on less is shorter than giving the GIL away and taking it back, broadcasting included.
+// Work on fewer elements, broadcasting included, takes less time than releasing and acquiring the GIL.
 constexpr int64_t kSmallElements = 128;
 
 bool names_tensor(const ops::Type& type) {
@@ -34,7 +34,7 @@ bool names_tensor(const ops::Type& type) {
   return false;
 }
 
-// Lists, strings and numbers are Python's own affair.
+// Whether the operator takes or returns tensors. Python itself handles lists, strings and numbers.
 bool is_of_tensors(const Op& op) {
   const auto has = [](const Argument& argument) { return names_tensor(*argument.type); };
   return std::any_of(op.schema.arguments.begin(), op.schema.arguments.end(), has) ||
@@ -51,7 +51,7 @@ std::optional<Overload> make_overload(const Op& op) {
     if (!argument.is_keyword_only) out.positional = out.params.size() + 1;
     out.params.push_back(std::move(parameter));
   }
-  // As PyTorch: sizes may be spread out where nothing else comes by position.
+  // As in PyTorch, sizes may be separate arguments if no other argument is positional.
   const size_t first = !out.params.empty() && out.params[0].type.kind == ParamKind::kTensor ? 1 : 0;
   if (out.positional == first + 1) {
     const ParamType& type = out.params[first].type;
@@ -85,12 +85,12 @@ struct Arguments {
 
 struct Bound {
   PyObject* slots[kMaxParams];
-  size_t packed = 0;  // how many positional arguments are one list
+  size_t packed = 0;  // the number of positional arguments that form one list
 };
 
 bool same_name(PyObject* a, PyObject* b) { return a == b || PyUnicode_Compare(a, b) == 0; }
 
-// Names that NumPy and PyTorch's functions have for the same things.
+// Other names of parameters in NumPy's and PyTorch's functions.
 bool is_other_name(PyObject* given, const char* name) {
   static PyObject* const kInput = PyUnicode_InternFromString("input");
   static PyObject* const kAxis = PyUnicode_InternFromString("axis");
@@ -113,7 +113,7 @@ int find_parameter(const Overload& overload, PyObject* name) {
   return -1;
 }
 
-// Puts the arguments into slots by parameter and says how well they fit; `why` is filled for kNo when asked for.
+// Assigns the arguments to parameters and returns how well they match; for kNo, fills `why` if requested.
 Fit bind(const Overload& overload, const Arguments& given, Bound& bound, std::string* why) {
   const auto no = [&](auto&&... parts) {
     if (why) *why = concat(parts...);
@@ -177,7 +177,7 @@ const Overload* choose(const Operator& op, const Arguments& given, Bound& bound)
   return found;
 }
 
-// The one form that could be meant: those with out= are not, unless it is given. Null when there are several.
+// The only overload that may apply; overloads with out= apply only if it is given. Null if several may apply.
 const Overload* only_candidate(const Operator& op, const Arguments& given) {
   static PyObject* const kOut = PyUnicode_InternFromString("out");
   bool has_out = false;
@@ -252,11 +252,11 @@ bool is_small(const Values& values) {
   return has_tensor && elements <= kSmallElements;
 }
 
-// In-place operators and those that change nothing give the very object that came.
+// In-place operators, and operators that change nothing, return the Python object of the argument.
 nb::object result_of(const Value& value, const Argument* type, const Overload& overload, const Bound& bound) {
   if (!value.is_tensor()) {
     nb::object out = to_python(value, type);
-    // Lists of tensors are tuples in Python, as in PyTorch.
+    // A list of tensors is a tuple in Python, as in PyTorch.
     const bool is_tensors = value.is_list() && value.to_list()->element->kind() == TypeKind::kTensor;
     return is_tensors ? nb::steal(PyList_AsTuple(out.ptr())) : out;
   }
@@ -302,7 +302,8 @@ nb::object results_of(const std::vector<Value>& returns, const Overload& overloa
   return out;
 }
 
-// Keywords that Python's functions have beside the schema's: requires_grad of what makes tensors, a generator, and None for it or out.
+// Keywords that Python functions accept in addition to the schema: requires_grad for functions that make tensors, a
+// generator, and None for generator or out.
 struct Extras {
   bool requires_grad = false;
   ops::Generator* generator = nullptr;
@@ -342,7 +343,8 @@ bool take_extras(const Operator& op, Arguments& given, Extras& extras) {
   return true;
 }
 
-// What an argument that is no tensor, but stands for some (nested.py), makes of the call; lists are looked into.
+// Finds an argument that is not a tensor but represents tensors (nested.py), also in lists. Its class then handles the
+// call.
 PyObject* find_stand_in(PyObject* value) {
   static PyObject* const kCall = PyUnicode_InternFromString("_engine_call");
   if (is_tensor(value)) return nullptr;
@@ -409,7 +411,7 @@ const Operator* find_operator(const std::string& name) {
 
 const Operator* find_overload(const std::string& full_name) {
   return find_cached(full_name + " ", [&] {
-    // "aten::add." is the overload without a name.
+    // "aten::add." names the overload with an empty name.
     const Op* op = ops::find_op(full_name.ends_with('.') ? full_name.substr(0, full_name.size() - 1) : full_name);
     return make_operator(full_name, op ? std::span(&op, 1) : std::span<const Op* const>());
   });

@@ -6,23 +6,23 @@
 #include "python/binding/convert.h"
 #include "core/ops/op.h"
 
-// Operators of the registry as Python callables: one object for all overloads of a name, which is a function of the module
-// and, in Tensor's dictionary, a method.
+// Operators of the registry as Python callables. One object serves all overloads of a name; it is a function of the
+// module and, in Tensor's dictionary, a method.
 namespace tensord::python {
 
 struct Parameter {
   const ops::Argument* argument;
-  PyObject* key;  // the name, interned
+  PyObject* key;  // the interned name
   ParamType type;
 };
 
 struct Overload {
   const ops::Op* op;
   std::vector<Parameter> params;
-  size_t positional = 0;         // how many may come without a name
+  size_t positional = 0;         // number of parameters that may be positional
   int pack_from = -1;            // a parameter of type int[] that "size" may come for as several numbers: view(2, 3)
-  bool may_hold_gil = false;     // cheap on small tensors
-  mutable PyObject* result_type = nullptr;  // a namedtuple class for several named results; made on first use
+  bool may_hold_gil = false;     // fast on small tensors
+  mutable PyObject* result_type = nullptr;  // namedtuple class for several named results; made on first use
 };
 
 struct Operator {
@@ -31,18 +31,18 @@ struct Operator {
   bool has_requires_grad = false, has_generator = false;
 };
 
-// "aten::add"; null when no overload takes or gives tensors. Lives as long as the process.
+// Finds "aten::add"; null if no overload takes or returns tensors. Never freed.
 const Operator* find_operator(const std::string& name);
-// One overload alone: "aten::add.Tensor".
+// Finds one overload: "aten::add.Tensor".
 const Operator* find_overload(const std::string& full_name);
-// All names with tensors, sorted.
+// The sorted names of all operators with tensors.
 std::vector<std::string> operator_names();
 
-// Calls with positional arguments, for the binding's own use. Null with Python's error set.
+// Calls with positional arguments, for the binding itself. Returns null with Python's error set.
 PyObject* call_operator(const Operator& op, PyObject* const* args, size_t count, PyObject* names = nullptr) noexcept;
-// The Python callable; the same object every time.
+// The Python callable, the same object for every call.
 nb::object operator_object(const Operator& op);
-// "add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", a line for each overload.
+// "add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", one line per overload.
 std::string signatures_of(const Operator& op);
 
 }  // namespace tensord::python

@@ -6,7 +6,7 @@
 
 #include "python/binding/operator.h"
 
-// The Python type of operators: called without making tuples (vectorcall), and a method where it stands in a class.
+// The Python type of operators. Calls make no tuples (vectorcall); in a class it binds as a method.
 namespace tensord::python {
 namespace {
 
@@ -48,7 +48,7 @@ PyObject* repr(PyObject* self) {
   return PyUnicode_FromFormat("<operator %s>", reinterpret_cast<OperatorObject*>(self)->op->name.c_str());
 }
 
-// Pickled and copied by name.
+// Pickles and copies by name.
 PyObject* reduce(PyObject* self, PyObject*) {
   PyObject* module = PyImport_ImportModule("tensord.engine._operators");
   if (!module) return nullptr;
@@ -134,7 +134,7 @@ void bind_functions(nb::module_& module) {
     if (!op) throw nb::attribute_error(("there is no operator " + name).c_str());
     return operator_object(*op);
   });
-  // What the stubs are printed from: for each overload its arguments and results.
+  // The input of the stub generator: the arguments and results of each overload.
   module.def("_schemas", [](const std::string& name) {
     nb::list out;
     const Operator* op = find(name);
@@ -155,7 +155,7 @@ void bind_functions(nb::module_& module) {
     }
     return out;
   });
-  // Gives Tensor the operators whose first argument is self, but for names that it has already.
+  // Adds the operators whose first argument is self to Tensor, except names that Tensor already has.
   module.def("_add_methods", [](nb::handle tensor_class) {
     nb::list added;
     for (const std::string& full : operator_names()) {

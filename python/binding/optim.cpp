@@ -9,7 +9,7 @@
 #include "core/nn/optim/clip_grad.h"
 #include "core/nn/optim/lr_scheduler.h"
 
-// core/nn's optimizers and schedules; optim.py gives them PyTorch's names.
+// core/nn's optimizers and schedulers; optim.py gives them PyTorch's names.
 namespace tensord::python {
 namespace {
 

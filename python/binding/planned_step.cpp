@@ -6,7 +6,7 @@
 #include "python/binding/python.h"
 #include "core/base/error.h"
 
-// Training steps that are planned; _planned_step.py finds what they hang on.
+// Planned training steps. _planned_step.py finds the objects that a step depends on.
 namespace tensord::python {
 namespace {
 
@@ -20,7 +20,7 @@ class PythonStep {
  public:
   PythonStep(nb::handle tensors, bool keeps_bits) : step_(read_tensors(tensors), {}, options(keeps_bits)) {}
 
-  // `loss` takes nothing. `unsupported_reason`: why it must be interpreted now, if not empty.
+  // `loss` takes no arguments. A non-empty `unsupported_reason` says why this run must be interpreted.
   nb::object run(nb::handle batch, nb::object loss, std::string unsupported_reason) {
     if (is_running_) fail(ErrorCode::kFailedPrecondition, "plan_step: the step is running, in this thread or another");
     const std::vector<Tensor> tensors = read_tensors(batch);

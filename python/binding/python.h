@@ -7,14 +7,14 @@
 #include "core/ops/value.h"
 #include "core/tensor/tensor.h"
 
-// What all units of the binding share. Python objects are held by nb::object; raw PyObject* are borrowed unless said.
-// Functions want the GIL unless said.
+// Common declarations of the binding. nb::object holds Python objects; a raw PyObject* is borrowed unless stated
+// otherwise. Functions need the GIL unless stated otherwise.
 namespace tensord::python {
 
 namespace nb = nanobind;
 using ops::Value;
 
-// Python's tuples and names by what the stable ABI has; the macros where it is not asked for.
+// Access to tuples and strings with functions of the stable ABI, or with macros in other builds.
 inline size_t tuple_size(PyObject* tuple) { return static_cast<size_t>(PyTuple_Size(tuple)); }
 inline PyObject* tuple_item(PyObject* tuple, size_t i) {
 #ifdef Py_LIMITED_API
@@ -23,28 +23,28 @@ inline PyObject* tuple_item(PyObject* tuple, size_t i) {
   return PyTuple_GET_ITEM(tuple, static_cast<Py_ssize_t>(i));
 #endif
 }
-// The same of what is a list or a tuple.
+// The same for a list or a tuple.
 inline Py_ssize_t sequence_size(PyObject* sequence) {
   return PyList_Check(sequence) ? PyList_Size(sequence) : PyTuple_Size(sequence);
 }
 inline PyObject* sequence_item(PyObject* sequence, Py_ssize_t i) {
   return PyList_Check(sequence) ? PyList_GetItem(sequence, i) : tuple_item(sequence, static_cast<size_t>(i));
 }
-// For a tuple that nobody else has yet; takes the reference over.
+// For a tuple that no one else refers to yet; takes ownership of the reference.
 inline void set_tuple_item(PyObject* tuple, size_t i, PyObject* item) { PyTuple_SetItem(tuple, static_cast<Py_ssize_t>(i), item); }
 inline const char* utf8_of(PyObject* text) { return PyUnicode_AsUTF8AndSize(text, nullptr); }
 inline std::string class_of(PyObject* object) {
   return nb::str(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object))).attr("__name__")).c_str();
 }
 
-// Set once when the module is made.
+// Set once when the module is initialized.
 extern PyTypeObject* tensor_type;
 extern PyTypeObject* device_type;
 
 inline bool is_tensor(PyObject* object) {
   return Py_TYPE(object) == tensor_type || PyType_IsSubtype(Py_TYPE(object), tensor_type);
 }
-// For objects whose __init__ has not run, as those of lazy layers' parameters.
+// For objects whose __init__ has not run, such as parameters of lazy layers.
 [[noreturn]] void refuse_uninitialized(PyObject* object);
 // REQUIRES: is_tensor.
 inline const Tensor& tensor_in(PyObject* object) {
@@ -53,11 +53,11 @@ inline const Tensor& tensor_in(PyObject* object) {
     refuse_uninitialized(object);
   return tensor;
 }
-// A new Python object for the tensor; None for an undefined one.
+// A new Python object for the tensor; None for an undefined tensor.
 nb::object wrap(Tensor tensor);
 nb::object wrap(const std::vector<Tensor>& tensors);  // a tuple
 
-// A Python object that C++ holds, on whatever thread it ends up.
+// A Python object that C++ owns; any thread may release it.
 class Held {
  public:
   explicit Held(nb::object object) : object_(new Reference{object.release().ptr()}) {}
@@ -75,23 +75,23 @@ class Held {
   std::shared_ptr<Reference> object_;
 };
 
-// The same as a value of the engine's, for what carries values.
+// A Python object as a value of the engine.
 struct HeldObject final : ops::OpaqueObject {
   explicit HeldObject(Held held) : held(std::move(held)) {}
   std::string class_name() const override { return "Python object"; }
   const Held held;
 };
 
-// Sets Python's error from the C++ exception that is being handled; for functions that Python calls directly.
+// Sets Python's error from the current C++ exception. For functions that Python calls directly.
 void set_python_error() noexcept;
-// Runs `function` without the GIL. What Python raised meanwhile (in hooks, or by Ctrl-C) comes back as it was.
+// Runs `function` without the GIL. A Python exception raised meanwhile (in a hook, or by Ctrl-C) is thrown unchanged.
 template <class Fn>
 decltype(auto) without_gil(Fn&& function) {
   const nb::gil_scoped_release release;
   return function();
 }
 
-// Each adds its part to the module.
+// Each adds a part of the module.
 void bind_errors(nb::module_& module);
 void bind_constants(nb::module_& module);
 void bind_tensor(nb::module_& module);

@@ -3,7 +3,8 @@
 #include "python/binding/python.h"
 #include "core/autograd/function.h"
 
-// autograd.Function written in Python. The class with its forward and backward is Python's; this is the call and the ctx.
+// autograd.Function written in Python. Python defines the class with forward and backward; this file has the call and
+// ctx.
 namespace tensord::python {
 namespace {
 
@@ -12,7 +13,7 @@ using autograd::FunctionContext;
 
 constexpr const char* kPart = "python";
 
-// What forward and backward get as ctx. Points into the graph only while one of them runs.
+// The ctx of forward and backward. It points into the graph only while one of them runs.
 struct Context {
   FunctionContext* context = nullptr;
   FunctionContext& get() const {
@@ -67,7 +68,7 @@ std::vector<Tensor> run_backward(FunctionContext& context, std::vector<Tensor> g
   return tensors_of(nb::steal<nb::args>(PyTuple_Pack(1, result.ptr())), "backward");
 }
 
-// Gives the tensors among the results their history; other results stay as they are.
+// Adds the autograd history to the tensors among the results; other results stay as they are.
 nb::object finish(FunctionCall& call, const nb::object& result) {
   const bool is_tuple = PyTuple_Check(result.ptr());
   std::vector<Tensor> tensors;

@@ -10,7 +10,7 @@
 
 namespace tensord::python {
 
-// Runs an operator that was looked up once, with all arguments by position (defaults not filled in).
+// Runs an operator that is looked up once. All arguments are positional, without defaults.
 inline Tensor run_op(const ops::Op& op, std::initializer_list<ops::Value> arguments) {
   std::vector<ops::Value> returns;
   ops::run(op, std::span(arguments.begin(), arguments.size()), returns);

@@ -17,7 +17,8 @@ namespace {
 std::atomic<bool> is_forked{false};
 PyTypeObject* generator_type = nullptr;
 
-// OpenMP's threads do not come along into a forked process, and what waits for them hangs: such a process has one thread.
+// OpenMP's threads do not exist in a forked process, and code that waits for them hangs. So such a process uses one
+// thread.
 void after_fork_in_child() {
   is_forked.store(true);
   set_thread_budget(1);
@@ -28,7 +29,8 @@ struct PyGenerator {
   std::unique_ptr<ops::Generator> own;
 };
 
-// Whoever draws holds the generator, and may ask for the GIL to look for Ctrl-C: nobody waits for it with the GIL.
+// A thread that draws holds the generator's lock and may need the GIL to check for Ctrl-C, so no thread may wait for
+// the lock with the GIL.
 nb::object state_of(ops::Generator& generator) {
   const std::vector<uint8_t> bytes = without_gil([&] {
     const auto lock = generator.lock();

@@ -11,18 +11,18 @@
 #include "core/tensor/memory/shared_memory.h"
 #include "core/tensor/memory/shared_tensor.h"
 
-// Storages of tensors, changes of them, and memory shared with other processes.
+// Storages of tensors, changes of them, and shared memory between processes.
 namespace tensord::python {
 namespace {
 
-// What untyped_storage() gives: the memory of a tensor, as it was then.
+// The result of untyped_storage(): the memory of a tensor at that time.
 class UntypedStorage {
  public:
   explicit UntypedStorage(const Tensor& x) : tensor_(x), storage_(x.storage()) {
     check(!x.is_meta(), "untyped_storage: a tensor without memory (meta or sparse)");
   }
   const Storage& storage() const { return storage_; }
-  // `function` gives the tensor other memory: this object follows, and is no holder beside it meanwhile.
+  // `function` gives the tensor other memory. This object follows, and does not hold the old memory meanwhile.
   template <class Fn>
   void change(const char* what, Fn function) {
     check(tensor_.storage() == storage_, what, ": the tensor that the storage is of has another one now");
@@ -41,7 +41,7 @@ class UntypedStorage {
   Storage storage_;
 };
 
-// resize_(2, 3) and resize_((2, 3)).
+// Accepts resize_(2, 3) and resize_((2, 3)).
 Dims sizes_in(const nb::args& args) {
   return args.size() == 1 && !PyLong_Check(args[0].ptr()) ? read_dims(args[0].ptr()) : read_dims(args.ptr());
 }
@@ -105,14 +105,15 @@ void bind_changes() {
            "A copy in memory of the host that a device reads by itself; an error where there is no such device.");
 }
 
-// For processes: (a descriptor that is open while the tensor is there, bytes of its file, offset, sizes, strides, dtype).
+// For processes: (a file descriptor that is open as long as the tensor exists, bytes of its file, offset, sizes,
+// strides, dtype).
 nb::object share_tensor(const Tensor& x) {
   const SharedTensor shared = share(x);
   return nb::make_tuple(shared.file->get(), shared.file_bytes, shared.offset, int_tuple(shared.sizes), int_tuple(shared.strides),
                         dtype_object(shared.dtype));
 }
 
-// A row-major copy that processes can share, with one copy of the bytes.
+// A row-major copy in shared memory; the bytes are copied once.
 Tensor shared_copy(const Tensor& x) {
   const Storage memory = allocate_storage_from(shared_memory_allocator(), std::max<size_t>(x.size_bytes(), 1));
   const Tensor out = Tensor::from_storage(memory, x.sizes(), contiguous_strides(x.sizes()), 0, x.dtype());
@@ -120,7 +121,7 @@ Tensor shared_copy(const Tensor& x) {
   return out;
 }
 
-// Takes the descriptor over.
+// Takes ownership of the file descriptor.
 nb::object open_tensor(int file, uint64_t file_bytes, int64_t offset, nb::handle sizes, nb::handle strides, nb::handle dtype) {
   SharedTensor shared{std::make_shared<const FileDescriptor>(file), file_bytes, read_dims(sizes.ptr()),
                       read_dims(strides.ptr()), offset, DType::kUInt8};

@@ -41,7 +41,7 @@ nb::object wrap(const std::vector<Tensor>& tensors) {
 
 namespace {
 
-// A tensor of host memory, for reading elements.
+// Copies a tensor to host memory to read its elements.
 Tensor on_host(const Tensor& x) {
   if (!x.is_strided()) {
     const bool is_quantized = x.impl()->layout == Functionality::kQuantized;
@@ -99,7 +99,7 @@ nb::object item(const Tensor& x) {
   return to_python(Value(Value(x).to_scalar()));
 }
 
-// x.data = y: the same tensor over other memory, without a word to autograd.
+// x.data = y: gives the tensor other memory without recording it for autograd.
 void set_data(const Tensor& x, const Tensor& value) {
   refuse_in_trace("an assignment to data");
   check(!x.impl()->is_inference || is_inference_mode(), "data: a tensor of inference mode, or of a model that was not loaded "

@@ -2,7 +2,7 @@
 #include "python/binding/tensor_slots.h"
 #include "python/binding/trace.h"
 
-// Python's operators: + - * / // % ** @ & | ^ << >> and their in-place forms, comparisons, and the conversions to numbers.
+// Python's operators: + - * / // % ** @ & | ^ << >> and their in-place forms, comparisons, and conversions to numbers.
 namespace tensord::python {
 namespace {
 
@@ -12,7 +12,7 @@ const Operator& known(const char* name) {
   return *op;
 }
 
-// Whether it may stand beside a tensor in an expression.
+// Whether the object may be the other operand of a tensor.
 bool is_operand(PyObject* object) {
   if (is_tensor(object) || PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object)) return true;
   ParamType number;
@@ -26,7 +26,7 @@ PyObject* call_two(const Operator& op, PyObject* a, PyObject* b) {
   return call_operator(op, args, 2);
 }
 
-// A number as a tensor without dimensions of the dtype that PyTorch gives it beside `other`.
+// Converts a number to a 0-D tensor of the dtype that PyTorch uses for it with `other`.
 PyObject* number_tensor(PyObject* number, PyObject* other) {
   static const Operator& result_type = known("aten::result_type");
   static const Operator& full = known("aten::full");
@@ -47,7 +47,7 @@ PyObject* with_number_first(PyObject* a, PyObject* b, Fn&& fn) {
   return fn(left.ptr(), b);
 }
 
-// a·b in any order.
+// a·b for operands in either order.
 template <const char* const& NAME>
 PyObject* symmetric(PyObject* a, PyObject* b) {
   static const Operator& op = known(NAME);
@@ -142,7 +142,7 @@ PyObject* compare(PyObject* a, PyObject* b, int kind) {
   return call_two(*ops[kind], a, b);
 }
 
-// The one element, for bool(), int(), float().
+// Reads the single element for bool(), int(), float().
 template <class Fn>
 auto read_item(PyObject* self, const char* what, decltype(std::declval<Fn>()(Tensor())) on_error, Fn&& fn)
     -> decltype(fn(Tensor())) {

@@ -6,7 +6,7 @@
 
 namespace tensord::python {
 
-// What Python asks of Tensor's type by slots.
+// The type slots of Tensor.
 void add_operator_slots(std::vector<PyType_Slot>& slots);  // tensor_operators.cpp
 void add_index_slots(std::vector<PyType_Slot>& slots);     // indexing.cpp
 void add_buffer_slots(std::vector<PyType_Slot>& slots);    // memory.cpp

@@ -13,7 +13,8 @@
 #include "core/jit/frontend/compilation_unit.h"
 #include "core/ops/call_observer.h"
 
-// What engine.jit makes archives with: operators written down while a function runs, and modules of TorchScript source.
+// The parts that engine.jit makes archives from: a recorder of operators while a function runs, and modules of
+// TorchScript source.
 namespace tensord::python {
 namespace {
 
@@ -41,7 +42,7 @@ void make_tracing(Tracing* self, const nb::list& weights, const nb::list& inputs
   self->trace.emplace(std::move(weight_list), input_list);
 }
 
-// Modules of classes that the sources declare: (qualified name, {attribute: value or such a pair}).
+// Makes modules of classes that the sources declare, from (qualified name, {attribute: value or such a pair}).
 ops::ObjectPtr make_object(const jit::CompilationUnit& unit, nb::handle description) {
   const std::string name = nb::cast<std::string>(description[0]);
   const auto type = std::dynamic_pointer_cast<const ops::ClassType>(unit.find_type(name));
@@ -103,7 +104,7 @@ void record_values_read() {
 void bind_trace(nb::module_& module) {
   auto type = nb::class_<Tracing>(module, "_Trace");
   type.def("__init__", make_tracing, nb::arg("weights"), nb::arg("inputs"));
-  // From start to stop, on one thread.
+  // Active from start to stop, on one thread.
   type.def("start", [](Tracing& self) {
     check(!tracing, "trace: a function is being traced already");
     self.before = ops::set_observer(Functionality::kTracer, &*self.trace);

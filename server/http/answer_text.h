@@ -10,11 +10,11 @@
 
 namespace tensord::server {
 
-// The text of an answer as it is written: in blocks, each counted by the quota before it is allocated, so that nothing
-// is ever copied to grow. Writing throws Error: kResourceExhausted without room, kCancelled when nobody waits any more.
+// Builds the text of an answer in blocks. Each block is charged to the quota before its allocation, so growing never
+// copies. Writing throws Error: kResourceExhausted if there is no memory, kCancelled if the client is gone.
 class AnswerText {
  public:
-  AnswerText() = default;  // counts nothing
+  AnswerText() = default;  // without a quota
   explicit AnswerText(HttpMemoryQuota quota, std::function<bool()> is_gone = {})
       : quota_(std::move(quota)), is_gone_(std::move(is_gone)) {}
 
@@ -34,9 +34,9 @@ class AnswerText {
   }
 
   size_t size_bytes() const { return size_bytes_; }
-  // The blocks; what is counted goes with them.
+  // Moves the blocks out with their charges.
   std::vector<HttpPiece> take();
-  // All of it in one piece; for what is known to be short.
+  // The whole text in one string; for short texts.
   std::string text() const;
 
  private:
@@ -47,7 +47,7 @@ class AnswerText {
   std::function<bool()> is_gone_;
   std::vector<HttpPiece> blocks_;
   size_t size_bytes_ = 0;
-  size_t room_ = 0;  // of the last block
+  size_t room_ = 0;  // free bytes in the last block
 };
 
 }  // namespace tensord::server

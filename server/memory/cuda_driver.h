@@ -5,38 +5,39 @@
 
 namespace tensord::server {
 
-// NVIDIA's driver library (libcuda.so.1), as far as memory of other processes on a GPU needs it. It is looked for when
-// first asked, so that no build and no package depends on it. Thread-safe.
+// The parts of NVIDIA's driver library (libcuda.so.1) for GPU memory of other processes. It is loaded on first use, so
+// builds and packages do not depend on it. Thread-safe.
 class CudaDriver {
  public:
   static constexpr size_t kHandleBytes = 64;
 
-  // Memory of another process. The GPU's context is kept as long as it is open.
+  // GPU memory of another process. It keeps the GPU's context alive while it is open.
   struct Memory {
     int device = 0;
     void* context = nullptr;
     uint64_t address = 0;
-    uint64_t size_bytes = 0;  // from there to the end of what the process allocated
+    uint64_t size_bytes = 0;  // from the address to the end of the allocation
   };
 
-  // Never destroyed: memory may be closed while the process ends.
+  // Never destroyed, because memory may be closed while the process exits.
   static const CudaDriver& instance();
 
-  // 0: no GPU, or no driver that can be used.
+  // 0 if there is no GPU or no usable driver.
   int device_count() const { return device_count_; }
 
-  // `handle` is what cudaIpcGetMemHandle or cuIpcGetMemHandle of the other process gave. Throws
-  // Error{kInvalidArgument}, where it has another length too. REQUIRES: 0 <= device < device_count().
+  // `handle` comes from cudaIpcGetMemHandle or cuIpcGetMemHandle of the other process. Throws Error{kInvalidArgument},
+  // also for a handle of the wrong length. REQUIRES: 0 <= device < device_count().
   Memory open(int device, std::string_view handle) const;
   void close(const Memory& memory) const;
 
-  // Copy so many bytes at `offset`, and return when they are there. REQUIRE: they lie in the memory. Throw
-  // Error{kFailedPrecondition} when the driver cannot: the GPU failed, or the process's memory is gone.
+  // Copy synchronously between the host and `offset` in the memory. REQUIRE: the range is inside the memory. Throw
+  // Error{kFailedPrecondition} if the driver fails: the GPU failed, or the memory no longer exists.
   void read(const Memory& memory, uint64_t offset, void* to, uint64_t count) const;
   void write(const Memory& memory, uint64_t offset, const void* from, uint64_t count) const;
 
  private:
-  // What this needs of cuda.h, which only CUDA's development packages have. Names end in the version of the form.
+  // Declarations from cuda.h, which only CUDA's development packages have. The names end in the version of the
+  // function.
   using Result = int;
   using Context = void*;
   struct Handle {
@@ -62,7 +63,7 @@ class CudaDriver {
 
   CudaDriver();
   bool load_functions(void* library);
-  // Throws Error with the driver's words.
+  // Throws Error with the driver's error message.
   [[noreturn]] void fail_call(bool is_argument, const char* call, Result result) const;
   void open_in_context(Memory& memory, const Handle& handle) const;
 

@@ -180,7 +180,8 @@ class Repository final : public ModelDirectory {
   LoadPlanner planner_;
   FolderChanges folders_;
   EnsembleSteps ensembles_;
-  // Of loads. Order: budget, a name, the table. Only who has the budget waits for a second name.
+  // Used by loads. Lock order: the budget, a name, the table. Only a thread that holds the budget may wait for a second
+  // name.
   MemoryBudget budget_;
   InFlightLoads in_flight_loads_;
   NameLocks names_;  // held while versions of a model come or go

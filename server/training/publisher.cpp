@@ -34,7 +34,7 @@ int64_t find_published(const fs::path& model_folder, const std::string& job) {
     if (name.starts_with('.')) name.erase(0, 1);  // it was withdrawn
     int64_t number = 0;
     std::from_chars(name.data(), name.data() + name.size(), number);
-    if (number > 0) return number;  // ".new-…" is none yet
+    if (number > 0) return number;  // ".new-…" has no number yet
   }
   return 0;
 }

@@ -8,25 +8,24 @@
 
 namespace tensord::server {
 
-// The gRPC side of the daemon: a completion queue with its threads, and the services.
+// The gRPC server of the daemon: a completion queue with its threads, and the services.
 class GrpcServer {
  public:
   struct Options {
     std::string address = "127.0.0.1";
-    int port = 0;     // 0: a free one
-    int threads = 1;  // at most; as QueueThreads
+    int port = 0;     // 0: selects a free port
+    int threads = 1;  // the most threads, see QueueThreads
     NetworkOptions network = {};
   };
 
-  // Listens and answers from now on. Throws Error{kUnavailable} when the address cannot be
-  // bound, kInvalidArgument for files of TLS that cannot be used. `state` must outlive this.
+  // Starts listening and answering. Throws Error{kUnavailable} if the address cannot be bound, kInvalidArgument if the
+  // TLS files are unusable. `state` must outlive this.
   GrpcServer(const Options& options, ServerState& state);
   ~GrpcServer();
 
   int port() const;             // 0: no TCP port
   std::string address() const;  // for clients
-  // Takes no new calls, waits for the open ones, cancels those that are not done in time, and
-  // ends the threads.
+  // Accepts no new calls, waits for the open ones, cancels those that do not finish in time, and ends the threads.
   void shut_down(int64_t timeout_ms);
 
  private:

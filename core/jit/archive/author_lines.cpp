@@ -58,7 +58,7 @@ class LineReader {
   }
 
   struct Source {
-    std::shared_ptr<const std::string> file;  // null: nobody knows
+    std::shared_ptr<const std::string> file;  // null: unknown
     int64_t first_line = 0;
     std::vector<uint32_t> line_ends;
   };
@@ -72,7 +72,7 @@ class LineReader {
     out.file = known.file;
   }
 
-  // (text, name of the file, number of its first line). Most ranges share one.
+  // Reads (text, file name, number of its first line). Most ranges share one source.
   const Source& source_of(const Value& source) {
     const auto [at, is_new] = sources_.emplace(source.is_tuple() ? source.identity() : nullptr, Source{});
     Source& out = at->second;
@@ -94,7 +94,7 @@ class LineReader {
     return out;
   }
 
-  // A text itself, or its number in the table; a list of numbers is the texts after each other.
+  // Resolves a text, or its index in the string table. A list of indices gives the concatenation of the texts.
   std::string text(const Value& value) const {
     if (value.is_string()) return value.to_string();
     if (value.is_int()) {

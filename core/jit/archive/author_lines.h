@@ -8,15 +8,15 @@
 
 namespace tensord::jit {
 
-// From an offset of a file of the archive's code on: the line of the model's author that it was made from.
+// Maps code of the archive, from an offset on, to the line of the model author's source that it was compiled from.
 struct AuthorLine {
   uint32_t offset = 0;
-  int line = 0;                             // 0: nobody knows
-  std::shared_ptr<const std::string> file;  // its name without folders, which are the author's own
+  int line = 0;                             // 0: unknown
+  std::shared_ptr<const std::string> file;  // file name without folders, because they are private to the author
 };
 
-// What torch.jit.save wrote beside a file of code, with a table of strings or, in older versions, without one.
-// Ascending by offset; empty where it is not readable: it is only for messages.
+// Reads the debug file that torch.jit.save writes next to a code file; it has a string table except in older versions.
+// Sorted by offset. Empty if it cannot be read, because only error messages use it.
 std::vector<AuthorLine> read_author_lines(std::string_view pickle);
 
 }  // namespace tensord::jit

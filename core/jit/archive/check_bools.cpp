@@ -8,7 +8,7 @@ namespace tensord::jit {
 
 void check_bools(const Tensor& tensor, const std::string& source) {
   if (tensor.dtype() != DType::kBool || tensor.numel() == 0) return;
-  // From the first element to the last, with what lies between them: strides are not negative.
+  // The range from the first to the last element, gaps included. Strides are not negative.
   int64_t last = 0;
   for (int64_t dim = 0; dim < tensor.ndim(); ++dim)
     last += (tensor.size(dim) - 1) * tensor.strides()[static_cast<size_t>(dim)];

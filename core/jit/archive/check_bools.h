@@ -6,8 +6,8 @@
 
 namespace tensord::jit {
 
-// Throws Error{kDataLoss} where a bool that came from a file is neither 0 nor 1, which kernels would count and select
-// by in different ways. Other dtypes are not looked at. `source`: the file and the tensor.
+// Throws Error{kDataLoss} if a bool tensor from a file has a byte other than 0 and 1, because kernels would count and
+// select by such bytes inconsistently. Ignores other dtypes. `source` names the file and the tensor.
 void check_bools(const Tensor& tensor, const std::string& source);
 
 }  // namespace tensord::jit

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kMaxSteps = 200000000;
 
-// Whether parts of values of this type carry types of their own.
+// Whether values inside a value of this type also have types to set.
 bool has_parts(const TypePtr& type) {
   switch (type->kind()) {
     case TypeKind::kOptional:

@@ -7,14 +7,14 @@
 
 namespace tensord::jit {
 
-// Gives values read from a pickle the types that code declares for them: element types of
-// lists and dicts, names of NamedTuples. The pickle itself stores tuples and lists bare.
+// Gives values from a pickle the types that the code declares: element types of lists and dicts, names of NamedTuples.
+// A pickle stores tuples and lists without types.
 class Conformer {
  public:
   explicit Conformer(std::string source) : source_(std::move(source)) {}
 
-  // Lists and dicts are changed in place, tuples are made anew where a part changes. Throws
-  // Error{kDataLoss} when the value cannot be of the type, kResourceExhausted after too much work.
+  // Changes lists and dicts in place, and rebuilds a tuple if one of its items changes. Throws Error{kDataLoss} if the
+  // value does not fit the type, kResourceExhausted if the work exceeds its limit.
   ops::Value conform(const ops::Value& value, const ops::TypePtr& type);
 
  private:

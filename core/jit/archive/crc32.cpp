@@ -9,22 +9,22 @@
 namespace tensord::jit {
 namespace {
 
-// Continues from `crc`, in zlib's form.
+// Continues from `crc` as zlib does.
 uint32_t continue_crc(uint32_t crc, const char* data, size_t size) {
   return static_cast<uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(data), size));
 }
 
 #ifdef __x86_64__
 
-// x^power modulo the polynomial, bits reversed as the checksum has them, and moved up by the one bit that the
-// product of two reversed numbers is short.
+// x^power modulo the polynomial, bit-reversed as in the CRC and shifted by one, because the product of two reversed
+// numbers is one bit short.
 constexpr int64_t power_of_x(int power) {
   uint32_t value = 0x80000000u;
   for (int i = 0; i < power; ++i) value = (value >> 1) ^ ((value & 1) != 0 ? 0xEDB88320u : 0);
   return static_cast<int64_t>(uint64_t{value} << 1);
 }
 
-// The polynomial of 128 bits, moved on by the bits that the factors stand for, plus what lies there.
+// Multiplies the 128-bit polynomial by the powers of x in `factors` and adds `next`.
 __attribute__((target("pclmul,sse4.1"))) __m128i fold(__m128i state, __m128i factors, __m128i next) {
   const __m128i low = _mm_clmulepi64_si128(state, factors, 0x00);
   const __m128i high = _mm_clmulepi64_si128(state, factors, 0x11);
@@ -39,7 +39,8 @@ constexpr size_t kBlock = 64;
 
 // REQUIRES: size is at least kBlock.
 __attribute__((target("pclmul,sse4.1"))) uint32_t crc32_folded(const char* data, size_t size) {
-  // Folding by n bits takes x^(n+32) for the lower half, whose bits are further ahead, and x^(n-32) for the upper.
+  // Folding by n bits multiplies the lower half, whose bits have the higher powers, by x^(n+32) and the upper half by
+  // x^(n-32).
   const __m128i by_block = _mm_set_epi64x(power_of_x(512 - 32), power_of_x(512 + 32));
   const __m128i by_16 = _mm_set_epi64x(power_of_x(128 - 32), power_of_x(128 + 32));
   __m128i s0 = _mm_xor_si128(load(data), _mm_cvtsi32_si128(-1));
@@ -54,7 +55,7 @@ __attribute__((target("pclmul,sse4.1"))) uint32_t crc32_folded(const char* data,
   s1 = fold(s0, by_16, s1);
   s2 = fold(s1, by_16, s2);
   s3 = fold(s2, by_16, s3);
-  // 16 bytes with the same remainder as all before; the checksum of zlib starts and ends inverted.
+  // These 16 bytes have the same remainder as all bytes before. zlib's CRC starts and ends inverted.
   alignas(16) char folded[16];
   _mm_store_si128(reinterpret_cast<__m128i*>(folded), s3);
   const uint32_t crc = continue_crc(0xFFFFFFFFu, folded, sizeof(folded));

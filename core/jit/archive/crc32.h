@@ -5,8 +5,8 @@
 
 namespace tensord::jit {
 
-// The CRC of zip files over `size` bytes; as zlib's, which it falls back to, but three times as fast where the
-// processor multiplies without carries.
+// The CRC-32 of zip files over `size` bytes. Same result as zlib's function, which it falls back to, but three times as
+// fast on processors with carry-less multiplication.
 uint32_t crc32_of(const char* data, size_t size);
 
 }  // namespace tensord::jit

@@ -33,7 +33,7 @@ int64_t read_version(const ZipArchive& zip) {
   return version;
 }
 
-// What torch.save wrote, by the first class that its pickle names, and the way out.
+// Describes a file of torch.save by the first class in its pickle, and says how to convert the file.
 std::string saved_without_code(const ZipArchive& zip) {
   constexpr uint64_t kMaxPickle = 16 << 20;
   const ZipArchive::Entry& entry = *zip.find("data.pkl");
@@ -80,7 +80,7 @@ Storage copy_of(const StorageImpl& from, Device device) {
   return storage;
 }
 
-// Puts a state dict into the slots, by name.
+// Fills the object's slots from a state dict, by attribute name.
 void fill_object(const std::string& source, Conformer& conformer, ops::Object& object, const ops::Value& state) {
   const std::string& class_name = object.type->name();
   if (!state.is_dict()) {

@@ -19,8 +19,8 @@ using ops::Value;
 
 constexpr int kMaxModuleDepth = 1000;
 
-// Pickles a module. Unlike what torch.save writes, lists and dicts carry their types here, and objects are
-// written as a class with a dict of its attributes.
+// Pickles a module. Unlike torch.save, this format stores the types of lists and dicts, and stores an object as a class
+// and a dict of its attributes.
 class ModulePickler : PickleWriter {
  public:
   explicit ModulePickler(const ModelWriterHooks& hooks) : hooks_(hooks) {}
@@ -80,7 +80,7 @@ class ModulePickler : PickleWriter {
     if (given.is_meta() || given.device().kind != kCPU) {
       fail(ErrorCode::kFailedPrecondition, "a tensor on ", to_string(given.device()), " cannot be written");
     }
-    // Memory that is not ours to write (a request's) may hold more than this tensor.
+    // Memory that tensord does not own (of a request) may hold more than this tensor, so the tensor is copied.
     const Tensor tensor = given.storage()->is_writable() ? given : given.clone();
     write_global("torch._utils", "_rebuild_tensor_v2");
     out_ += '(';
@@ -94,7 +94,7 @@ class ModulePickler : PickleWriter {
     remember(given.impl());
   }
 
-  // torch.jit.load knows COO and CSR.
+  // torch.jit.load supports COO and CSR.
   void write_sparse(const ops::SparseTensor& sparse) {
     if (write_known(&sparse)) return;
     if (!sparse.is_coo() && sparse.sparse_layout() != ops::SparseLayout::kCsr)
@@ -113,7 +113,8 @@ class ModulePickler : PickleWriter {
     remember(&sparse);
   }
 
-  // The elements of a storage have the dtype with which it is written, so one per dtype.
+  // A storage is written with the dtype of its elements, so a storage viewed with several dtypes is written once for
+  // each.
   void write_storage(const Tensor& tensor) {
     const auto [it, is_new] = written_.emplace(std::pair(tensor.storage().get(), tensor.dtype()), 0);
     if (!is_new) return write_get(it->second);
@@ -166,7 +167,7 @@ class ModulePickler : PickleWriter {
     remember(&dict);
   }
 
-  // The call that gives the container its type: by the function's name, or by an annotation.
+  // Ends the call that gives the container its type, either by the name of the function or by an annotation.
   void finish_typed(const Value& value, bool is_named) {
     if (is_named) {
       out_ += 't';
@@ -191,7 +192,7 @@ class ModulePickler : PickleWriter {
     out_ += ")\x81";
     if (std::optional<Value> state = hooks_.get_state ? hooks_.get_state(object) : std::nullopt) {
       write(*state, depth + 1);
-      // What is known by its address must live as long as this.
+      // The memo identifies values by address, so the value must live as long as the pickler.
       states_.push_back(std::move(*state));
     } else {
       write_attributes(*object, depth);
@@ -225,7 +226,7 @@ std::string_view bytes_of(const StorageImpl& storage) {
   return {static_cast<const char*>(storage.data()), storage.size_bytes()};
 }
 
-// Writes the object, then what `add_others` adds, below the folder it is given.
+// Writes the object, then calls `add_others` with the root folder for the other entries.
 template <class Fn>
 void write_archive(const std::string& path, const ops::ObjectPtr& object, const ModelWriterHooks& hooks,
                    Fn add_others) {
@@ -249,7 +250,7 @@ void write_model_archive(const std::string& path, const ZipArchive& source, cons
   write_archive(path, object, hooks, [&](ZipWriter& writer, const std::string& root) {
     for (const ZipArchive::Entry& entry : source.entries()) {
       if (entry.name == "data.pkl" || entry.name.starts_with("data/")) continue;
-      // Large ones are constants, which are stored and so written from where they lie.
+      // Large entries are constants. They are stored uncompressed, so they are written directly from the mapping.
       writer.add(root + entry.name, bytes_of(*source.storage(entry)));
     }
   });

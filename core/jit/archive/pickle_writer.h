@@ -10,8 +10,8 @@
 
 namespace tensord::jit {
 
-// The opcodes of pickle protocol 2 that the writers of values use, and the memo: what was written once
-// is referred to afterwards. Only opcodes that torch.load(weights_only=True) knows.
+// Writes opcodes of pickle protocol 2, and keeps the memo that lets a value refer to an earlier one. It uses only
+// opcodes that torch.load(weights_only=True) accepts.
 class PickleWriter {
  protected:
   PickleWriter() : out_("\x80\x02") {}
@@ -22,15 +22,15 @@ class PickleWriter {
   void write_string(const std::string& text);  // throws Error{kResourceExhausted}
   void write_device(Device device);
   void write_dims(std::span<const int64_t> dims);
-  // The class or function `name` of a Python module.
+  // Writes a reference to the class or function `name` of a Python module.
   void write_global(const std::string& module, const std::string& name);
 
-  // Notes what is on top of the stack; gives back its number for write_get.
+  // Adds the top of the stack to the memo. Returns its index for write_get.
   uint32_t write_put();
   void write_get(uint32_t index);
-  // Notes what is on top of the stack as `object`.
+  // Adds the top of the stack to the memo under `object`.
   void remember(const void* object) { memo_.emplace(object, write_put()); }
-  // Whether the object was written before; then it is referred to.
+  // Writes a reference and returns true if the object is in the memo.
   bool write_known(const void* object);
 
   std::string out_;

@@ -78,7 +78,7 @@ class Pickler : PickleWriter {
     remember(tensor.impl());
   }
 
-  // In the form that all versions of PyTorch read; only newer ones know layouts beside COO.
+  // Writes the form that all versions of PyTorch read. Only newer versions support layouts other than COO.
   void write_sparse(const ops::SparseTensor& sparse) {
     if (write_known(&sparse)) return;
     write_global("torch._utils", "_rebuild_sparse_tensor");
@@ -95,7 +95,7 @@ class Pickler : PickleWriter {
     remember(&sparse);
   }
 
-  // Tensors over the very same bytes share one storage, as they did here.
+  // Tensors over exactly the same bytes share one storage in the file.
   const std::string& storage_key(const Tensor& dense) {
     const auto [it, is_new] = keys_.emplace(std::pair(dense.raw_data(), dense.size_bytes()), storages_.size());
     if (is_new || dense.numel() == 0) {

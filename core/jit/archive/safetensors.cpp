@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kMaxHeader = 64 << 20;
-constexpr size_t kMaxHeaderDepth = 3;  // the object of tensors, a tensor, its lists
+constexpr size_t kMaxHeaderDepth = 3;  // the object of all tensors, a tensor's object, its lists
 
 const std::map<std::string, DType>& dtypes() {
   static const std::map<std::string, DType> kDTypes = {
@@ -44,18 +44,18 @@ struct Entry {
   DType dtype{};
   Dims sizes;
   uint64_t numel = 0;
-  uint64_t begin = 0, end = 0;  // of its data, from the end of the header
+  uint64_t begin = 0, end = 0;  // position of its data, counted from the end of the header
 };
 
-// Makes the entries of a header from its events, in a time that is linear in its size. Of two members of one name
-// JSON's readers keep one; here they are refused.
+// Builds the entries of a header from JSON events in linear time. JSON readers usually keep one of two members with the
+// same name; this one rejects them.
 class HeaderReader {
  public:
   explicit HeaderReader(const std::string& path) : path_(path) {}
 
   bool null() { return other(); }
   bool boolean(bool) { return other(); }
-  bool number_integer(int64_t) { return number(UINT64_MAX); }  // below 0
+  bool number_integer(int64_t) { return number(UINT64_MAX); }  // a negative number
   bool number_unsigned(uint64_t value) { return number(value); }
   bool number_float(double, const std::string&) { return number(UINT64_MAX); }
   bool string(std::string& text) {
@@ -111,7 +111,7 @@ class HeaderReader {
     fail(ErrorCode::kDataLoss, source(), ": the header lacks dtype, shape or data_offsets");
   }
 
-  // A value that says nothing, where one may be.
+  // A value that the reader ignores. At the top level it is an error, except in the metadata.
   bool other() {
     if (names_.empty()) fail_json();
     if (names_.size() == 1 && !is_metadata()) fail_lacks();
@@ -146,16 +146,16 @@ class HeaderReader {
   }
 
   const std::string& path_;
-  std::vector<std::unordered_set<std::string>> names_;  // of each object that is open
-  std::string name_, member_;                           // of the first and of the second of them
+  std::vector<std::unordered_set<std::string>> names_;  // the names in each open object
+  std::string name_, member_;                           // the current names at the first and second level
   std::optional<std::string> dtype_;
   std::optional<std::vector<uint64_t>> shape_, offsets_;
-  std::vector<uint64_t>* list_ = nullptr;  // that is open, where it counts
+  std::vector<uint64_t>* list_ = nullptr;  // the open list, if it is one that is read
   bool is_in_list_ = false, has_bad_number_ = false;
   std::vector<Entry> entries_;
 };
 
-// That tensors have the bytes they take, one after the other from the first byte to the last.
+// Checks that the tensors' data has the sizes of their shapes and covers the file without gaps and overlaps.
 void check_places(const std::string& path, std::vector<Entry>& entries, uint64_t data_bytes) {
   const auto before = [](const Entry& a, const Entry& b) {
     return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);

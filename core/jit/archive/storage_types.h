@@ -7,10 +7,10 @@
 
 namespace tensord::jit {
 
-// "FloatStorage" → kFloat32; nothing when torch has no such storage class. Throws Error{kUnimplemented} naming the
-// dtype of quantized storages.
+// "FloatStorage" → kFloat32. Empty if torch has no such storage class. Throws Error{kUnimplemented} naming the dtype of
+// a quantized storage.
 std::optional<DType> dtype_of_storage_class(std::string_view name);
-// The reverse. REQUIRES: a dtype that tensors can have.
+// The inverse function. REQUIRES: a dtype that tensors support.
 const char* storage_class_of(DType dtype);
 
 }  // namespace tensord::jit

@@ -12,7 +12,7 @@ namespace {
 
 using ops::Value;
 
-constexpr size_t kMaxCells = 32 << 20;  // of about 16 bytes
+constexpr size_t kMaxCells = 32 << 20;  // of about 16 bytes each
 constexpr size_t kMaxLine = 1024;
 constexpr size_t kMaxMemoGap = 1024;
 constexpr int kMaxRawDepth = 8;
@@ -69,7 +69,7 @@ std::string_view Unpickler::take_line() {
   return line;
 }
 
-// Little-endian two's complement of any length.
+// Reads a little-endian two's complement integer of any length.
 int64_t Unpickler::take_long() {
   const size_t size = take_number(1);
   const std::string_view raw = take(size);
@@ -226,7 +226,8 @@ std::vector<Value> Unpickler::pop_mark(bool plain) {
   return items;
 }
 
-// Writers number memo entries upwards, so a far index is damage, not a reason to grow.
+// Writers number memo entries in ascending order, so an index far ahead means corrupt data, and the memo must not grow
+// to it.
 void Unpickler::put(uint64_t index) {
   if (index > memo_.size() + kMaxMemoGap) malformed("a memo index is out of order");
   if (index >= memo_.size()) {
@@ -327,8 +328,8 @@ void Unpickler::new_object() {
   push(new_container(Value(make_intrusive<ops::Object>(std::move(type))), 0));
 }
 
-// ('storage', torch.FloatStorage, key, location, element count). The location is where the tensor lived when
-// it was saved; everything is loaded to the CPU.
+// ('storage', torch.FloatStorage, key, location, element count). The location is the device that the tensor was saved
+// from; everything is loaded to the CPU.
 void Unpickler::persistent_id() {
   const Value id = pop();
   const auto* tuple = as<RawTuple>(id);
@@ -360,7 +361,7 @@ void Unpickler::reduce() {
 Value Unpickler::call(const Global& callee, const Value& arguments) {
   if (arguments.is_tuple()) return (this->*callee.call)(callee, arguments.to_tuple()->items);
   if (const auto* raw = as<RawTuple>(arguments)) return (this->*callee.call)(callee, raw->items);
-  // libtorch writes an enum's value bare.
+  // libtorch writes an enum's value without a tuple.
   if (callee.type && callee.type->kind() == ops::TypeKind::kEnum) return (this->*callee.call)(callee, {&arguments, 1});
   malformed("the arguments of a call are no tuple");
 }

@@ -15,8 +15,8 @@
 
 namespace tensord::jit {
 
-// The machine behind unpickle(): a stack, marks and a memo. Functions, classes and
-// storages lie on the stack as opaque values and may only go where the format has them.
+// The stack machine of unpickle(): a stack, marks and a memo. Functions, classes and storages are opaque values on the
+// stack and are accepted only where the format expects them.
 class Unpickler {
  public:
   Unpickler(std::string_view text, const UnpickleContext& context);
@@ -24,11 +24,11 @@ class Unpickler {
 
  private:
   using Value = ops::Value;
-  struct Machinery;  // what may only go where the format has it: all of these
-  struct Global;     // an allowed function or class
+  struct Machinery;  // base of the values that are accepted only where the format expects them
+  struct Global;     // a supported function or class
   struct StorageRef;
-  struct RawTuple;   // a tuple with one of these inside
-  struct NewCustom;  // an object of a class of the engine, whose state comes next
+  struct RawTuple;   // a tuple that contains such a value
+  struct NewCustom;  // an object of a built-in class whose state follows
   using Call = Value (Unpickler::*)(const Global& callee, std::span<const Value> arguments);
 
   // Reading.
@@ -46,7 +46,7 @@ class Unpickler {
   // Stack, marks, memo.
   void push(Value value);
   Value pop();
-  Value pop_plain();  // refuses functions, classes and storages
+  Value pop_plain();  // rejects functions, classes and storages
   Value& top();
   std::vector<Value> pop_mark(bool plain);
   void put(uint64_t index);
@@ -118,7 +118,7 @@ class Unpickler {
   const UnpickleContext& context_;
   size_t position_ = 0;
   size_t cells_ = 0;
-  ValueGraph graph_;  // before what holds values: it must see them die first or be alive
+  ValueGraph graph_;  // declared before the members that hold values: it must outlive them to take containers apart
   std::vector<Value> stack_;
   std::vector<size_t> marks_;
   std::vector<Value> memo_;
@@ -139,9 +139,9 @@ struct Unpickler::Global final : Machinery {
   std::string class_name() const override { return name; }
   std::string name;
   Call call;          // null: not callable
-  ops::TypePtr type;  // of classes, enums and typed lists; null for storage classes
+  ops::TypePtr type;  // the type of a class, enum or typed list; null for storage classes
   int storage_dtype = -1;
-  std::optional<ops::QuantizedType> quantized = {};  // of storage classes
+  std::optional<ops::QuantizedType> quantized = {};  // for storage classes
 };
 
 struct Unpickler::StorageRef final : Machinery {

@@ -27,7 +27,7 @@ Value Unpickler::global(const std::string& name) {
   return value;
 }
 
-// The closed list of what a pickle may name.
+// The complete list of names that a pickle may use.
 Value Unpickler::make_global(const std::string& name) {
   const auto make = [&](Call call, TypePtr type = nullptr) {
     return Value(IntrusivePtr<ops::OpaqueObject>(make_intrusive<Global>(name, call, std::move(type))));
@@ -44,7 +44,7 @@ Value Unpickler::make_global(const std::string& name) {
       {"torch._utils._rebuild_sparse_csr_tensor", &Unpickler::call_sparse, nullptr},
       {"torch.serialization._get_layout", &Unpickler::call_layout, nullptr},
       {"torch._utils._rebuild_parameter", &Unpickler::call_parameter, nullptr},
-      // The state is what Python code has set on the parameter beside its value.
+      // The state has the attributes that Python code set on the parameter.
       {"torch._utils._rebuild_parameter_with_state", &Unpickler::call_parameter, nullptr},
       {"torch._tensor._rebuild_from_type_v2", &Unpickler::call_typed_tensor, nullptr},
       {"torch.Tensor", &Unpickler::call_nothing, nullptr},
@@ -134,12 +134,12 @@ Value Unpickler::call_parameter(const Global& callee, std::span<const Value> arg
   return data;
 }
 
-// (function, type, its arguments, state): a tensor on which Python code has set attributes, as torch.export and
-// mark_dynamic do on examples. They say nothing of its value.
+// (function, type, its arguments, state): a tensor with attributes set by Python code, as torch.export and mark_dynamic
+// set them on examples. The attributes do not change the tensor's value.
 Value Unpickler::call_typed_tensor(const Global& callee, std::span<const Value> arguments) {
   const auto* function = as<Global>(argument(callee, arguments, 0));
   const auto* type = as<Global>(argument(callee, arguments, 1));
-  // None in each other: nothing makes them, and they could lie as deep as one likes.
+  // Nested calls are rejected: no writer makes them, and they could be nested without limit.
   const bool is_nested = function && function->call == &Unpickler::call_typed_tensor;
   if (!function || !function->call || is_nested || !type) malformed("a tensor with attributes has no function or type");
   if (type->call != &Unpickler::call_nothing || !type->name.starts_with(kTorch)) {
@@ -150,8 +150,8 @@ Value Unpickler::call_typed_tensor(const Global& callee, std::span<const Value> 
   return result;
 }
 
-// An empty dict, whatever state it gets: objects that only attributes of tensors are, and types that only
-// call_typed_tensor asks for.
+// Returns an empty dict and ignores the state: for objects that occur only as attributes of tensors, and for types that
+// only call_typed_tensor uses.
 Value Unpickler::call_nothing(const Global&, std::span<const Value>) { return new_dict(); }
 
 Value Unpickler::call_set(const Global& callee, std::span<const Value> arguments) {
@@ -160,7 +160,7 @@ Value Unpickler::call_set(const Global& callee, std::span<const Value> arguments
   return items;
 }
 
-// Old archives leave the flag out.
+// Old archives do not store the flag.
 void Unpickler::record_requires_grad(const Tensor& tensor, std::span<const Value> arguments, size_t index) const {
   if (!context_.requires_grad || index >= arguments.size()) return;
   if (arguments[index].is_bool() && arguments[index].to_bool() &&
@@ -180,7 +180,7 @@ Value Unpickler::call_type_tag(const Global& callee, std::span<const Value> argu
   const ops::TypeResolver nothing = [](const std::string&) { return TypePtr(); };
   const TypePtr type = ops::parse_annotation(tag.to_string(), context_.find_type ? context_.find_type : nothing);
   Value typed = conformer_.conform(value, type);
-  // A tuple is made anew when it gets a name; its parts were counted when they were made.
+  // Naming a tuple makes a new one; its items were already counted.
   return typed.is_tuple() ? new_container(typed, 4) : typed;
 }
 

@@ -1,5 +1,5 @@
-// What Python programs pickle their data with: NumPy's arrays and the byte strings of Python 2. Only where the reader
-// of the file wants them (UnpickleContext::has_numpy).
+// NumPy arrays and Python 2 byte strings, which Python programs pickle their data with. Enabled by
+// UnpickleContext::has_numpy.
 #include <bit>
 #include <cstring>
 #include <map>
@@ -11,13 +11,13 @@ namespace tensord::jit {
 
 using ops::Value;
 
-// numpy.dtype: its name first, its byte order with its state.
+// A numpy.dtype. The call gives its name; the state that follows gives its byte order.
 struct Unpickler::NumpyDType final : Machinery {
   std::string class_name() const override { return "numpy.dtype"; }
   DType dtype = DType::kUInt8;
 };
 
-// An array that waits for its state, and becomes a tensor then.
+// An array that has no state yet. The state makes it a tensor.
 struct Unpickler::NumpyArray final : Machinery {
   std::string class_name() const override { return "numpy.ndarray"; }
 };
@@ -27,7 +27,7 @@ std::optional<Value> Unpickler::numpy_global(const std::string& name) {
   const auto give = [&](Call call) {
     return Value(IntrusivePtr<ops::OpaqueObject>(make_intrusive<Global>(name, call)));
   };
-  // NumPy 2 calls its inner module by another name.
+  // NumPy 2 renamed its inner module.
   if (name == "numpy.core.multiarray._reconstruct" || name == "numpy._core.multiarray._reconstruct")
     return give(&Unpickler::call_numpy_array);
   if (name == "numpy.dtype") return give(&Unpickler::call_numpy_dtype);
@@ -66,7 +66,7 @@ Value Unpickler::call_numpy_dtype(const Global& callee, std::span<const Value> a
   return Value(IntrusivePtr<ops::OpaqueObject>(made));
 }
 
-// How Python 3 writes bytes in protocol 2: a text whose characters are the bytes.
+// Python 3 writes bytes in protocol 2 as a text whose characters are the bytes.
 Value Unpickler::call_encode(const Global& callee, std::span<const Value> arguments) {
   const Value &text = argument(callee, arguments, 0), &codec = argument(callee, arguments, 1);
   if (!text.is_string() || !codec.is_string() || codec.to_string() != "latin1")
@@ -82,12 +82,12 @@ Value Unpickler::call_encode(const Global& callee, std::span<const Value> argume
   return Value(std::move(out));
 }
 
-// Whether the top of the stack was one of NumPy's and has its state now.
+// Applies the state if the top of the stack is a NumPy object; returns false otherwise.
 bool Unpickler::build_numpy(const Value& state) {
   Value& target = top();
   const auto* raw = as<RawTuple>(state);
   if (as<NumpyDType>(target)) {
-    // (version, byte order, …); the rest is of structured types.
+    // (version, byte order, …). The other items belong to structured dtypes.
     if (!state.is_tuple() || state.to_tuple()->items.size() < 2 || !state.to_tuple()->items[1].is_string())
       malformed("the state of a dtype has the wrong form");
     const std::string& order = state.to_tuple()->items[1].to_string();

@@ -1,4 +1,4 @@
-// Quantized tensors, and objects of classes that the engine has itself (packed weights).
+// Quantized tensors and objects of built-in classes (packed weights).
 #include "core/base/error.h"
 #include "core/jit/archive/unpickler.h"
 #include "core/ops/custom_class.h"
@@ -34,7 +34,7 @@ constexpr Element kElements[] = {
     {"torch.QUInt4x2Storage", "torch.quint4x2", QuantizedType::kQUInt4x2},
 };
 
-// Errors about what a file holds start with its name.
+// Makes errors about the contents of a file start with its name.
 template <class Fn>
 Value read(const std::string& source, Fn&& fn) {
   try {
@@ -47,8 +47,8 @@ Value read(const std::string& source, Fn&& fn) {
 
 }  // namespace
 
-// Nothing where the name has to do with other things. Schemes and dtypes are their numbers, as in code. Files of
-// torch.save have no classes, and no use for quantized tensors here.
+// Empty if the name does not belong to quantized tensors. Schemes and dtypes become their numbers, as in code. Files of
+// torch.save have no classes, and quantized tensors are not supported in them.
 std::optional<Value> Unpickler::quantized_global(const std::string& name) {
   const auto make = [&](Call call) { return make_intrusive<Global>(name, call); };
   const auto give = [](IntrusivePtr<Global> global) {
@@ -109,7 +109,7 @@ Value Unpickler::call_quantized(const Global& callee, std::span<const Value> arg
   Quantizer quantizer = to_quantizer(argument(callee, arguments, 4));
   return read(context_.source, [&]() -> Value {
     int64_t columns = -1;
-    // Two columns lie in a byte, and a row takes whole bytes.
+    // Each byte holds two columns, and each row takes whole bytes.
     if (*ref->quantized == QuantizedType::kQUInt4x2) {
       check(!sizes.empty() && offset.to_int() == 0 && is_contiguous(sizes, strides),
             "a quint4x2 tensor is no dense one");
@@ -125,7 +125,7 @@ Value Unpickler::call_quantized(const Global& callee, std::span<const Value> arg
   });
 }
 
-// The object on top gets its state, and so becomes one. The state has no use afterwards.
+// Builds the object on top of the stack from its state, which is not needed afterwards.
 void Unpickler::build_custom(const Value& state) {
   const std::string name = top().to_opaque()->class_name();
   spend(16);

@@ -1,5 +1,5 @@
-// Sparse tensors: of modules (layout, sizes, requires_grad, indices …, values, hooks) and of torch.save (layout,
-// parts).
+// Sparse tensors as modules store them (layout, sizes, requires_grad, indices …, values, hooks) and as torch.save
+// stores them (layout, parts).
 #include "core/base/error.h"
 #include "core/jit/archive/unpickler.h"
 #include "core/ops/sparse.h"
@@ -16,7 +16,7 @@ constexpr SparseLayout kLayouts[] = {SparseLayout::kCoo, SparseLayout::kCsr, Spa
 
 }  // namespace
 
-// A layout is its number, as in code.
+// A layout becomes its number, as in code.
 Value Unpickler::call_layout(const Global& callee, std::span<const Value> arguments) {
   const Value& name = argument(callee, arguments, 0);
   if (!name.is_string()) malformed("a layout has no name");
@@ -27,8 +27,9 @@ Value Unpickler::call_layout(const Global& callee, std::span<const Value> argume
   malformed(concat("layout '", name.to_string(), "' is not supported"));
 }
 
-// Indices are copied: whoever writes the memory later does not move elements. Values are not to be written, since all
-// runs share them. Memory that stands for more elements than it has (expand) would let a small file ask for any amount.
+// Indices are copied, so that a later write to the file cannot move elements. Values are read-only, because all runs
+// share them. A tensor with more elements than memory (expand) is rejected, because a small file could then demand any
+// amount of memory.
 Tensor Unpickler::sparse_part(const Value& value, bool is_copied) const {
   if (!value.is_strided()) malformed("a part of a sparse tensor is no tensor");
   const Tensor& part = value.to_tensor();
@@ -75,7 +76,7 @@ Value Unpickler::call_sparse(const Global& callee, std::span<const Value> argume
   const Value& given = argument(callee, arguments, 1);
   if (!given.is_tuple()) malformed("a sparse tensor has no parts");
   std::span<const Value> items = given.to_tuple()->items;
-  // COO of newer versions also says whether it is coalesced.
+  // COO in newer versions also stores whether the tensor is coalesced.
   bool is_coalesced = false;
   if (!items.empty() && (items.back().is_bool() || items.back().is_none())) {
     is_coalesced = items.back().is_bool() && items.back().to_bool();

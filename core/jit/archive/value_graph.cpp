@@ -11,7 +11,7 @@ namespace {
 using ops::Value;
 
 constexpr uint32_t kMaxValueDepth = 1000;   // modules of real models reach about 60
-constexpr uint64_t kMaxWalked = 100000000;  // values met when the whole is walked without noting what was seen
+constexpr uint64_t kMaxWalked = 100000000;  // limit on the values of a walk that visits shared values repeatedly
 
 const void* identity(const Value& value) {
   switch (value.tag()) {
@@ -47,7 +47,7 @@ ops::TypePtr common_type(const Range& items, Get get) {
   const Value* last = nullptr;
   for (const auto& item : items) {
     const Value& value = get(item);
-    // Long lists of numbers are one type; only its first is looked up.
+    // All items of a long list of numbers have the same type, so only the first is looked up.
     if (last && last->tag() == value.tag() && !identity(value)) continue;
     const ops::TypePtr type = ops::type_of(value);
     common = common ? ops::unify(common, type) : type;
@@ -71,7 +71,7 @@ void infer(const Value& value) {
   }
 }
 
-// Depth-first walk over the containers with an explicit stack.
+// A depth-first walk over the containers with an explicit stack.
 class Walk {
  public:
   Walk(const std::string& source, const ValueGraph::States& states, bool infer_types)
@@ -112,7 +112,7 @@ class Walk {
     return true;
   }
 
-  // Adds a child that was walked already.
+  // Adds the result of a child that was visited before.
   void absorb(const Value& child) {
     Seen& parent = seen_.at(identity(stack_.back().value));
     const Seen& seen = seen_.at(identity(child));
@@ -136,7 +136,7 @@ class Walk {
     if (!stack_.empty()) absorb(value);
   }
 
-  // Gives back how many values there are that are no containers.
+  // Returns the number of values that are not containers.
   uint64_t collect_children(const Value& value, std::vector<Value>* children) const {
     uint64_t others = 0;
     const auto collect = [&](const Value& item) {
@@ -178,7 +178,8 @@ class Walk {
 
 ValueGraph::~ValueGraph() {
   if (is_verified_) return;
-  // Contents first, while every container is still held here and so cannot die inside another.
+  // Collects the contents first, while every container is still owned here, so that none is destroyed inside another
+  // one.
   std::vector<Value> contents;
   for (const Value& container : containers_) clear(container, &contents);
 }

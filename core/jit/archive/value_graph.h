@@ -8,10 +8,9 @@
 
 namespace tensord::jit {
 
-// The containers that a pickle made, kept until they are known to be safe. Values that come
-// from a file may be nested without end, may contain themselves, or share so that walking them
-// takes exponential time; all of that is refused here. Destroying it before then takes the
-// containers apart one by one, never by recursion.
+// The containers that a pickle made, kept until they are verified. Values from a file may be nested too deeply, may
+// contain themselves, or may share items so that a walk takes exponential time; verify() rejects all of these. The
+// destructor of an unverified graph takes the containers apart one by one, without recursion.
 class ValueGraph {
  public:
   using States = std::vector<std::pair<ops::ObjectPtr, ops::Value>>;
@@ -23,9 +22,9 @@ class ValueGraph {
 
   // `value` is a new list, dict, tuple or object.
   void add(const ops::Value& value) { containers_.push_back(value); }
-  // States take part as if they were in their objects' slots. Throws Error{kResourceExhausted, kUnimplemented}
-  // whose text starts with `source`. With `infer_types`, lists and dicts of unknown (Any) types
-  // get the type their items have in common.
+  // Treats states as if they were already in their objects' slots. Throws Error{kResourceExhausted, kUnimplemented}
+  // whose message starts with `source`. With `infer_types`, lists and dicts of unknown (Any) types get the common type
+  // of their items.
   void verify(const std::string& source, const States& states, bool infer_types);
 
  private:

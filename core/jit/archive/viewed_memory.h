@@ -9,12 +9,13 @@
 
 namespace tensord::jit {
 
-// Tensors of a file are views of its bytes, so that a few bytes can stand for any number of elements, by strides of 0
-// or by many views. Whatever copies, packs or converts them later makes the memory: so their sum is looked at first.
+// Limits the total size of tensors in a file. Tensors view the bytes of the file, so a few bytes can stand for any
+// number of elements, with strides of 0 or with many views. Code that copies, packs or converts such tensors allocates
+// their full size, so the total is checked first.
 class ViewedMemory {
  public:
-  // Throws Error{kResourceExhausted} where all tensors so far have more elements than bytes to the extent that there is
-  // no room for.
+  // Throws Error{kResourceExhausted} if the elements of all tensors so far exceed their bytes by more than the
+  // available memory.
   void add(const Tensor& tensor, const std::string& source) {
     uint64_t size = 0;
     if (__builtin_mul_overflow(static_cast<uint64_t>(tensor.numel()), size_of(tensor.dtype()), &size) ||

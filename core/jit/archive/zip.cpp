@@ -26,7 +26,7 @@ namespace tensord::jit {
 namespace {
 
 constexpr size_t kMaxName = 4096;
-constexpr uint64_t kRatioFreeBytes = 4 << 20;  // small entries may be as repetitive as they like
+constexpr uint64_t kRatioFreeBytes = 4 << 20;  // small entries may have any compression ratio
 constexpr uint64_t kMaxRatio = 200;
 constexpr uint16_t kEncrypted = 1;
 
@@ -34,7 +34,7 @@ int64_t changed_ns_of(const struct stat& status) {
   return int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
-// The mapping as minizip's input stream.
+// Lets minizip read from the mapping.
 struct MemoryFile {
   const char* data;
   uint64_t size;
@@ -68,8 +68,7 @@ struct UnzipCloser {
   void operator()(void* unzip) const { unzClose(unzip); }
 };
 
-// Whether the file ends with a whole end record. minizip is content with less when the
-// record's zip64 form is there.
+// Whether the file ends with a complete end record. minizip accepts an incomplete one if the zip64 record exists.
 bool has_end_record(const char* data, size_t size) {
   constexpr size_t kEndRecord = 22, kMaxComment = 0xffff;
   for (size_t comment = 0; comment <= kMaxComment && kEndRecord + comment <= size; ++comment) {
@@ -143,7 +142,8 @@ void ZipArchive::map_file() {
   guard_ = std::make_unique<FaultGuard>(data_, size_);
   checked_ns_ = changed_ns_of(status);
   if (status.st_nlink > 0) file_ = std::move(descriptor);
-  madvise(data_, size_, MADV_WILLNEED);  // all of it is needed soon; read ahead while the directory is parsed
+  madvise(data_, size_,
+          MADV_WILLNEED);  // all of it is needed soon, so the kernel reads ahead while the directory is parsed
 }
 
 void ZipArchive::read_directory() {
@@ -153,14 +153,14 @@ void ZipArchive::read_directory() {
   std::unique_ptr<void, UnzipCloser> unzip(unzOpen2_64(path_.c_str(), &functions));
   unz_global_info64 info{};
   if (!has_end_record(data_, size_) || !unzip || unzGetGlobalInfo64(unzip.get(), &info) != UNZ_OK) {
-    // Bytes 4 to 7 of a FlatBuffer name its schema.
+    // Bytes 4 to 7 of a FlatBuffer are its schema identifier.
     if (size_ >= 8 && std::string_view(data_ + 4, 4) == "PTMF") {
       fail(ErrorCode::kUnimplemented, path_,
            ": is a mobile module in a FlatBuffer, which is not supported; please save it by torch.jit.save");
     }
     fail(ErrorCode::kDataLoss, path_, ": is not a zip archive, or is truncated");
   }
-  // A directory record takes at least 46 bytes, so the file's size bounds the count as well.
+  // A directory record takes at least 46 bytes, so the size of the file also limits the number of entries.
   if (info.number_entry > options_.max_entries || info.number_entry > size_ / 46) {
     fail(ErrorCode::kResourceExhausted, path_, ": claims ", info.number_entry, " entries");
   }
@@ -232,7 +232,7 @@ void ZipArchive::check_limits() const {
            " bytes");
     }
   }
-  // Each lies in the file, so no sum overflows.
+  // Each range lies inside the file, so no sum overflows.
   std::sort(ranges.begin(), ranges.end());
   for (size_t i = 1; i < ranges.size(); ++i) {
     if (ranges[i - 1].first + ranges[i - 1].second > ranges[i].first) {
@@ -300,7 +300,7 @@ std::string ZipArchive::read(const Entry& entry) const {
 
 Storage ZipArchive::storage(const Entry& entry) const {
   char* data = data_ + entry.offset;
-  // Kernels may count on elements being aligned; writers that do not align are rare enough to copy.
+  // Kernels may assume that elements are aligned. Writers that do not align are rare, so their entries are copied.
   if (entry.is_stored && reinterpret_cast<uintptr_t>(data) % kAlignment == 0) {
     if (options_.verify_stored) check_crc(entry, data);
     return wrap_storage(data, entry.size, [self = shared_from_this()] {});
@@ -331,7 +331,7 @@ void ZipArchive::check_unchanged() const {
   if (is_damaged_.load(std::memory_order_acquire)) fail_changed("written to");
 }
 
-// A time alone may change without the contents, as by `touch`.
+// A new change time does not imply new contents, for example after `touch`.
 void ZipArchive::check_contents(int64_t changed_ns) const {
   const MutexLock lock(check_mutex_);
   if (is_damaged_ || checked_ns_ == changed_ns) return;

@@ -16,34 +16,35 @@
 namespace tensord::jit {
 
 struct ZipOptions {
-  // Compare the CRC of stored entries too, as they are first used. Costs about 1 ms for each 10 MB and core;
-  // compressed entries are always compared.
+  // Checks the CRC of stored entries too, on their first use. Costs about 1 ms per 10 MB on one core. Compressed
+  // entries are always checked.
   bool verify_stored = true;
-  // Bounds on what compressed entries may become, all together. Code of the largest known archives is below 1 MB.
+  // Limits on the total decompressed size and on the number of entries. The code of the largest known archives is below
+  // 1 MB.
   size_t max_inflated_bytes = size_t{256} << 20;
   size_t max_entries = 1 << 20;
-  bool copies_file = false;  // read a private copy of the file, see copy_privately
+  bool copies_file = false;  // reads a private copy of the file, see copy_privately
 };
 
-// A zip file, memory-mapped for as long as the archive or a storage from it lives. Pages
-// are private: writes to them stay in this process. A file that is written to or cut off meanwhile gives other
-// bytes or zeros, and never ends the process; check_unchanged() tells. Immutable after open; thread-safe. Everything in
-// the file is taken to be hostile.
+// A memory-mapped zip file. It stays mapped while the archive or a storage of it exists. The mapping is private: writes
+// do not reach the file. If another process writes to or truncates the file, reads give other bytes or zeros but never
+// end the process; check_unchanged() detects it. Immutable after open; thread-safe. The contents of the file are
+// untrusted.
 class ZipArchive : public std::enable_shared_from_this<ZipArchive> {
  public:
   struct Entry {
-    std::string name;  // without the root folder that all entries share
+    std::string name;  // without the root folder that all entries have in common
     uint64_t size = 0;
     uint64_t compressed_size = 0;
-    uint64_t offset = 0;  // of the payload, from the start of the file
+    uint64_t offset = 0;  // position of the payload in the file
     uint32_t crc = 0;
     bool is_stored = true;
   };
 
-  // Throws Error: kNotFound (cannot be opened), kDataLoss (no zip file, truncated, entries that overlap or
-  // appear twice), kUnimplemented (encrypted or another compression), kResourceExhausted (limits).
+  // Throws Error: kNotFound (cannot be opened), kDataLoss (not a zip file, truncated, overlapping or duplicate
+  // entries), kUnimplemented (encryption or another compression method), kResourceExhausted (limits).
   static std::shared_ptr<ZipArchive> open(const std::string& path, const ZipOptions& options = {});
-  // An archive that is a stored entry of this one, which stays mapped as long as it lives.
+  // Opens a stored entry of this archive as an archive. This archive stays mapped while the inner one exists.
   std::shared_ptr<ZipArchive> open_inner(const Entry& entry) const;
   ~ZipArchive();
 
@@ -54,15 +55,15 @@ class ZipArchive : public std::enable_shared_from_this<ZipArchive> {
 
   // The bytes of an entry, inflated when needed. Throws Error{kDataLoss} when the CRC differs.
   std::string read(const Entry& entry) const;
-  // The bytes of a stored entry where they lie (inflated to new memory for a compressed one);
-  // writable, copied on write. Keeps the mapping alive.
+  // The memory of a stored entry without a copy, or new memory for a compressed entry. Writes to it do not reach the
+  // file. The storage keeps the mapping alive.
   Storage storage(const Entry& entry) const;
-  // Gives back the memory of pages that were read and never written; who reads them again gets them from the file.
-  // For when everything has copies of its own that it uses. Returns the bytes given back. REQUIRES: nobody writes
-  // to a storage of this archive meanwhile.
+  // Releases the memory of pages that were read and never written; the next access reads them from the file again. Call
+  // it once all tensors in use have copies of their own. Returns the number of bytes released. REQUIRES: no thread
+  // writes to a storage of this archive meanwhile.
   size_t release_pages() const;
-  // Throws Error{kDataLoss} where what was read since open may not be what the file had then. One system call while
-  // nothing happens to the file; after its time has changed its checksums are compared once.
+  // Throws Error{kDataLoss} if the file may have changed since open. It costs one system call while the file's time
+  // stays the same; after a change of the time it compares the checksums once.
   void check_unchanged() const;
 
  private:
@@ -77,19 +78,20 @@ class ZipArchive : public std::enable_shared_from_this<ZipArchive> {
 
   const std::string path_;
   const ZipOptions options_;
-  std::shared_ptr<const ZipArchive> outer_;  // it lies in this one's memory
+  std::shared_ptr<const ZipArchive> outer_;  // the archive that owns the memory of this inner one
   char* data_ = nullptr;
   size_t size_ = 0;
-  std::unique_ptr<FileDescriptor> file_;  // null: nobody else can reach the file
+  std::unique_ptr<FileDescriptor> file_;  // null: no other process can reach the file
   std::unique_ptr<FaultGuard> guard_;
-  mutable std::atomic<int64_t> checked_ns_{0};  // the file's time of change when it was as it was opened
+  mutable std::atomic<int64_t> checked_ns_{
+      0};  // the file's change time when its contents were last known to be unchanged
   mutable std::atomic<bool> is_damaged_{false};
-  mutable Mutex check_mutex_;  // of check_contents: one at a time
+  mutable Mutex check_mutex_;  // lets only one check_contents run at a time
   std::vector<Entry> entries_;
   std::map<std::string, size_t, std::less<>> by_name_;
 };
 
-// Entry `byteorder` (PyTorch 2.x): refuses big-endian files with Error{kUnimplemented}.
+// Reads the entry `byteorder` (PyTorch 2.x). Throws Error{kUnimplemented} for big-endian files.
 void check_byte_order(const ZipArchive& archive);
 
 }  // namespace tensord::jit

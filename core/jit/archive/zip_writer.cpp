@@ -17,9 +17,9 @@ namespace {
 constexpr size_t kLocalHeader = 30;
 constexpr size_t kZip64Extra = 20;
 constexpr size_t kExtraHeader = 4;
-constexpr size_t kMaxPiece = size_t{1} << 30;  // minizip counts in unsigned
+constexpr size_t kMaxPiece = size_t{1} << 30;  // minizip uses unsigned for sizes
 
-// A stdio file as minizip's output stream.
+// Lets minizip write to a stdio file.
 voidpf file_open(voidpf opaque, const void*, int) { return opaque; }
 uLong file_read(voidpf, voidpf stream, void* out, uLong count) {
   return std::fread(out, 1, count, static_cast<std::FILE*>(stream));
@@ -60,7 +60,7 @@ void ZipWriter::add(const std::string& name, std::string_view bytes) {
   const bool is_zip64 = bytes.size() >= std::numeric_limits<uint32_t>::max();
   const auto begin =
       static_cast<size_t>(ftello(state_->file.stream())) + kLocalHeader + name.size() + (is_zip64 ? kZip64Extra : 0);
-  // An extra field as PyTorch's writer pads: id "FB", its length, then Z's up to the payload.
+  // Pads with an extra field as PyTorch's writer does: the id "FB", its length, then 'Z' up to the payload.
   size_t padding = (kAlignment - begin % kAlignment) % kAlignment;
   if (padding > 0 && padding < kExtraHeader) padding += kAlignment;
   std::string extra(padding, 'Z');

@@ -6,9 +6,9 @@
 
 namespace tensord::jit {
 
-// Writes a zip file of stored entries whose payloads start at multiples of 64 bytes, so
-// that readers can map them. An AtomicFile: finish() puts it on the disk and then in its place, without
-// finish() nothing is left. Not thread-safe. Throws Error as AtomicFile does.
+// Writes a zip file of stored entries whose payloads are aligned to 64 bytes, so that readers can map them. It is an
+// AtomicFile: finish() writes it to the disk and moves it to its place; without finish() no file remains. Not
+// thread-safe. Throws Error as AtomicFile does.
 class ZipWriter {
  public:
   explicit ZipWriter(const std::string& path);

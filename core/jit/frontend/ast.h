@@ -42,11 +42,11 @@ struct Keyword {
   const Expr* value;
 };
 
-// Text views point into the file or, for strings, into the file's tree.
+// Text views point into the file or, for decoded strings, into the tree.
 struct Expr {
   ExprKind kind = ExprKind::kNone;
   uint32_t begin = 0, end = 0;  // offsets into the file
-  uint16_t depth = 1;           // longest way down to a leaf; bounded by the parser
+  uint16_t depth = 1;           // height of the tree; the parser limits it
   std::string_view text;
   union {
     int64_t int_value = 0;
@@ -100,7 +100,7 @@ struct FunctionDef {
   std::vector<const Stmt*> body;
 };
 
-// Definitions in the order of the text, found by name: of several with one name the first.
+// Definitions in the order of the text, with lookup by name. If several have the same name, the first one counts.
 template <class Def>
 class NamedDefs {
  public:
@@ -108,7 +108,7 @@ class NamedDefs {
     all_.push_back(def);
     by_name_.emplace(def->name, def);
   }
-  const Def* find(std::string_view name) const {  // null: none
+  const Def* find(std::string_view name) const {  // null if there is no such definition
     const auto found = by_name_.find(name);
     return found == by_name_.end() ? nullptr : found->second;
   }
@@ -137,14 +137,14 @@ struct ClassDef {
   const FieldDef* find_field(std::string_view name) const;
 };
 
-// The tree of one file. Owns every part of it; immutable once parsed.
+// The syntax tree of one file. It owns all nodes and is immutable after parsing.
 struct SourceTree {
   explicit SourceTree(SourceText source) : source(std::move(source)) {}
   SourceText source;
   NamedDefs<FunctionDef> functions;
   NamedDefs<ClassDef> classes;
 
-  std::deque<Expr> exprs;  // deques: addresses stay, and freeing needs no recursion
+  std::deque<Expr> exprs;  // deques keep the addresses of items and need no recursion to free
   std::deque<Stmt> stmts;
   std::deque<FunctionDef> function_defs;
   std::deque<ClassDef> class_defs;

@@ -30,7 +30,7 @@ const Function* CompilationUnit::compile(const std::string& name) const {
   const Signature* signature = declarations_->find_signature(name);
   if (!signature) return nullptr;
   const Symbol& symbol = signature->symbol;
-  // Only functions without a return annotation are compiled while others are.
+  // Compiling one function compiles another only if that one has no return annotation.
   constexpr size_t kMaxNesting = 50;
   if (compiling_.size() >= kMaxNesting || !compiling_.insert(name).second) {
     symbol.tree->source.fail(symbol.function->begin,

@@ -14,37 +14,37 @@ namespace tensord::jit {
 
 class Declarations;
 
-// The script files of one archive, compiled on demand: a file is parsed when something in it
-// is first asked for, a function compiled when it is. Thread-safe; what is given out stays
-// valid and unchanged as long as the unit lives, functions until forget_functions().
+// The script files of one archive, compiled on demand: the first access to a name in a file parses the file, the first
+// request for a function compiles it. Thread-safe. Returned pointers stay valid and their targets unchanged for the
+// lifetime of the unit; functions until forget_functions().
 class CompilationUnit final : public FunctionLibrary {
  public:
   explicit CompilationUnit(std::vector<SourceFile> sources);
   ~CompilationUnit() override;
 
-  // The archive's format version, 1 and up: operators that meant other things in older ones get their old meaning. The
-  // newest without it. REQUIRES: nothing was compiled yet.
+  // Sets the archive's format version (1 or later), which selects the old meaning of operators that changed. Without it
+  // the newest version applies. REQUIRES: nothing is compiled yet.
   void set_version(int64_t version);
-  // What errors name instead of a place in the scripts. REQUIRES: nothing was compiled yet.
+  // Sets the author's places that errors report instead of places in the scripts. REQUIRES: nothing is compiled yet.
   void set_origins(SourceOrigins origins);
-  // The values of CONSTANTS.cN in the scripts. REQUIRES: nothing was compiled yet.
+  // Sets the values of CONSTANTS.cN. REQUIRES: nothing is compiled yet.
   void set_constants(std::vector<ops::Value> constants);
 
-  // Methods are found here too, as "__torch__.M.forward".
+  // Also finds methods, as "__torch__.M.forward".
   const Function* find_function(const std::string& qualified_name) const override;
   const Function* find_method(const std::string& class_name, const std::string& method) const override;
   ops::TypePtr find_type(const std::string& qualified_name) const override;
   // In the order of the class body.
   std::vector<std::string> method_names(const std::string& class_name) const override;
 
-  // Members of an enum in order; each is an EnumObject. Empty when it is none.
+  // The members of an enum in order; each is an EnumObject. Empty if the name is not an enum.
   std::vector<ops::Value> enum_members(const std::string& qualified_name) const;
-  // Everything that is declared; parses every file.
+  // Lists all declarations, which parses every file.
   std::vector<std::string> function_names() const;
   std::vector<std::string> class_names() const;
 
-  // Gives back the memory of functions and syntax trees; they are made again when they are asked for. REQUIRES: nobody
-  // holds a function.
+  // Releases the memory of functions and syntax trees; the next request makes them again. REQUIRES: no caller holds a
+  // function.
   void forget_functions();
 
  private:

@@ -12,11 +12,11 @@ using ops::Value;
 
 namespace {
 
-// A class whose attributes are classes and so on: real models stay below 20.
+// Limits the depth of classes in attributes of classes. Real models stay below 20.
 constexpr size_t kMaxClassNesting = 150;
 
 std::string module_name_of(std::string_view file) {
-  if (file.starts_with('/')) return "__torch__";  // no archive's: what somebody wrote, by its path
+  if (file.starts_with('/')) return "__torch__";  // a file that a user wrote, by its path
   if (file.starts_with("code/")) file.remove_prefix(5);
   if (file.ends_with(".py")) file.remove_suffix(3);
   std::string name(file);
@@ -133,8 +133,8 @@ bool Declarations::is_interface(const ClassDef& def) {
 TypePtr Declarations::find_type(const std::string& name) {
   if (const auto it = types_.find(name); it != types_.end()) return it->second;
   if (name.starts_with("__torch__.torch.classes.")) return types_[name] = ops::opaque_type(name);
-  // A class that refers to itself: a type of the same name without attributes stands in, so
-  // that types own each other without cycles. class_of finds the full one.
+  // A class that refers to itself gets a placeholder type of the same name without attributes, so that the types do not
+  // own each other in a cycle. class_of finds the full type.
   if (const auto it = unfinished_types_.find(name); it != unfinished_types_.end()) return it->second;
   const Symbol symbol = find(name);
   if (symbol.kind != Symbol::Kind::kClass) return nullptr;
@@ -169,7 +169,7 @@ TypePtr Declarations::make_class(const std::string& name, const SourceTree& tree
   for (const FieldDef& field : def.fields) {
     if (field.name == "__parameters__") type->parameter_names = string_list(field.value);
     if (field.name == "__buffers__") type->buffer_names = string_list(field.value);
-    // Fields with a value are constants of the class and take no slot.
+    // A field with a value is a constant of the class and takes no slot.
     if (field.value || !field.annotation || is_final(tree, field)) continue;
     type->add_attribute(field.name, parse_type(tree, *field.annotation));
   }
@@ -217,7 +217,7 @@ TypePtr Declarations::parse_type(const SourceTree& tree, const Expr& expr) {
   try {
     return ops::parse_annotation(text, resolver);
   } catch (const Error& error) {
-    // Errors of other classes that it refers to have a place already.
+    // Errors of other classes already have a location.
     if (!std::string_view(error.what()).starts_with("type \"")) throw;
     tree.source.fail(error.code(), expr.begin, error.what());
   }

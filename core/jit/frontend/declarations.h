@@ -13,65 +13,64 @@
 
 namespace tensord::jit {
 
-// What a qualified name stands for.
+// The meaning of a qualified name.
 struct Symbol {
   enum class Kind : uint8_t { kNone, kFunction, kClass, kMethod, kField };
   Kind kind = Kind::kNone;
   const SourceTree* tree = nullptr;
-  const ClassDef* class_def = nullptr;  // of a class, or that a method or field belongs to
+  const ClassDef* class_def = nullptr;  // the class, or the class of the method or field
   const FunctionDef* function = nullptr;
-  std::string class_name;  // qualified, when class_def is set
+  std::string class_name;  // qualified; set if class_def is set
   const FieldDef* field = nullptr;
 };
 
-// How a function is called: its schema (no overload), made from its head alone.
+// The schema of a function (without overload name), made from its head alone.
 struct Signature {
   Symbol symbol;
   std::string name;
   ops::Schema schema;
-  bool has_return_type = true;  // false: the schema's return type is a guess until it is compiled
+  bool has_return_type = true;  // false: the return type in the schema is a guess until the function is compiled
 };
 
-// The classes and functions that the files of one archive declare. Files are parsed, and
-// types and signatures made, when they are first asked for. Not thread-safe: CompilationUnit
-// holds the lock. Pointers given out stay valid as long as it lives, those to signatures and trees until
-// forget_trees().
+// The classes and functions that the files of one archive declare. Files are parsed, and types and signatures made, on
+// the first request. Not thread-safe: CompilationUnit holds the lock. Returned pointers stay valid for the lifetime of
+// the object; those to signatures and trees until forget_trees().
 class Declarations {
  public:
   explicit Declarations(std::vector<SourceFile> sources);
 
   void set_constants(std::vector<ops::Value> constants) { constants_ = std::move(constants); }
-  // Of the archive; older ones mean other things by some operators.
+  // The version of the archive. In older versions some operators have another meaning.
   void set_version(int64_t version) { version_ = version; }
   void set_origins(SourceOrigins origins);
   int64_t version() const { return version_; }
-  // CONSTANTS.cN; throws Error for a number that is not there.
+  // The value of CONSTANTS.cN. Throws Error if it does not exist.
   const ops::Value& constant(const SourceTree& tree, const Expr& expr, std::string_view name) const;
 
   // "__torch__.m.f", "__torch__.m.C", "__torch__.m.C.method", "__torch__.m.Color.RED".
   Symbol find(std::string_view qualified_name);
-  // A name as written in a file: qualified, or of that file.
+  // Resolves a name as written in a file: a qualified name, or one declared in this file.
   Symbol find_from(const SourceTree& tree, std::string_view name);
-  // The qualified name of what a file declares.
+  // The qualified name of a declaration in a file.
   std::string qualified_name(const SourceTree& tree, std::string_view name) const;
   ops::TypePtr find_type(const std::string& qualified_name);
-  // The full class of a type that may name it only; see find_type.
+  // The full class of a type, which may be a placeholder with its name; see find_type.
   const ops::ClassType* class_of(const ops::TypePtr& type);
   ops::TypePtr parse_type(const SourceTree& tree, const Expr& expr);
-  // Null when there is no such function or method.
+  // Null if there is no such function or method.
   const Signature* find_signature(const std::string& qualified_name);
-  // The value of a literal, converted to `type` when that is given; null when it is none.
+  // The value of a literal, converted to `type` if one is given. Empty if the expression is not a literal.
   std::optional<ops::Value> literal(const SourceTree& tree, const Expr& expr, const ops::TypePtr& type = nullptr);
   std::vector<ops::Value> enum_members(const std::string& qualified_name);
-  // Null when there is no such member.
+  // Empty if there is no such member.
   std::optional<ops::Value> enum_member(const std::string& qualified_name, std::string_view member);
-  // Default values of the last fields of a NamedTuple.
+  // The default values of the last fields of a NamedTuple.
   std::vector<ops::Value> field_defaults(const std::string& qualified_name);
 
   std::vector<std::string> function_names();
   std::vector<std::string> class_names();
 
-  // Types stay; signatures and trees are made again when they are asked for.
+  // Keeps the types. Signatures and trees are made again on the next request.
   void forget_trees();
 
   static bool is_named_tuple(const ClassDef& def);

@@ -14,7 +14,7 @@ struct OperatorName {
   std::string_view name;
   const char* op;
 };
-// Python's functions that are operators.
+// Python functions that are operators.
 constexpr OperatorName kOperatorNames[] = {
     {"len", "aten::len"},       {"abs", "prim::abs"},       {"min", "prim::min"},     {"max", "prim::max"},
     {"sorted", "aten::sorted"}, {"print", "prim::Print"},   {"round", "aten::round"}, {"sum", "aten::sum"},
@@ -95,7 +95,7 @@ GraphValue* FunctionEmitter::is_instance(const Expr& expr) {
   std::vector<TypePtr> types;
   const auto add_type = [&](const Expr& type) {
     const std::string_view word = type.kind == ExprKind::kName ? type.text : std::string_view();
-    // As people write them; saved code has "list", "dict" and "tuple". See ops::is_instance.
+    // The spelling in hand-written code. Saved code has "list", "dict" and "tuple". See ops::is_instance.
     if (word == "List") {
       types.push_back(ops::list_type(ops::any_type()));
     } else if (word == "Dict") {
@@ -158,13 +158,13 @@ GraphValue* FunctionEmitter::fork(const Expr& expr) {
 
 // ---- tolist
 
-// The type asked for says how many dimensions and which elements: List[List[int]].
+// The annotated type gives the number of dimensions and the element type: List[List[int]].
 GraphValue* FunctionEmitter::to_list(GraphValue* tensor, const TypePtr& hint, const Expr& at) {
   if (!hint) fail(at, "tolist needs an annotation: annotate(List[int], x.tolist())");
   int64_t dims = 0;
   TypePtr element = hint;
   for (; element->kind() == TypeKind::kList; element = element->element()) ++dims;
-  // libtorch's numbers for the element types.
+  // libtorch's numbers of the element types.
   const TypeKind kind = element->kind();
   if (kind != TypeKind::kInt && kind != TypeKind::kFloat && kind != TypeKind::kBool) {
     fail(at, "tolist cannot give a value of type " + hint->str());

@@ -45,7 +45,7 @@ FunctionEmitter::Arguments FunctionEmitter::arguments(const Expr& expr) {
 Binding FunctionEmitter::call(const Expr& expr, const TypePtr& hint) {
   const Expr& callee = *expr.items[0];
   if (callee.kind == ExprKind::kAttribute && static_path(callee).empty()) {
-    // Evaluated here, so that "x.m(…)" does not read m as an attribute first.
+    // Handled here, so that "x.m(…)" does not read m as an attribute first.
     return method_call(value(*callee.items[0]), std::string(callee.text), expr, hint);
   }
   const Binding target = expression(callee);
@@ -81,9 +81,9 @@ GraphValue* FunctionEmitter::number_of(GraphValue* other) {
   return tensor.ndim() == 0 && tensor.dtype() != DType::kBool ? constant(ops::Value(known->to_scalar())) : nullptr;
 }
 
-// A traced "x + 1e-6" is saved as a sum with a 0-d tensor of float64. PyTorch's executor makes a number of such a
-// constant again (canonicalize_ops), and its dtype then counts less: what is float32 there must not become float64
-// here.
+// Tracing saves "x + 1e-6" as a sum with a 0-D float64 tensor. PyTorch's executor turns such a constant back into a
+// number (canonicalize_ops), which has lower priority in type promotion. Without the same step a float32 result would
+// become float64.
 FunctionEmitter::Arguments FunctionEmitter::with_numbers(const std::string& name, Arguments arguments) {
   if (name != "aten::add" && name != "aten::sub" && name != "aten::mul" && name != "aten::div") return arguments;
   if (arguments.positional.empty() || arguments.positional[0]->type()->kind() != TypeKind::kTensor) return arguments;
@@ -100,7 +100,7 @@ FunctionEmitter::Arguments FunctionEmitter::with_numbers(const std::string& name
   return arguments;
 }
 
-// The operator that an archive of an older version means by a name: division and full of tensors.
+// The operator that a name means in an archive of an older version; this affects division and full.
 std::string FunctionEmitter::upgraded(const std::string& name, const Arguments& arguments) const {
   const int64_t version = declarations_.version();
   const bool is_division = name == "aten::div" || name == "aten::div_";
@@ -111,7 +111,8 @@ std::string FunctionEmitter::upgraded(const std::string& name, const Arguments& 
   return name;
 }
 
-// How far a call is from what a schema says: min(a, b) is that of two numbers, before that of a list of them.
+// How far a match deviates from the schema: 0 exact, 1 gathers arguments into a list, 2 casts. Thus min(a, b) prefers
+// the schema of two numbers to that of a list of numbers.
 static int detours(const BoundCall& call) {
   const bool gathers = std::any_of(call.arguments.begin(), call.arguments.end(),
                                    [](const BoundArgument& argument) { return argument.is_gathered; });
@@ -124,13 +125,13 @@ Binding FunctionEmitter::call_operator(const std::string& written, const Argumen
   const Arguments arguments = with_numbers(name, given);
   std::span<const ops::Op* const> candidates = ops::find_overloads(name);
   if (name == "aten::wait" && arguments.positional.size() == 1) return Binding::of(wait(arguments.positional[0], at));
-  // abs, min and max of Python: prim has those of numbers, aten those of tensors.
+  // Python's abs, min and max are prim operators for numbers and aten operators for tensors.
   if (name == "prim::abs" || name == "prim::min" || name == "prim::max") {
     const bool has_tensor = std::any_of(arguments.positional.begin(), arguments.positional.end(),
                                         [](GraphValue* value) { return value->type()->kind() == TypeKind::kTensor; });
     if (has_tensor) candidates = ops::find_overloads("aten::" + name.substr(6));
   }
-  // "torch.x" spells some operators of prim as well.
+  // Some operators of prim are also spelled "torch.x".
   if (candidates.empty() && name.starts_with("aten::")) candidates = ops::find_overloads("prim::" + name.substr(6));
   if (candidates.empty()) return unsupported_operator("operator " + name + " is not supported", at);
   const ops::Op* chosen = nullptr;
@@ -156,12 +157,12 @@ Binding FunctionEmitter::call_operator(const std::string& written, const Argumen
   return emit_operator(*chosen, *chosen_call);
 }
 
-// Saved code holds branches that a model never takes (every mode of interpolate, the fast
-// path of attention), so inside of one the error comes when the place is reached. `missing_operators` lists
-// what was put off so.
+// Saved code contains branches that a model never takes (all modes of interpolate, the fast path of attention). An
+// unsupported operator inside a branch therefore throws only when the code runs. `missing_operators` lists these
+// operators.
 Binding FunctionEmitter::unsupported_operator(const std::string& message, const Expr& at) {
   if (branch_depth_ == 0) {
-    // What comes after it may be wrong only since its result is not known.
+    // A later error may only be a consequence of the unknown result.
     const bool may_follow = std::exchange(has_refused_, true) && !message.starts_with("operator ");
     if (!may_follow) refuse(ErrorCode::kUnimplemented, message, at);
     return Binding::of(unreachable());
@@ -171,7 +172,7 @@ Binding FunctionEmitter::unsupported_operator(const std::string& message, const 
   return Binding::of(unreachable());
 }
 
-// Throws, unless all refusals are collected.
+// Throws, unless the emitter collects all errors.
 void FunctionEmitter::refuse(ErrorCode code, const std::string& message, const Expr& at) const {
   try {
     tree_.source.fail(code, at.begin, message);
@@ -244,7 +245,7 @@ GraphValue* FunctionEmitter::call_method(GraphValue* object, std::string_view na
                                    : nullptr;
   if (!signature) fail(at, "a value of type " + type->str() + " has no method '" + method + "'");
   arguments.positional.insert(arguments.positional.begin(), object);
-  // self of an interface's method is written without a type.
+  // The self of an interface's method has no type annotation.
   ops::Schema schema = signature->schema;
   if (schema.arguments.empty()) fail(at, "method '" + method + "' takes no self");
   schema.arguments.front().type = type;
@@ -260,7 +261,7 @@ Binding FunctionEmitter::method_call(GraphValue* object, const std::string& name
   const bool is_object = type->kind() == TypeKind::kClass || type->kind() == TypeKind::kInterface;
   if (is_object) {
     if (!declarations_.find_signature(type->name() + "." + name) && type->kind() == TypeKind::kClass) {
-      // An attribute that is called: a submodule, written as people write it.
+      // Calling an attribute calls a submodule; only hand-written code does this.
       if (GraphValue* callee = class_attribute(object, name, expr))
         return Binding::of(call_method(callee, "forward", arguments(expr), expr));
     }

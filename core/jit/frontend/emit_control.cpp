@@ -118,7 +118,7 @@ Binding FunctionEmitter::merged(Node* node, Branch& on_true, Branch& on_false, c
     return Binding::of(Binding::Kind::kUndefined, "variable '" + std::string(name) + "' " + why);
   };
   const auto is_value = [](const Binding* binding) { return binding && binding->kind == Binding::Kind::kValue; };
-  // What a raising branch would give is never read.
+  // The values of a branch that raises are never read.
   const bool ignores_left = on_true.raises && !on_false.raises, ignores_right = on_false.raises && !on_true.raises;
   if (ignores_left && right && !is_value(right)) return *right;
   if (ignores_right && left && !is_value(left)) return *left;
@@ -150,8 +150,8 @@ Binding FunctionEmitter::merged(Node* node, Branch& on_true, Branch& on_false, c
   return Binding::of(out);
 }
 
-// Narrows variables by what a condition says of them: "x is not None", "isinstance(x, T)",
-// and both sides of "and". Saved code spells every narrowing out; people do not.
+// Narrows the types of variables from a condition: "x is not None", "isinstance(x, T)", and both sides of "and". Saved
+// code has explicit casts; hand-written code does not.
 void FunctionEmitter::refine(const Expr& test, bool is_true) {
   if (test.kind == ExprKind::kUnary && test.text == "not") return refine(*test.items[0], !is_true);
   if ((test.kind == ExprKind::kAnd && is_true) || (test.kind == ExprKind::kOr && !is_true)) {
@@ -190,7 +190,7 @@ void FunctionEmitter::loop(const Stmt& stmt, GraphValue* trip_count,
   add_assigned_names(stmt.body, names);
   GraphValue* initial = is_while ? condition(*stmt.value) : constant(true);
   std::vector<std::string_view> carried;
-  // What is behind an error is never reached, but well formed.
+  // Code after a raise is never reached, but the graph must be well formed.
   Values inputs{raised_ ? constant(int64_t{0}) : trip_count, initial};
   for (const std::string_view name : names) {
     const Binding* binding = environment_.find(name);
@@ -262,7 +262,7 @@ void FunctionEmitter::for_loop(const Stmt& stmt) {
 
 // ---- with
 
-// "with torch.no_grad():" as people write it; saved code has a class for it instead.
+// "with torch.no_grad():" in hand-written code. Saved code has a class for it instead.
 bool FunctionEmitter::grad_mode_block(const Stmt& stmt, bool& raises) {
   const Expr& item = *stmt.value;
   if (item.kind != ExprKind::kCall || item.items.size() != 1 || !item.keywords.empty()) return false;

@@ -105,7 +105,7 @@ std::string FunctionEmitter::static_path(const Expr& expr) const {
 Binding FunctionEmitter::symbol_binding(const Expr& expr, const Symbol& symbol, const std::string& path) {
   switch (symbol.kind) {
     case Symbol::Kind::kFunction: {
-      // The path may be a name of this file only.
+      // The path may be relative to this file.
       const std::string full = declarations_.find(path).function == symbol.function
                                    ? path
                                    : declarations_.qualified_name(*symbol.tree, symbol.function->name);
@@ -116,7 +116,7 @@ Binding FunctionEmitter::symbol_binding(const Expr& expr, const Symbol& symbol, 
     case Symbol::Kind::kClass: return Binding::of(Binding::Kind::kClass, symbol.class_name);
     case Symbol::Kind::kField: {
       if (Declarations::is_enum(*symbol.class_def)) {
-        // Each mention is an object of its own, as libtorch's: `c is Color.RED` is false, `c == Color.RED` compares.
+        // Each use makes a new object, as in libtorch: `c is Color.RED` is false, `c == Color.RED` compares the values.
         if (auto member = declarations_.enum_member(symbol.class_name, symbol.field->name)) {
           const ops::EnumObject& known = *member->to_enum();
           return Binding::of(constant(ops::Value(make_intrusive<ops::EnumObject>(known.type, known.name, known.value)),
@@ -174,7 +174,7 @@ Binding FunctionEmitter::static_binding(const Expr& expr, const std::string& pat
 Binding FunctionEmitter::attribute(const Expr& expr) {
   const std::string path = static_path(expr);
   if (!path.empty()) {
-    // Color.RED.value: the path names a value up to its last part only.
+    // Color.RED.value: only the path without its last part names a value.
     const Expr& base = *expr.items[0];
     if (base.kind == ExprKind::kAttribute && path.starts_with("__torch__.") && expr.text != "__new__" &&
         declarations_.find(path).kind == Symbol::Kind::kNone &&
@@ -216,7 +216,7 @@ Binding FunctionEmitter::attribute_of(GraphValue* object, std::string_view name,
   return Binding::of(Binding::Kind::kMethod, std::string(name), object);
 }
 
-// Null when the class has no such attribute or constant.
+// Null if the class has no such attribute or constant.
 GraphValue* FunctionEmitter::class_attribute(GraphValue* object, std::string_view name, const Expr& at) {
   const ops::ClassType* type = declarations_.class_of(object->type());
   if (const int index = type->find_attribute(name); index >= 0) {
@@ -266,7 +266,7 @@ GraphValue* FunctionEmitter::index_value(GraphValue* base, GraphValue* index, co
     case TypeKind::kTuple: {
       const ops::Value* known = index->constant();
       if (known && known->is_int()) return tuple_item(base, known->to_int(), at);
-      // An index known at run time only: all members must have one type.
+      // An index that is known only at run time requires all members to have one type.
       TypePtr element;
       for (const TypePtr& member : base->type()->contained()) element = element ? ops::unify(element, member) : member;
       if (!element) fail(at, "a tuple of different types needs a constant index");
@@ -286,8 +286,8 @@ GraphValue* FunctionEmitter::index_value(GraphValue* base, GraphValue* index, co
   return as_value(call_operator("aten::__getitem__", {{base, index}, {}}, at), at);
 }
 
-// One of a module list's modules. A constant index is an attribute; any other becomes a
-// chain of branches over the modules, whose common type the annotation gives.
+// A module of a module list. A constant index becomes an attribute. Any other index becomes a chain of branches over
+// the modules; the annotation gives their common type.
 GraphValue* FunctionEmitter::module_item(GraphValue* modules, GraphValue* index, const Expr& at, const TypePtr& hint) {
   const ops::ClassType& type = *declarations_.class_of(modules->type());
   if (const ops::Value* key = index->constant(); key && (key->is_string() || key->is_int())) {
@@ -445,7 +445,7 @@ Binding FunctionEmitter::binary(const Expr& expr) {
     if (text == "%" && left->type()->kind() == TypeKind::kString) op_name = "aten::percentFormat";
     if (text == "in" || text == "not in") std::swap(left, right);
     if (ops::is_subtype(left->type(), ops::number_type()) && right->type()->kind() == TypeKind::kTensor) {
-      // A number before a tensor, as torch does it: the tensor comes first.
+      // For a number before a tensor, torch swaps them so that the tensor comes first.
       if (text == "+" || text == "*") std::swap(left, right);
       if (text == "-") return call_operator("aten::rsub", {{right, left}, {}}, expr);
       if (text == "/") {

@@ -17,7 +17,7 @@ bool contains_return(std::span<const Stmt* const> statements) {
   return false;
 }
 
-// Whether control never passes the end of the statements.
+// Whether control never reaches the end of the statements.
 bool always_leaves(std::span<const Stmt* const> statements) {
   for (const Stmt* stmt : statements) {
     if (stmt->kind == StmtKind::kReturn || stmt->kind == StmtKind::kRaise) return true;
@@ -47,7 +47,7 @@ GraphValue* FunctionEmitter::body(Statements all) {
     if (stmt.kind == StmtKind::kIf && contains_return({&all[i], 1})) return returning_if(stmt, all.subspan(i + 1));
     if (statement(stmt)) return nullptr;
   }
-  // Falling off the end returns None.
+  // A function without a return at its end returns None.
   GraphValue* result = none();
   if (return_type_ && !ops::is_subtype(result->type(), return_type_)) {
     tree_.source.fail(place_, "a value of type " + return_type_->str() + " must be returned");
@@ -55,7 +55,7 @@ GraphValue* FunctionEmitter::body(Statements all) {
   return result;
 }
 
-// "if c: return a" and the rest: the rest belongs to the branch that goes on.
+// For "if c: return a" followed by other statements, the others become part of the branch that does not return.
 GraphValue* FunctionEmitter::returning_if(const Stmt& stmt, Statements rest) {
   const bool then_leaves = always_leaves(stmt.body), else_leaves = always_leaves(stmt.orelse);
   if (!then_leaves && !else_leaves && !rest.empty()) {
@@ -169,7 +169,7 @@ void FunctionEmitter::assignment(const Stmt& stmt) {
   }
   const Expr& target = *stmt.target;
   const Expr& source = *stmt.value;
-  // a, b = x, y: everything is read before anything is written, and no tuple is made.
+  // a, b = x, y: evaluates everything on the right before it assigns, and makes no tuple.
   if (target.kind == ExprKind::kTuple && source.kind == ExprKind::kTuple &&
       target.items.size() == source.items.size()) {
     std::vector<Binding> values;

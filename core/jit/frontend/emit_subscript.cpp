@@ -1,4 +1,4 @@
-// Subscripts with slices, as people write them; archives say torch.slice and torch.select.
+// Subscripts with slices in hand-written code. Archives call torch.slice and torch.select.
 #include <algorithm>
 
 #include "core/jit/frontend/function_emitter.h"
@@ -33,7 +33,7 @@ GraphValue* FunctionEmitter::sliced(GraphValue* base, const Expr& index, const E
     for (GraphValue* bound : slice_bounds(index)) arguments.push_back(bound);
     return as_value(call_operator("aten::slice", {arguments, {}}, at), at);
   }
-  // Each item is for one dimension; a number takes it away.
+  // Each item indexes one dimension; a number removes its dimension.
   int64_t dim = 0;
   const Expr* const single = &index;
   const std::span<const Expr* const> items = index.kind == ExprKind::kTuple ? std::span<const Expr* const>(index.items)

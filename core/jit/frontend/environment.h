@@ -14,13 +14,13 @@ namespace tensord::jit {
 
 struct Closure;
 
-// What an expression stands for while a function is emitted: a value of the graph, several of
-// them, or something that exists at compile time only.
+// The meaning of an expression during emission: a value of the graph, several values, or something that exists only at
+// compile time.
 struct Binding {
   enum class Kind : uint8_t {
     kNone,
     kValue,      // value
-    kMany,       // values: the returns of an operator, not yet made a tuple
+    kMany,       // values: the results of an operator before they become a tuple
     kOperator,   // name: "aten::add"
     kFunction,   // name: a script function, or a method named through its class
     kClass,      // name
@@ -28,7 +28,7 @@ struct Binding {
     kBuiltin,    // name: "annotate", "len"
     kNew,        // Class.__new__; name is the class
     kClosure,    // closure
-    kUndefined,  // name: why the variable cannot be read
+    kUndefined,  // name: the reason why the variable cannot be read
   };
   Kind kind = Kind::kNone;
   GraphValue* value = nullptr;
@@ -51,14 +51,14 @@ struct Binding {
   }
 };
 
-// A nested function and what the names it uses stood for where it was defined.
+// A nested function and the bindings of its free names at its definition.
 struct Closure {
   const FunctionDef* function;
   std::map<std::string_view, Binding> captured;
 };
 
-// Variables by name. A branch or loop body gets a scope of its own over the outer one, so
-// what it assigns can be told from what was there. The innermost scope comes last.
+// The variables by name. A branch or loop body has its own scope inside the outer one, which shows what the body
+// assigns. The innermost scope is last.
 class Environment {
  public:
   using Scope = std::map<std::string_view, Binding>;
@@ -71,13 +71,13 @@ class Environment {
   }
   void set(std::string_view name, Binding binding) { scopes_.back()[name] = std::move(binding); }
   void push() { scopes_.emplace_back(); }
-  // The variables that were assigned since push.
+  // Removes the innermost scope and returns the variables assigned in it.
   Scope pop() {
     Scope top = std::move(scopes_.back());
     scopes_.pop_back();
     return top;
   }
-  // Starts from nothing; gives back what was there.
+  // Installs other scopes and returns the current ones.
   std::vector<Scope> replace(std::vector<Scope> scopes) { return std::exchange(scopes_, std::move(scopes)); }
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMaxLevel = 220;
 constexpr int kMaxTreeDepth = 250;
-// Keeps the search for keywords that are given twice short.
+// Limits the time to search for duplicate keywords.
 constexpr size_t kMaxKeywords = 500;
 
 bool is_keyword(std::string_view word) {
@@ -24,7 +24,7 @@ bool is_keyword(std::string_view word) {
   return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
 }
 
-// From loosest to tightest.
+// From lowest to highest precedence.
 constexpr std::string_view kOperators[][5] = {{"|"},        {"^"},      {"&"},
                                               {"<<", ">>"}, {"+", "-"}, {"*", "/", "//", "%", "@"}};
 
@@ -179,7 +179,7 @@ const Expr* ExpressionParser::unary() {
     if (!tokens_.is(op)) continue;
     const Level level(*this);
     const uint32_t begin = tokens_.next().begin;
-    // The most negative int has no positive counterpart, so the sign belongs to the literal.
+    // The most negative int has no positive counterpart, so the sign is parsed with the literal.
     if (op == "-" && tokens_.is(TokenKind::kInt) && tokens_.text(tokens_.peek()) == "9223372036854775808") {
       tokens_.next();
       Expr& expr = make(ExprKind::kInt, begin);
@@ -334,7 +334,7 @@ const Expr* ExpressionParser::number() {
   Expr& expr = make(is_imaginary ? ExprKind::kComplex : ExprKind::kFloat, token.begin);
   const char* last = text.data() + text.size() - (is_imaginary ? 1 : 0);
   const auto [end, error] = std::from_chars(text.data(), last, expr.float_value);
-  // Too large or small to be a double: strtod gives infinity or zero, as Python does.
+  // Out of the range of double: strtod returns infinity or zero, as Python does.
   if (error == std::errc::result_out_of_range) {
     expr.float_value = std::strtod(text.c_str(), nullptr);
   } else if (error != std::errc() || end != last) {

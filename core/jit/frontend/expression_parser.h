@@ -7,19 +7,19 @@
 
 namespace tensord::jit {
 
-// Recursive descent over expressions; nodes go into the tree. Depth is bounded, both of the
-// recursion and of the trees it makes.
+// A recursive descent parser for expressions; it adds nodes to the tree. Both the recursion and the depth of the tree
+// are limited.
 class ExpressionParser {
  public:
   ExpressionParser(TokenStream& tokens, SourceTree& tree) : tokens_(tokens), tree_(tree) {}
 
   const Expr* expression();
-  // One expression, or a tuple of several: "a, b" and "a,". Stops before any of = : newline.
+  // Parses one expression, or a tuple: "a, b" and "a,". Stops before any of = : newline.
   const Expr* expression_list();
-  // The same for targets of for loops, which end at "in".
+  // Does the same for the targets of a for loop, which end at "in".
   const Expr* target_list();
 
-  // Counts levels of nested syntax while it lives.
+  // Counts one level of nested syntax for its lifetime.
   class Level {
    public:
     explicit Level(ExpressionParser& parser);

@@ -10,10 +10,10 @@
 
 namespace tensord::jit {
 
-// Translates one function of a script into a graph. Lives for one translation.
+// Translates one script function to a graph. One object serves one translation.
 class FunctionEmitter {
  public:
-  // Compiles another function to learn a return type that its head does not give.
+  // Compiles another function to find its return type if its head has none.
   using ReturnTypeOf = std::function<ops::TypePtr(const std::string& qualified_name)>;
 
   FunctionEmitter(Declarations& declarations, const Signature& signature, ReturnTypeOf return_type_of);
@@ -31,29 +31,29 @@ class FunctionEmitter {
     Block* block = nullptr;
     Environment::Scope assigned;
     bool raises = false;
-    GraphValue* result = nullptr;  // when the branch returns from the function
+    GraphValue* result = nullptr;  // set if the branch returns from the function
   };
 
-  // Nodes (function_emitter.cpp). `at` is the place of what is being emitted.
+  // Nodes (function_emitter.cpp). `at` is the location of the emitted code.
   [[noreturn]] void fail(const Expr& at, const std::string& message) const;
   Node* add(Node* node);
   GraphValue* add(NodeKind kind, std::span<GraphValue* const> inputs, ops::TypePtr type, std::string name = {});
   GraphValue* constant(ops::Value value, ops::TypePtr type = nullptr);
   GraphValue* none() { return constant({}); }
-  // A value as code: lists and dicts are made anew each time.
+  // Emits a value as code, which makes new lists and dicts on each run.
   GraphValue* materialize(const ops::Value& value, const ops::TypePtr& type);
   GraphValue* convert(GraphValue* value, const ops::TypePtr& type, Conversion conversion, int64_t fixed_list_size);
-  // Converts to a declared type, or throws.
+  // Converts to a declared type; throws if this is impossible.
   GraphValue* coerce(GraphValue* value, const ops::TypePtr& type, const Expr& at, const char* what);
   GraphValue* op_value(const char* op, std::span<GraphValue* const> inputs);
-  // Stands for what code that is never reached would give.
+  // A placeholder for the value of unreachable code.
   GraphValue* unreachable() { return add(NodeKind::kUninitialized, {}, ops::tensor_type()); }
   GraphValue* as_value(const Binding& binding, const Expr& at);
 
   // Statements (emit_statement.cpp, emit_control.cpp)
-  GraphValue* body(Statements statements);  // the function's result, null when it always raises
+  GraphValue* body(Statements statements);  // the result of the function; null if it always raises
   GraphValue* returning_if(const Stmt& stmt, Statements rest);
-  bool statements(Statements statements);  // true when they always raise
+  bool statements(Statements statements);  // true if they always raise
   bool statement(const Stmt& stmt);
   void assignment(const Stmt& stmt);
   void augmented_assignment(const Stmt& stmt);
@@ -82,7 +82,7 @@ class FunctionEmitter {
   }
   GraphValue* condition(const Expr& expr);
   Binding name(const Expr& expr);
-  // The qualified path of an attribute chain that does not start at a variable, or "".
+  // The qualified path of a chain of attributes that does not start at a variable, or "".
   std::string static_path(const Expr& expr) const;
   Binding static_binding(const Expr& expr, const std::string& path);
   Binding symbol_binding(const Expr& expr, const Symbol& symbol, const std::string& path);
@@ -138,11 +138,11 @@ class FunctionEmitter {
   std::unique_ptr<Graph> graph_;
   Block* block_;
   Environment environment_;
-  ops::TypePtr return_type_;  // null while it is not known
-  uint32_t place_ = 0;        // offset of what is being emitted
-  bool has_refused_ = false;  // an operator is not there, and its result is no more than a stand-in
-  bool raised_ = false;       // the statement being emitted always raises; what follows in it is not reached
-  int branch_depth_ = 0;      // branches of an if around the place
+  ops::TypePtr return_type_;  // null while unknown
+  uint32_t place_ = 0;        // offset of the emitted code
+  bool has_refused_ = false;  // an operator was missing, so its result is only a placeholder
+  bool raised_ = false;       // the current statement always raises; the code after it is unreachable
+  int branch_depth_ = 0;      // number of enclosing branches
 };
 
 }  // namespace tensord::jit

@@ -44,7 +44,7 @@ class Lexer {
   }
   void skip_comment() { at_ = std::min(text_.find('\n', at_), text_.size()); }
 
-  // Measures the start of a line; false when the line is empty and was skipped.
+  // Measures the indentation of a line. Returns false after it skipped an empty line.
   bool indentation() {
     size_t column = 0;
     for (; peek() == ' ' || peek() == '\t' || peek() == '\f'; ++at_)
@@ -188,7 +188,7 @@ class Lexer {
   bool at_line_start_ = true;
 };
 
-// Reads the escape after a backslash at `at`; moves `at` behind it.
+// Reads the escape sequence after the backslash at `at` and moves `at` past it.
 void append_escape(std::string& out, std::string_view body, size_t& at, const SourceText& source, size_t offset) {
   static constexpr std::string_view kLetters = "abfnrtv\\'\"";
   static constexpr std::string_view kValues = "\a\b\f\n\r\t\v\\'\"";

@@ -16,12 +16,12 @@ struct Token {
   uint32_t begin = 0, end = 0;  // offsets into the file
 };
 
-// Splits a script into tokens by Python's rules: indentation becomes kIndent and kDedent,
-// lines join inside brackets and after a backslash, comments vanish. Ends with kEnd. Throws
-// Error with a caret for what is no token; bracket and indentation depth are bounded.
+// Splits a script into tokens by Python's rules: indentation becomes kIndent and kDedent, lines continue inside
+// brackets and after a backslash, comments are dropped. The last token is kEnd. Throws Error with a caret for invalid
+// text; the depth of brackets and indentation is limited.
 std::vector<Token> tokenize(const SourceText& source);
 
-// The value of a string token, escapes resolved. Throws as above.
+// The value of a string token with escapes decoded. Throws as tokenize does.
 std::string decode_string(const SourceText& source, const Token& token);
 
 }  // namespace tensord::jit

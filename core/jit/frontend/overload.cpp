@@ -21,8 +21,8 @@ bool all_fit(const Type& element, std::span<const TypePtr> types) {
   });
 }
 
-// A list or dict as it is written in the call. One that a variable holds keeps its identity: what an operator
-// appends to a copy is lost.
+// Whether the argument is a list or dict literal in the call. A list in a variable must keep its identity: an
+// operator's changes to a converted copy would be lost.
 bool is_written_here(const GraphValue& value, NodeKind kind) {
   return value.node() && value.node()->kind() == kind && !value.has_uses() && value.name().empty();
 }
@@ -37,7 +37,7 @@ Conversion list_conversion(const Type& formal, const GraphValue& actual, int64_t
                                   [&](const GraphValue* item) { return ops::is_subtype(*item->type(), element); });
     if (fits && element.kind() != TypeKind::kVar) return Conversion::kListLiteral;
   }
-  // Indices: an operator that takes some that are missing takes whole lists as they are.
+  // A list of indices: an operator that accepts missing indices also accepts a list without missing ones.
   if (element.kind() == TypeKind::kOptional && element.element()->kind() == TypeKind::kTensor &&
       type.kind() == TypeKind::kList && type.element()->kind() == TypeKind::kTensor)
     return Conversion::kNone;
@@ -83,7 +83,7 @@ Conversion find_conversion(const Type& formal, const GraphValue& actual, int64_t
 
 namespace {
 
-// Binds one call; says in `reason` what is wrong when it does not fit.
+// Binds one call. If the arguments do not match, `reason` says why.
 class CallBinder {
  public:
   CallBinder(const ops::Schema& schema, std::span<GraphValue* const> positional, std::span<const NamedValue> keywords,
@@ -153,8 +153,8 @@ class CallBinder {
     return true;
   }
 
-  // x.view(2, 3) for view(int[] size): the last positional parameter is a list and what is
-  // left are its items.
+  // x.view(2, 3) for view(int[] size): the last positional parameter is a list and takes the remaining arguments as its
+  // items.
   bool gathers_rest(size_t i, size_t used) const {
     const ops::Argument& parameter = schema_.arguments[i];
     const Type& type = wanted_if_given(*parameter.type);

@@ -12,23 +12,23 @@
 
 namespace tensord::jit {
 
-// What has to be done to an argument so that it has the type of its parameter.
+// The conversion that gives an argument the type of its parameter.
 enum class Conversion : uint8_t {
   kNone,
-  kListLiteral,  // an empty list or dict literal, or one whose items fit: typed as asked for
+  kListLiteral,  // an empty list or dict literal, or one whose items match: it gets the expected type
   kTupleToList,
   kRepeat,  // one item for "int[N]"
   kTensorToInt,
   kTensorToFloat,
-  kTensorToNumber,  // of 0 dimensions
+  kTensorToNumber,  // a 0-D tensor
   kIntToFloat,
   kStringToDevice,
   kMismatch,
 };
 
-// Whether TorchScript makes the conversion only when no overload fits without any.
+// Whether TorchScript makes this conversion only if no overload matches without conversions.
 bool is_implicit_cast(Conversion conversion);
-// How `actual` can be passed for `formal`; binds type variables when it fits as it is.
+// The conversion that passes `actual` for `formal`. If no conversion is needed, it binds type variables.
 Conversion find_conversion(const ops::Type& formal, const GraphValue& actual, int64_t fixed_list_size,
                            TypeBindings& bindings);
 
@@ -37,11 +37,11 @@ struct NamedValue {
   GraphValue* value;
 };
 
-// Which value goes where in a call of one schema.
+// The source of one argument in a call.
 struct BoundArgument {
   GraphValue* value = nullptr;  // null: the default, or `rest`
   Conversion conversion = Conversion::kNone;
-  std::vector<GraphValue*> rest;  // the last arguments gathered into a list: x.view(2, 3)
+  std::vector<GraphValue*> rest;  // the last arguments, gathered into a list: x.view(2, 3)
   bool is_gathered = false;
 };
 struct BoundCall {
@@ -50,7 +50,7 @@ struct BoundCall {
   bool has_cast = false;
 };
 
-// Null when the values do not fit; then `reason`, when given, says why.
+// Empty if the arguments do not match; then `reason`, if given, says why.
 std::optional<BoundCall> bind_call(const ops::Schema& schema, std::span<GraphValue* const> positional,
                                    std::span<const NamedValue> keywords, std::string* reason = nullptr);
 

@@ -6,10 +6,10 @@
 namespace tensord::jit {
 namespace {
 
-// Keeps the search for parameters that are there twice short.
+// Limits the time to search for duplicate parameters.
 constexpr size_t kMaxParams = 1000;
 
-// Statements, functions and classes.
+// Parses statements, functions and classes.
 class Parser {
  public:
   explicit Parser(SourceTree& tree) : tree_(tree), tokens_(tree.source), expressions_(tokens_, tree) {}
@@ -168,7 +168,7 @@ class Parser {
     return stmt;
   }
 
-  // Null for a statement that does nothing, such as a docstring.
+  // Null for a statement without effect, such as a docstring.
   const Stmt* statement() {
     check_work_cancelled();
     const ExpressionParser::Level level(expressions_);

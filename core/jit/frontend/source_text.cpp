@@ -5,9 +5,9 @@
 namespace tensord::jit {
 namespace {
 
-// Offsets are kept in 32 bits; the largest real file seen is below 1 MB.
+// Offsets have 32 bits; the largest known file is below 1 MB.
 constexpr size_t kMaxSourceBytes = size_t{256} << 20;
-// Longer lines are shown around the caret only.
+// Of longer lines, errors show only the part around the caret.
 constexpr size_t kMaxShownColumns = 140;
 
 std::string caret_text(std::string_view line, size_t column) {

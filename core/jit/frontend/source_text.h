@@ -12,26 +12,26 @@
 
 namespace tensord::jit {
 
-// Where the author's code is that a place of a script was made from.
+// The place in the author's code that a part of a script was compiled from.
 struct SourceOrigin {
-  uint32_t offset = 0;  // the place: from there to the next one
-  int line = 0;         // 0: nobody knows
+  uint32_t offset = 0;  // the part of the script from here to the next origin
+  int line = 0;         // 0: unknown
   std::shared_ptr<const std::string> file;
 };
-// By the name of a script file; ascending by offset.
+// Origins by the name of a script file, sorted by offset.
 using SourceOrigins = std::map<std::string, std::vector<SourceOrigin>>;
 
-// One script file: its name, its text, and where its lines begin. Immutable.
+// The name and text of one script file, and the starts of its lines. Immutable.
 class SourceText {
  public:
   SourceText(std::string name, std::string text);
 
   const std::string& name() const { return *name_; }
   std::string_view text() const { return *text_; }
-  // The author's line, where that is known.
+  // The author's line if it is known.
   SourceLocation location(size_t offset) const;
   void set_origins(std::vector<SourceOrigin> origins);
-  // Throws Error "FILE:LINE:COLUMN: message", then the line and a caret below the place.
+  // Throws Error "FILE:LINE:COLUMN: message" with the line and a caret.
   [[noreturn]] void fail(ErrorCode code, size_t offset, const std::string& message) const;
   [[noreturn]] void fail(size_t offset, const std::string& message) const {
     fail(ErrorCode::kInvalidArgument, offset, message);

@@ -8,7 +8,7 @@
 
 namespace tensord::jit {
 
-// A cursor over a file's tokens.
+// A cursor over the tokens of a file.
 class TokenStream {
  public:
   explicit TokenStream(const SourceText& source) : source_(source), tokens_(tokenize(source)) {}
@@ -22,7 +22,7 @@ class TokenStream {
   }
   uint32_t last_end() const { return at_ == 0 ? 0 : tokens_[at_ - 1].end; }
   bool is(TokenKind kind) const { return peek().kind == kind; }
-  // A symbol or keyword.
+  // Whether the token is this symbol or keyword.
   bool is(std::string_view word, size_t ahead = 0) const {
     const Token& token = peek(ahead);
     return (token.kind == TokenKind::kSymbol || token.kind == TokenKind::kName) && text(token) == word;

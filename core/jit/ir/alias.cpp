@@ -26,7 +26,7 @@ bool AliasAnalysis::is_mutable_type(const Type& type) {
     case TypeKind::kOptional:
     case TypeKind::kUnion:
     case TypeKind::kTuple:
-      // A NamedTuple may be known by its name only.
+      // Some NamedTuple types have only a name and no fields.
       if (type.contained().empty()) return !type.name().empty();
       return std::any_of(type.contained().begin(), type.contained().end(),
                          [](const ops::TypePtr& member) { return is_mutable_type(*member); });
@@ -75,8 +75,8 @@ int AliasAnalysis::new_cell(bool is_external) {
   return id;
 }
 
-// What the two hold becomes the same as well; a worklist instead of recursion, since chains
-// of containment may be long and even circular.
+// Unifying two cells also unifies their contents. A worklist replaces recursion, because chains of containment may be
+// long and even cyclic.
 void AliasAnalysis::unify(int first, int second) {
   if (find(first) == find(second)) return;
   std::vector<std::pair<int, int>> work{{first, second}};
@@ -231,7 +231,7 @@ bool AliasAnalysis::any_reachable(int location, Visit&& visit) const {
   if (location == kNoMemory) return false;
   int start = find(location);
   const Cell& first = cells_[static_cast<size_t>(start)];
-  // Most locations are tensors and hold nothing.
+  // Most locations are tensors and contain nothing.
   if (first.content == kNoMemory && first.fields.empty() && first.members.empty()) return visit(start);
   visit_marks_.resize(cells_.size(), 0);
   ++walk_;
@@ -290,7 +290,7 @@ bool AliasAnalysis::may_be_written_between(const GraphValue* value, const Node* 
   const Span *start = span_of(from), *stop = span_of(to);
   if (!start || !stop) return has_writers(value);
   int end = stop->begin;
-  // A loop around `to` that `from` is outside of comes back to `to` after all of its body.
+  // If a loop contains `to` but not `from`, control returns to `to` after the whole body.
   for (const Node* loop = to->block()->owner(); loop; loop = loop->block()->owner()) {
     const Span* span = span_of(loop);
     if (!span) return has_writers(value);
@@ -360,7 +360,7 @@ std::vector<int> AliasAnalysis::written_by(const Node* node) const {
         int cell = location(node->input(i));
         if (cell == kNoMemory) continue;
         out.push_back(cell);
-        // "Tensor[](a!)" and "Tensor(a!)[]" look the same here: the elements count too.
+        // "Tensor[](a!)" and "Tensor(a!)[]" look the same here, so the elements count as written too.
         const Type& type = *arguments[i].type;
         if (type.kind() == TypeKind::kList && type.element()->kind() == TypeKind::kTensor) {
           for (int held : reachable(cell)) out.push_back(held);

@@ -10,70 +10,68 @@
 
 namespace tensord::jit {
 
-// Which values of a graph may share memory, and who writes it; a snapshot of the graph it
-// was made from. Built from the alias marks of schemas by merging sets of values that may be
-// the same memory (Steensgaard's analysis), so it is nearly linear. Where it is not sure it
-// says "may".
+// Finds which values of a graph may share memory and which nodes write it. The result is a snapshot of the graph. The
+// analysis reads the alias annotations of schemas and merges sets of values that may share memory (Steensgaard's
+// analysis), so it is nearly linear. It errs on the side of "may".
 //
-// A *location* stands for a set of values. A list, tuple or object is one location and what
-// it holds are others. Memory that lives longer than a run, or came from outside (inputs,
-// attributes, constants), is *external*. All unknown memory is one location, the wildcard.
+// A *location* stands for a set of values. A list, tuple or object is one location; its contents are others. Memory
+// that outlives a run or comes from outside (inputs, attributes, constants) is *external*. All unknown memory is one
+// location, the wildcard.
 //
-// Values that were made after the snapshot count as wildcards. Destroying nodes, or replacing
-// a value by one it was made from, keeps a snapshot usable.
+// Values made after the snapshot count as wildcards. A snapshot stays valid when nodes are destroyed or a value is
+// replaced by one that it was computed from.
 class AliasAnalysis {
  public:
-  // With `self`, attribute chains from graph input 0 are followed in the object itself, so
-  // that attributes are told apart by the storage they have now; else they are wildcards.
+  // With `self`, attribute chains from graph input 0 are resolved in the object, and attributes are distinguished by
+  // their current storage. Without it they are wildcards.
   explicit AliasAnalysis(const Graph& graph, ops::ObjectPtr self = nullptr);
   ~AliasAnalysis();
   AliasAnalysis(const AliasAnalysis&) = delete;
   AliasAnalysis& operator=(const AliasAnalysis&) = delete;
 
-  // Whether values of the type are, or hold, memory that can be written.
+  // Whether a value of the type is writable memory or contains such memory.
   static bool is_mutable_type(const ops::Type& type);
 
-  // Whether the memory of the two themselves may overlap; what they hold is not compared.
+  // Whether the memory of the two values may overlap; their contents are not compared.
   bool may_alias(const GraphValue* a, const GraphValue* b) const;
   // Whether `node` (with its blocks) may write `value` or anything reachable from it.
   bool writes_to(const Node* node, const GraphValue* value) const;
   // Whether any node may write `value` or anything reachable from it.
   bool has_writers(const GraphValue* value) const;
-  // Whether a write to `value`, or what it holds, may run after `from` and before `to`, where
-  // `from` comes first in the text. Iterations of a loop around `to` alone are taken in.
+  // Whether a write to `value` or its contents may run after `from` and before `to`. `from` precedes `to` in the text.
+  // If a loop contains only `to`, its whole body counts.
   bool may_be_written_between(const GraphValue* value, const Node* from, const Node* to) const;
-  // The same up to the end of the run (`from` may be in a loop).
+  // Does the same up to the end of the run (`from` may be in a loop).
   bool may_be_written_after(const GraphValue* value, const Node* from) const;
-  // Whether `value` may be, or be held by, what the graph gives back or external memory.
+  // Whether `value` may be, or be contained in, a graph output or external memory.
   bool escapes(const GraphValue* value) const;
-  // Whether the node (with its blocks) does something that is seen outside of the run or
-  // is not a function of its inputs: prints, raises, draws random numbers, calls unknown
-  // code, writes external memory. Writes to memory of this run alone are not counted.
+  // Whether the node (with its blocks) has an effect outside the run or depends on more than its inputs: it prints,
+  // raises, draws random numbers, calls unknown code, or writes external memory. Writes to memory of this run alone do
+  // not count.
   bool has_side_effects(const Node* node) const;
 
-  // Locations: small ints, or that of values without memory.
+  // A location is a small integer; kNoMemory stands for values without memory.
   static constexpr int kNoMemory = -1;
   int location(const GraphValue* value) const;
   int wildcard() const { return find(kWildcard); }
   bool is_external(int location) const;
-  // Whether the graph's outputs are, or hold, this location.
+  // Whether the graph's outputs are or contain this location.
   bool is_given_back(int location) const;
-  // The value's location and all that can be reached from it.
+  // The value's location and all locations reachable from it.
   std::vector<int> reachable(const GraphValue* value) const;
   std::vector<int> reachable(int location) const;
-  // Nodes that write a location, in the order of the graph when the snapshot was made.
+  // The nodes that write a location, in the order of the graph at the snapshot.
   const std::vector<const Node*>& writers(int location) const;
-  // Locations that the node itself writes, without its blocks.
+  // The locations that the node itself writes, without its blocks.
   std::vector<int> written_by(const Node* node) const;
 
-  // With `self`: where a tensor, list, dict or object of the outside is; -1 when the graph
-  // does not touch it.
+  // With `self`: the location of an external tensor, list, dict or object; -1 if the graph does not use it.
   int location_of_memory(const ops::Value& value) const;
-  // The object or other value that a graph value is known to be, or null.
+  // The object or other value that a graph value is known to be; null if unknown.
   const ops::Value* known_value(const GraphValue* value) const;
 
  private:
-  // Calls visit(cell) for what can be reached until it says true; gives back whether it did.
+  // Calls visit(cell) for reachable cells until it returns true; returns whether it did.
   template <class Visit>
   bool any_reachable(int location, Visit&& visit) const;
 
@@ -81,20 +79,20 @@ class AliasAnalysis {
   static constexpr int kNotSeen = -2;
   struct Cell {
     int parent;
-    int content = kNoMemory;  // what a list, dict or future holds
+    int content = kNoMemory;  // the content of a list, dict or future
     bool is_external = false;
-    bool is_collapsed = false;  // content and fields are this cell itself
+    bool is_collapsed = false;  // content and fields are the cell itself
     bool escapes = false;
-    std::map<std::string, int> fields;  // of objects and tuples
-    std::vector<int> members;           // held, but not merged: see is_transient
+    std::map<std::string, int> fields;  // fields of objects and tuples
+    std::vector<int> members;           // contents that are not merged: see is_transient
     std::vector<const Node*> writers;
-    std::vector<int> write_order;  // of each writer, which may be destroyed by now
+    std::vector<int> write_order;  // the positions of the writers, which may be destroyed by now
   };
   struct Span {
-    int begin = -1, end = -1;  // order of the node, and of the last one in its blocks
+    int begin = -1, end = -1;  // positions of the node and of the last node in its blocks
   };
   const std::vector<int>& write_order(int cell) const { return cells_[static_cast<size_t>(cell)].write_order; }
-  // Null for nodes that are newer than the snapshot.
+  // Null for nodes that were made after the snapshot.
   const Span* span_of(const Node* node) const;
 
   int find(int cell) const;
@@ -125,14 +123,14 @@ class AliasAnalysis {
   void record_writes(const Block& block);
 
   mutable std::vector<Cell> cells_;
-  mutable std::vector<int> visit_marks_;  // by cell: the last walk that saw it
+  mutable std::vector<int> visit_marks_;  // by cell: the last walk that visited it
   mutable int walk_ = 0;
-  std::vector<int> values_;                    // by id: the cell, kNoMemory or kNotSeen
-  std::unordered_map<const void*, int> heap_;  // storages, lists, objects of the outside
+  std::vector<int> values_;                    // by value id: the cell, kNoMemory or kNotSeen
+  std::unordered_map<const void*, int> heap_;  // external storages, lists and objects
   std::unordered_map<const GraphValue*, ops::Value> known_;
-  std::unordered_set<std::string> assigned_names_;  // by some SetAttr
-  std::vector<int> local_objects_;                  // whose attributes are used
-  std::vector<Span> order_;                         // by id of the node
+  std::unordered_set<std::string> assigned_names_;  // names that some SetAttr assigns
+  std::vector<int> local_objects_;                  // objects of the run whose attributes are used
+  std::vector<Span> order_;                         // by node id
   int next_order_ = 0;
   bool heap_is_wild_ = false;  // unknown code may reach every object
   ops::ObjectPtr self_;

@@ -1,4 +1,4 @@
-// How AliasAnalysis reads a graph; the queries are in alias.cpp.
+// AliasAnalysis, construction from a graph. The queries are in alias.cpp.
 #include <algorithm>
 
 #include "core/base/cancellation.h"
@@ -21,8 +21,8 @@ bool is_container(const Type& type) {
   return kind == TypeKind::kList || kind == TypeKind::kDict;
 }
 
-// Whether a return without a mark may still give back what the arguments hold: copies of
-// lists and dicts, and whatever a type variable stands for.
+// Whether a result without annotation may still contain values of the arguments: copies of lists and dicts, and any
+// type variable.
 bool may_hold_arguments(const Type& type) {
   if (type.kind() == TypeKind::kVar || type.kind() == TypeKind::kAny) return true;
   if (type.kind() == TypeKind::kTensor || !AliasAnalysis::is_mutable_type(type)) return false;
@@ -60,7 +60,8 @@ void AliasAnalysis::analyze_node(const Node& node) {
   switch (node.kind()) {
     case NodeKind::kOp: return analyze_op(node);
     case NodeKind::kConstant: {
-      // A constant tuple of numbers has a cell by its value, but none by its type, as what it is part of.
+      // A constant tuple of numbers has a cell by its value but none by its type, because it may be part of another
+      // value.
       if (!is_mutable_type(*node.output()->type())) return;
       if (int cell = heap_cell(node.constant()); cell != kNoMemory) value_slot(node.output()) = cell;
       return;
@@ -159,7 +160,7 @@ void AliasAnalysis::analyze_loop(const Node& node) {
 
 // ---- operators
 
-// The one set of everything that a '*' in this schema can stand for.
+// The single set of values that a '*' in this schema can stand for.
 int AliasAnalysis::wildcard_group(const Node& node) {
   const auto& arguments = node.op()->schema.arguments;
   int group = -1;
@@ -212,7 +213,7 @@ void AliasAnalysis::analyze_op(const Node& node) {
   int written_list = -1;
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
     const Argument& argument = schema.arguments[i];
-    // "extend": what other arguments hold is stored without a mark of its own.
+    // "extend" stores the contents of other arguments without an annotation for them.
     bool stores = argument.alias.is_write && is_container(*argument.type);
     has_wildcard |= argument.alias.set == '*' || stores;
     if (stores) written_list = cell_of(node.input(i));
@@ -229,12 +230,12 @@ void AliasAnalysis::analyze_op(const Node& node) {
     } else if (!set && !may_hold_arguments(*schema.returns[i].type)) {
       continue;
     }
-    // A fresh list of fresh tensors, made from no container, holds nothing old.
+    // A new list of new tensors contains no old memory if no argument is a container.
     bool is_marked = i >= schema.returns.size() || schema.returns[i].alias.set;
     bool takes_holders = std::any_of(node.inputs().begin(), node.inputs().end(), [&](const GraphValue* input) {
       return is_mutable_type(*input->type()) && input->type()->kind() != TypeKind::kTensor;
     });
-    // "list += other" gives the list itself back.
+    // "list += other" returns the list itself.
     if (!is_marked && written_list != kNoMemory && is_container(*output->type())) unify(cell_of(output), written_list);
     if (!is_marked && !takes_holders && schema.returns[i].type->kind() != TypeKind::kVar) continue;
     int group = wildcard_group(node);
@@ -244,8 +245,8 @@ void AliasAnalysis::analyze_op(const Node& node) {
   if (has_wildcard) wildcard_group(node);
 }
 
-// A list that is only made to be read by operators that keep nothing of it ("cat([a, b])")
-// does not make its items aliases of each other.
+// A list that only operators read that do not keep its items ("cat([a, b])") does not make its items aliases of each
+// other.
 bool AliasAnalysis::is_transient(const Node& list) const {
   if (list.kind() != NodeKind::kListConstruct) return false;
   for (const GraphValue::Use& use : list.output()->uses()) {
@@ -288,7 +289,7 @@ void AliasAnalysis::analyze_get_attribute(const Node& node) {
   if (!is_mutable) return;
   int holder = cell_of(node.input());
   if (holder == kNoMemory || cells_[static_cast<size_t>(holder)].is_external) {
-    // Some object of the outside, but which one is not known.
+    // The value is an external object, but it is unknown which one.
     if (self_ || holder != find(kWildcard)) heap_is_wild_ = true;
     value_slot(output) = kWildcard;
     return;
@@ -320,7 +321,7 @@ void AliasAnalysis::analyze_unknown_call(const Node& node) {
 // ---- writes
 
 void AliasAnalysis::finish(const Graph& graph) {
-  // An object that was made here, but turned out to be mixed up with outside ones.
+  // Objects that the graph makes but that were merged with external ones.
   for (int cell : local_objects_) {
     if (!cells_[static_cast<size_t>(find(cell))].is_external) continue;
     heap_is_wild_ = true;

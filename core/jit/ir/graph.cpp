@@ -9,7 +9,7 @@ namespace tensord::jit {
 
 std::string SourceLocation::str() const {
   if (!file_name || line == 0) return {};
-  // The folders of who wrote the model are nobody's business.
+  // Absolute folders are private to the model's author, so only the file name remains.
   const bool is_absolute = file_name->starts_with('/');
   const size_t begin = is_absolute ? file_name->rfind('/') + 1 : 0;
   return file_name->substr(begin) + ":" + std::to_string(line);
@@ -49,7 +49,7 @@ size_t& Graph::use_slot_of(const GraphValue::Use& use) {
   return use.block ? use.block->use_slots_[use.index] : use.node->use_slots_[use.index];
 }
 
-// REQUIRES: the user's use_slots_ has an element for it already.
+// REQUIRES: the user's use_slots_ already has an element for this use.
 void Graph::add_use(GraphValue* value, GraphValue::Use use) {
   use_slot_of(use) = value->uses_.size();
   value->uses_.push_back(use);
@@ -195,7 +195,7 @@ bool Node::has_output_uses() const {
   return false;
 }
 
-// Takes the node and all within out of the use lists, so that the order of freeing is free.
+// Removes the node and its blocks from the use lists, so that nodes can be freed in any order.
 void Node::drop_uses() {
   for (size_t i = 0; i < inputs_.size(); ++i) Graph::remove_use(inputs_[i], use_slots_[i]);
   inputs_.clear();
@@ -338,7 +338,7 @@ Node* Graph::create_constant(ops::Value value, ops::TypePtr type) {
 
 namespace {
 
-// Copies blocks into a graph, keeping track of which new value stands for which old one.
+// Copies blocks into a graph and maps old values to new ones.
 class BlockCopier {
  public:
   BlockCopier(Graph& target, bool same_graph) : target_(target), same_graph_(same_graph) {}
@@ -353,7 +353,7 @@ class BlockCopier {
   }
 
   void copy_nodes(const Block& source, Block* block, Node* position) {
-    // The end is fixed first: source and target may be the same block.
+    // The end is fixed first, because source and target may be the same block.
     Node* const last = source.last();
     for (Node* node = source.first(); node; node = node->next()) {
       Node* copy = copy_node(*node);

@@ -17,44 +17,44 @@ class Graph;
 class Node;
 class Block;
 
-// Where in the script a node came from, for error messages. `text` is the whole file.
+// The place in the script that a node was compiled from, for error messages. `text` is the whole file.
 struct SourceLocation {
   std::shared_ptr<const std::string> file_name;
   std::shared_ptr<const std::string> text;
   int line = 0;    // 1-based; 0 = unknown
   int column = 0;  // 1-based
-  // "code/__torch__/m.py:12", or "" when unknown.
+  // "code/__torch__/m.py:12", or "" if unknown.
   std::string str() const;
 };
 
-// One SSA value: defined once, by a node or as an input of a block.
+// An SSA value: defined once, by a node or as an input of a block.
 class GraphValue {
  public:
   const ops::TypePtr& type() const { return type_; }
   void set_type(ops::TypePtr type) { type_ = std::move(type); }
   int id() const { return id_; }                     // unique in its graph, never used again
-  const std::string& name() const { return name_; }  // of the script's variable; may be empty
+  const std::string& name() const { return name_; }  // name of the script's variable; may be empty
   void set_name(std::string name) { name_ = std::move(name); }
   Node* node() const { return node_; }     // null for a block input
   Block* block() const { return block_; }  // the block it is an input of, or its node's block
-  size_t index() const { return index_; }  // among the node's outputs or the block's inputs
-  // Nodes that use it, once per use. A use as a block output is the node that owns the block
-  // (null for the graph's own outputs). In no particular order.
+  size_t index() const { return index_; }  // index among the node's outputs or the block's inputs
+  // The uses of the value, in no particular order. For a use as a block output, the node is the owner of the block
+  // (null for the graph's own outputs).
   struct Use {
     Node* node;    // the user; for a block output, the owner of the block
     Block* block;  // set for a block output
-    size_t index;  // among the node's inputs or the block's outputs
+    size_t index;  // index among the node's inputs or the block's outputs
   };
   const std::vector<Use>& uses() const { return uses_; }
   bool has_uses() const { return !uses_.empty(); }
   void replace_all_uses_with(GraphValue* other);
-  // What is known of it for one input signature (set by the pass shape_prop): a tensor as a meta
-  // tensor, a list or tuple with such items, anything else as itself. None: nothing.
+  // What is known about the value for one input signature, set by the pass shape_prop: for a tensor a meta tensor, for
+  // a list or tuple one with such items, for anything else the value itself. None if nothing is known.
   const ops::Value& known() const { return known_; }
   void set_known(ops::Value known) { known_ = std::move(known); }
   // The graph it belongs to.
   Graph* graph() const;
-  // The constant, or null when it is not defined by prim::Constant.
+  // The constant; null if no prim::Constant defines the value.
   const ops::Value* constant() const;
 
  private:
@@ -68,11 +68,11 @@ class GraphValue {
   Node* node_ = nullptr;
   Block* block_ = nullptr;
   size_t index_ = 0;
-  size_t slot_ = 0;  // in the graph's values_
+  size_t slot_ = 0;  // index in the graph's values_
   std::vector<Use> uses_;
 };
 
-// What a node does when it is not an operator of the registry.
+// The action of a node. All kinds except kOp are not operators of the registry.
 enum class NodeKind : uint8_t {
   kOp,             // op() of the registry
   kConstant,       // constant() → output
@@ -91,14 +91,14 @@ enum class NodeKind : uint8_t {
   kTupleUnpack,    // (tuple) → items
   kTupleIndex,     // (tuple), int constant in index() → item
   kIsInstance,     // (value), types() → bool
-  kUncheckedCast,  // (value) → the same, with the output's type
+  kUncheckedCast,  // (value) → the same value with the output's type
   kUninitialized,  // () → placeholder that is never read
   kFork,           // (captured…), one block with the captured as inputs → Future
   kWait,           // (future) → value
-  kPlan,           // (captured…), one block with the captured as inputs → the block's outputs: run as one plan
+  kPlan,  // (captured…), one block with the captured values as inputs → the block's outputs; runs as one plan
 };
 
-// PyTorch's name of a kind: "prim::If". "" for kOp.
+// PyTorch's name of the kind: "prim::If". "" for kOp.
 const char* to_string(NodeKind kind);
 
 class Node {
@@ -107,8 +107,8 @@ class Node {
   NodeKind kind() const { return kind_; }
   const ops::Op* op() const { return op_; }
   bool is_op(std::string_view full_name) const { return op_ && op_->schema.full_name() == full_name; }
-  // Whether it is an operator that does nothing but give its results here: a pure one, or one
-  // that writes only when an argument is true that is the constant False.
+  // Whether the operator only computes its results here: it is pure, or it writes only if an argument is true and that
+  // argument is the constant False.
   bool is_pure_op() const;
   // "aten::add.Tensor" or "prim::If".
   std::string kind_name() const;
@@ -130,7 +130,7 @@ class Node {
   void remove_output(size_t i);
   Block* add_block();
 
-  // Attribute, method or function name; meaning by kind.
+  // The name of an attribute, method or function, depending on the kind.
   const std::string& name() const { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
   const ops::Value& constant() const { return constant_; }
@@ -142,7 +142,7 @@ class Node {
   const SourceLocation& location() const { return location_; }
   void set_location(SourceLocation location) { location_ = std::move(location); }
 
-  // Position in the block's doubly linked list; null at the ends.
+  // The neighbors in the block's doubly linked list; null at the ends.
   Node* next() const { return next_; }
   Node* previous() const { return previous_; }
   void insert_before(Node* other);  // REQUIRES: not in a block
@@ -163,13 +163,13 @@ class Node {
   void free_blocks();
   Graph* graph_ = nullptr;
   int id_ = 0;
-  size_t slot_ = 0;  // in the graph's nodes_
+  size_t slot_ = 0;  // index in the graph's nodes_
   Block* block_ = nullptr;
   Node *next_ = nullptr, *previous_ = nullptr;
   NodeKind kind_ = NodeKind::kOp;
   const ops::Op* op_ = nullptr;
   std::vector<GraphValue*> inputs_, outputs_;
-  std::vector<size_t> use_slots_;  // of each input: where it is in the value's uses_
+  std::vector<size_t> use_slots_;  // by input: its index in the value's uses_
   std::vector<Block*> blocks_;
   std::string name_;
   ops::Value constant_;
@@ -178,7 +178,7 @@ class Node {
   SourceLocation location_;
 };
 
-// A list of nodes with inputs and outputs: the graph's body, a branch, a loop's body.
+// A list of nodes with inputs and outputs: the body of the graph, a branch, or the body of a loop.
 class Block {
  public:
   Graph* graph() const { return graph_; }
@@ -199,14 +199,14 @@ class Block {
   friend class GraphValue;
   Graph* graph_ = nullptr;
   Node* owner_ = nullptr;
-  size_t slot_ = 0;  // in the graph's blocks_
+  size_t slot_ = 0;  // index in the graph's blocks_
   Node *first_ = nullptr, *last_ = nullptr;
   std::vector<GraphValue*> inputs_, outputs_;
-  std::vector<size_t> use_slots_;  // of each output: where it is in the value's uses_
+  std::vector<size_t> use_slots_;  // by output: its index in the value's uses_
 };
 
-// A function body in SSA form. Owns all its nodes, blocks and values; pointers to them are
-// valid until they are destroyed or the graph goes. Not thread-safe; shared only as const.
+// A function body in SSA form. It owns its nodes, blocks and values; pointers to them are valid until they or the graph
+// are destroyed. Not thread-safe; share it only as const.
 class Graph {
  public:
   Graph();
@@ -218,26 +218,25 @@ class Graph {
   std::span<GraphValue* const> inputs() const { return body_->inputs(); }
   std::span<GraphValue* const> outputs() const { return body_->outputs(); }
 
-  // New nodes, not in a block yet.
+  // Creates a node that is not in a block yet.
   Node* create(NodeKind kind, std::span<GraphValue* const> inputs = {});
-  // An operator; outputs are added with the types of the schema's returns, type variables
-  // replaced by what the inputs make of them.
+  // Creates an operator with outputs of the schema's return types; the inputs determine the type variables.
   Node* create(const ops::Op& op, std::span<GraphValue* const> inputs);
-  // A constant with its output typed by type_of(value), or `type` when given.
+  // Creates a constant whose output has type_of(value), or `type` if given.
   Node* create_constant(ops::Value value, ops::TypePtr type = nullptr);
 
-  // Another node of the same kind with the same name, constant, output types and location,
-  // but these inputs and no blocks.
+  // Creates a node of the same kind with the same name, constant, output types and location, but with these inputs and
+  // without blocks.
   Node* create_like(const Node& node, std::span<GraphValue* const> inputs);
 
-  // Copies the nodes of `source` before `position` (or to the end of `target` when null) with
-  // `arguments` for its inputs; gives back the values that stand for its outputs. A source in
-  // this graph may use values from outside of itself; they stay what they are.
+  // Copies the nodes of `source` before `position` (to the end of `target` if null), with `arguments` for its inputs.
+  // Returns the values that correspond to its outputs. A source in this graph may use outer values; these stay the
+  // same.
   std::vector<GraphValue*> inline_block(const Block& source, std::span<GraphValue* const> arguments, Block* target,
                                         Node* position);
   std::unique_ptr<Graph> clone() const;
   size_t node_count() const { return nodes_.size(); }
-  // Above every id of its values and nodes; for tables by id.
+  // An upper bound of the ids of values and nodes, for tables by id.
   int value_id_bound() const { return next_id_; }
   int node_id_bound() const { return next_node_id_; }
 
@@ -255,7 +254,7 @@ class Graph {
   void free_block(Block* block);
   Block* new_block(Node* owner);
   GraphValue* new_value(ops::TypePtr type);
-  // Freed by moving the last one into the hole, so that freeing takes constant time.
+  // An item is freed by moving the last one into its place, which takes constant time.
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<std::unique_ptr<GraphValue>> values_;

@@ -28,7 +28,7 @@ Node* GraphBuilder::call(const ops::Op& op, std::span<GraphValue* const> argumen
     const ops::Argument& argument = op.schema.arguments[i];
     check(argument.default_value.has_value(), op.schema.full_name(), ": argument '", argument.name, "' is missing");
     const ops::Value& value = *argument.default_value;
-    // A front end's list is made when the graph runs, as a script's is; passes put constants in front of a node.
+    // Lists of the frontend are made at run time, as in a script. Passes insert constants before a node.
     if (value.is_list() && !before_) {
       Values items;
       for (const ops::Value& item : value.to_list()->items) items.push_back(constant(item));

@@ -11,14 +11,14 @@
 
 namespace tensord::jit {
 
-// Adds nodes, each with the place in the model's source that was set last.
+// Adds nodes with the source location that was set last.
 class GraphBuilder {
  public:
   using Values = std::vector<GraphValue*>;
 
-  // At the end of the graph's block.
+  // Adds at the end of the graph's block.
   explicit GraphBuilder(Graph& graph) : graph_(graph), block_(graph.block()) {}
-  // In front of a node, with its place in the source.
+  // Adds before a node, with its source location.
   explicit GraphBuilder(Node* before)
       : graph_(*before->graph()), block_(before->block()), before_(before), location_(before->location()) {}
 
@@ -26,7 +26,7 @@ class GraphBuilder {
   Block* block() const { return block_; }
   void set_location(SourceLocation location) { location_ = std::move(location); }
 
-  // While it lives, nodes go to the end of another block.
+  // Adds nodes at the end of another block during its lifetime.
   class Inside {
    public:
     Inside(GraphBuilder& builder, Block* block)
@@ -50,20 +50,20 @@ class GraphBuilder {
   Node* add(NodeKind kind, std::span<GraphValue* const> inputs);
   GraphValue* constant(ops::Value value, ops::TypePtr type = nullptr);
   GraphValue* none() { return constant(ops::Value()); }
-  // An operator; arguments that are not given are the schema's defaults. Throws Error{kUnimplemented} when there is no
+  // Adds an operator. Missing arguments get the defaults of the schema. Throws Error{kUnimplemented} if there is no
   // such operator.
   Node* call(const ops::Op& op, std::span<GraphValue* const> arguments);
   GraphValue* op(std::string_view full_name, std::initializer_list<GraphValue*> arguments);
   GraphValue* op(std::string_view full_name, std::span<GraphValue* const> arguments);
-  // The overload that takes just these types, of an operator on numbers ("aten::mul" of int and float).
+  // The overload with exactly these types of an operator on numbers ("aten::mul" of int and float).
   GraphValue* scalar_op(std::string_view name, std::initializer_list<GraphValue*> arguments);
   GraphValue* list(ops::TypePtr element, std::span<GraphValue* const> items);
-  // A NamedTuple when there are names.
+  // A NamedTuple if names are given.
   GraphValue* tuple(std::span<GraphValue* const> items, std::vector<std::string> names = {});
-  // Puts `value`, which has been added, in the place of a node's only result: with its name and for its uses. The node
-  // is left without uses.
+  // Replaces a node's only result by `value`, which is already in the graph: it gets the name and the uses. The node
+  // has no uses afterwards.
   static void take_place(GraphValue* value, Node* node);
-  // Raises what `raise` adds, when the condition is false.
+  // Adds a branch that runs the code of `raise` if the condition is false.
   template <class Fn>
   void require(GraphValue* condition, Fn raise) {
     Node* branch = add(NodeKind::kIf, std::span<GraphValue* const>(&condition, 1));

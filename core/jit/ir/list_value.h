@@ -6,8 +6,8 @@
 
 namespace tensord::jit {
 
-// A list as a node of its items, each by `value_of(item, element type)`; `type` is the one that is expected, a list or
-// an optional list, or any other where the list's own counts. REQUIRES: value.is_list().
+// Builds a list as a node; `value_of(item, element type)` makes each item. `type` is the expected type: a list or an
+// optional list; for any other type the list's own type counts. REQUIRES: value.is_list().
 template <class ValueOf>
 GraphValue* list_value(GraphBuilder& builder, const ops::Value& value, const ops::TypePtr& type,
                        const ValueOf& value_of) {

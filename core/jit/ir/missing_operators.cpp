@@ -50,7 +50,7 @@ class Search {
       }
       if (function != nullptr && seen_.insert(function->name).second) walk(function->graph->block());
     } catch (const Error&) {
-      // It does not compile.
+      // The function does not compile; calling it reports the error.
     }
   }
 

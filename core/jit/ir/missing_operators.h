@@ -7,17 +7,17 @@
 
 namespace tensord::jit {
 
-// What the front end puts where a branch calls an operator that is not there: reached, it ends the run with
+// The frontend's replacement for an unsupported operator in a branch. If a run reaches it, the run ends with
 // Error{kUnimplemented} and its message.
 inline constexpr const char* kMissingOperator = "prim::MissingOperator";
 
 struct MissingOperator {
   std::string message;      // "operator aten::x is not supported"
-  SourceLocation location;  // of the call in the script
+  SourceLocation location;  // location of the call in the script
 };
 
-// The calls of missing operators that are left in the graph and, where its calls are known, in what it calls; each
-// place once, in the order of the graph. Functions that do not compile are passed over: calling them says why.
+// The calls of unsupported operators in the graph and in the functions that it calls by name; each place once, in the
+// order of the graph. Functions that do not compile are skipped, because calling them reports the error.
 std::vector<MissingOperator> missing_operators(const Graph& graph, const FunctionLibrary& functions);
 
 }  // namespace tensord::jit

@@ -26,7 +26,7 @@ void OperatorSearch::visit(const Node& node) {
     case NodeKind::kOp:
       if (is_wanted_(*node.op())) found_ = node.op();
       return;
-    case NodeKind::kCallMethod: {  // of an interface: whatever object comes
+    case NodeKind::kCallMethod: {  // a method of an interface: the object is known only at run time
       const ops::Type& type = *node.input()->type();
       return call(type.kind() == ops::TypeKind::kClass ? functions_.find_method(type.name(), node.name()) : nullptr);
     }

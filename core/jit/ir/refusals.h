@@ -5,11 +5,11 @@
 
 namespace tensord::jit {
 
-// While it lives, what reads a model on this thread goes on after an operator, attribute or shape that it refuses, so
-// that all of them are heard of: `tensord check`. What was read is of no use then, and the reading ends by an error.
+// Makes the loading of a model on this thread continue after an unsupported operator, attribute or shape, so that
+// `tensord check` can report all of them. The loaded model is unusable, and loading ends with an error.
 class RefusalCollector {
  public:
-  RefusalCollector();  // REQUIRES: this thread has none
+  RefusalCollector();  // REQUIRES: this thread has no other collector
   ~RefusalCollector();
   RefusalCollector(const RefusalCollector&) = delete;
   RefusalCollector& operator=(const RefusalCollector&) = delete;
@@ -22,9 +22,9 @@ class RefusalCollector {
   std::vector<std::string> refusals_;
 };
 
-// Whether somebody collects, so that the caller may go on; false: it throws.
+// Returns whether a collector took the message, so that the caller may continue; if false, the caller throws.
 bool collect_refusal(const std::string& message);
-// Throws Error{kUnimplemented} with the first refusal, where any was collected.
+// Throws Error{kUnimplemented} with the first message if any was collected.
 void check_none_refused();
 
 }  // namespace tensord::jit

@@ -17,7 +17,7 @@ bool add_key(const GraphValue* value, Keys& keys) {
   return true;
 }
 
-// Of a dict that is made in each run, and written by nothing but "d[key] = x" outside of branches and loops.
+// The keys of a dict that each run makes, and that only "d[key] = x" outside branches and loops writes.
 std::optional<Keys> keys_of(const GraphValue* dict, const AliasAnalysis& alias) {
   const Node* made = dict->node();
   const int location = alias.location(dict);

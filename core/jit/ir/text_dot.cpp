@@ -15,8 +15,8 @@ std::string escape(const std::string& text) {
   return out;
 }
 
-// Nodes are boxes, values are edges labeled with their types, blocks are clusters.
-// Constants are written into the boxes that use them, which keeps the picture readable.
+// Nodes are boxes, values are edges labeled with their types, blocks are clusters. Constants are written into the boxes
+// that use them, so that the picture stays readable.
 class DotPrinter {
  public:
   std::string graph(const Graph& graph) {

@@ -82,7 +82,7 @@ class GraphParser {
 
   // ---- types
 
-  // Up to a character of `ends` outside of brackets.
+  // Reads a type up to a character of `ends` outside brackets.
   TypePtr type(std::string_view ends) {
     skip_space();
     size_t begin = position_;
@@ -116,7 +116,7 @@ class GraphParser {
     return std::string(word("_."));
   }
 
-  // The script's name in "x.1"; none in "12".
+  // The script name in "x.1"; empty for "12".
   static std::string script_name(const std::string& name) {
     if (std::isdigit(static_cast<unsigned char>(name[0]))) return {};
     return name.substr(0, name.find('.'));
@@ -184,7 +184,7 @@ class GraphParser {
       expect("->");
       for (GraphValue* value : values()) inner->add_output(value);
     }
-    // Only now: a block cannot use what its node gives.
+    // The outputs are defined after the blocks, because a block cannot use the outputs of its node.
     for (auto& [name, output_type] : outputs) define(name, node->add_output(output_type));
   }
 
@@ -227,7 +227,7 @@ class GraphParser {
     expect("]");
   }
 
-  // "  # file:12" behind a node.
+  // Reads "  # file:12" after a node.
   void location(Node* node) {
     std::string_view comment = text_.substr(position_);
     comment = comment.substr(0, comment.find('\n'));
@@ -273,7 +273,7 @@ class GraphParser {
     return type && type->kind() == ops::TypeKind::kOptional ? type->element() : type;
   }
 
-  // The member's type in a container type, or null when the text does not tell.
+  // The type of member `i` in a container type; null if the text does not give it.
   static TypePtr member(const TypePtr& type, ops::TypeKind kind, size_t i) {
     return type && type->kind() == kind && i < type->contained().size() ? type->contained()[i] : nullptr;
   }

@@ -30,7 +30,7 @@ std::string quote(std::string_view text) {
   return out + "\"";
 }
 
-// Shortest text that reads back as the same double, and never looks like an int.
+// The shortest text that parses to the same double and does not look like an int.
 std::string float_text(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
@@ -41,7 +41,7 @@ std::string float_text(double value) {
   return out;
 }
 
-// Writes constants, collecting those that can only be referred to.
+// Prints constants, and collects those that have no text form.
 class ConstantPrinter {
  public:
   explicit ConstantPrinter(std::vector<Value>* table) : table_(table) {}
@@ -148,7 +148,7 @@ class GraphPrinter {
     return text;
   }
 
-  // Names are identifiers; a digit in front would look like a number.
+  // Names become identifiers. A leading digit would look like a numbered value.
   static std::string clean(const std::string& name) {
     std::string out;
     for (char c : name) out += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
@@ -200,7 +200,7 @@ class GraphPrinter {
     values(node.inputs());
   }
 
-  // What shape_prop found of a node's tensors: "float32[2, 3]"; "" when it found nothing.
+  // The shapes that shape_prop found for a node's tensors: "float32[2, 3]". "" if it found none.
   static std::string shapes_of(const Node& node) {
     std::string text;
     if (node.kind() == NodeKind::kConstant) return text;

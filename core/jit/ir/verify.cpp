@@ -97,8 +97,7 @@ class Verifier {
     }
   }
 
-  // Every listed use must be a place that holds the value; the count is compared at the end
-  // of the scope.
+  // Every listed use must refer back to the value. The end of the scope compares the counts.
   void uses(const GraphValue& value) {
     for (const GraphValue::Use& use : value.uses()) {
       const auto list = use.block ? use.block->outputs() : use.node->inputs();

@@ -5,8 +5,8 @@
 
 namespace tensord::jit {
 
-// Calls visit(node) for every node of the block and the blocks in it, inner ones first; visit may destroy the node and
-// what is before it, and insert nodes. Ends by an error where the thread's work is given up (check_work_cancelled).
+// Calls visit(node) for every node of the block and its nested blocks, inner nodes first. `visit` may destroy the node
+// and earlier ones, and insert nodes. Throws if the thread's work is cancelled (check_work_cancelled).
 template <class Visit>
 void for_each_node(Block* block, Visit&& visit) {
   for (Node* node = block->first(); node != nullptr;) {

@@ -4,7 +4,7 @@
 
 namespace tensord::jit {
 
-// A stack of its own: objects of an archive may be nested as deep as it likes.
+// An explicit stack, because objects of an archive may be nested arbitrarily deep.
 AttributePaths::AttributePaths(const ops::ObjectPtr& self) {
   if (!self) return;
   std::vector<std::pair<const ops::Object*, std::string>> stack{{self.get(), ""}};

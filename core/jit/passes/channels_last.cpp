@@ -1,8 +1,7 @@
-// channels_last: packed convolutions give their results in memory order N, spatial…, C, and
-// operators that keep the order of dimensions (`keeps_layout`) pass it on, so that a chain of
-// layers never reorders. Everything else, and the graph's outputs, gets a contiguous copy made
-// just before. Where such a copy could be told from the original (something writes the memory
-// later), the convolutions that the value comes from stay as they were.
+// channels_last: packed convolutions return their results in memory order N, spatial…, C. Operators that keep the
+// memory order (`keeps_layout`) pass it on, so a chain of layers never reorders memory. Every other user, and the
+// graph's outputs, gets a contiguous copy made just before the use. Where such a copy could differ from the original (a
+// later write to the memory), the convolutions that the value comes from keep their order.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -24,7 +23,7 @@ bool keeps_layout(const Node& node) {
   return op && op->keeps_layout;
 }
 
-// Whether the node writes tensors into the list that is its argument `index`, and does nothing else.
+// Whether the node only stores tensors in the list that is its argument `index`.
 bool stores_into(const Node& node, size_t index) {
   const ops::Op* op = node.op();
   if (!op || index >= op->schema.arguments.size() || !op->schema.arguments[index].alias.is_write) return false;
@@ -44,8 +43,8 @@ bool is_passed_list(const GraphValue* list, size_t& visits) {
   });
 }
 
-// The lists of a graph, each of whose uses asks what all of them are: found out once, as the pass leaves the uses of
-// lists as they are.
+// The lists of the graph that pass the layout on. Each is analyzed once, because each of its uses asks and the pass
+// does not change the uses of lists.
 class PassedLists {
  public:
   explicit PassedLists(size_t& visits) : visits_(visits) {}
@@ -90,13 +89,13 @@ class LayoutPlan {
     });
   }
 
-  // Whether a use reads any memory order.
+  // Whether a use accepts any memory order.
   bool is_tolerant(const Use& use) {
     if (use.block) return false;
     return packed_of(*use.node) || keeps_layout(*use.node) || reads_only_shape(*use.node) || lists_.of(use);
   }
 
-  // Values that may be channels_last (and lists of them), each with those that it has this from.
+  // Finds the values (and lists of values) that may be channels_last, each with the values it has the layout from.
   void spread() {
     sources_.clear();
     order_.clear();
@@ -109,7 +108,7 @@ class LayoutPlan {
           for (GraphValue* output : node->outputs()) sources_of(output).push_back(input);
         }
       }
-      // What goes into a list is read from it later.
+      // What is stored in a list is read from it later.
       for (size_t i = 0; i < node->inputs().size(); ++i) {
         ++visits_;
         const GraphValue* list = lists_.of({node, nullptr, i});
@@ -125,7 +124,7 @@ class LayoutPlan {
     return it->second;
   }
 
-  // The convolutions that the value comes from, each value on the way once for all that are given up.
+  // Gives up the convolutions that the value comes from. It visits each value on the way only once for all calls.
   void give_up(const GraphValue* value) {
     std::vector<const GraphValue*> left{value};
     while (!left.empty()) {
@@ -139,7 +138,7 @@ class LayoutPlan {
     }
   }
 
-  // A copy made before the use may differ from the value later.
+  // Whether a copy made before the use may later differ from the value.
   bool is_hazard(const GraphValue* value, const Use& use) {
     if (is_tolerant(use)) return false;
     if (!use.node) return false;  // the graph's own output: nothing runs after it

@@ -1,7 +1,7 @@
-// collect_lists: a list that is made here and only appended to and read, all in one block, becomes
-// a new list of known items at every place where it is read. Scripts build the operands of cat and
-// stack that way; without the writes they can be planned. Reading stops at the first use that may
-// keep or change the list; from there on one new list with the items so far takes its place.
+// collect_lists: replaces a list that is made here, and only appended to and read in the same block, by a new list of
+// known items at every read. Scripts build the operands of cat and stack this way; without the writes they can be
+// planned. The rewrite stops at the first use that may keep or change the list; from there on one new list with the
+// items so far replaces it.
 #include <algorithm>
 #include <unordered_map>
 
@@ -17,7 +17,7 @@ bool is_append(const Node& node, const GraphValue* list) {
   return node.op() && node.op() == kAppend && node.input(0) == list && node.input(1) != list;
 }
 
-// Whether the node looks at the items and lets go of the list.
+// Whether the node reads the items without keeping the list.
 bool is_read(const Node& node) {
   if (node.kind() == NodeKind::kListUnpack) return true;
   if (!node.op() || !node.is_pure_op()) return false;
@@ -27,7 +27,7 @@ bool is_read(const Node& node) {
                       });
 }
 
-// The node of `block` in which the use is; null for the block's own outputs.
+// The node of `block` that contains the use; null for the block's own outputs.
 Node* node_in(const Block* block, const GraphValue::Use& use) {
   if (use.block == block) return nullptr;
   Node* node = use.node;
@@ -67,7 +67,7 @@ class Collector {
   bool collect(Node* list) {
     const std::vector<Node*> users = users_of(*list);
     const auto is_appended = [&](const Node* user) { return is_append(*user, list->output()); };
-    // What neither keeps the list nor changes it in another way.
+    // A use that neither keeps the list nor changes it in another way.
     const auto is_followed = [&](const Node* user) {
       return is_appended(user) ? !user->output()->has_uses() : is_read(*user);
     };

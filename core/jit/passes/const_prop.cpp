@@ -1,9 +1,8 @@
-// const_prop: runs pure nodes whose inputs are constants, through ops::run, and takes the
-// branch of an If, or skips a Loop, whose condition is known. Memory that may be written, or
-// that the graph gives back, is never folded: every run must get its own. Large results are
-// not made, and what takes long is left to the runs, so that no file makes a load take for ever; conversions of weights
-// to float32 are a pass of their own, behind prepack, which takes what it can from where it lies. Rewrites of
-// non-constant structure are left to simplify.
+// const_prop: runs pure nodes with constant inputs through ops::run, replaces an If with a known condition by its
+// branch, and removes a Loop whose condition is false. Memory that may be written or returned is never folded, because
+// every run must get its own. Large results and long computations are left to the runs, so that no file can make
+// loading slow. Conversions of weights to float32 are a separate pass after prepack, which packs what it can without a
+// copy. Other rewrites of the structure belong to simplify.
 #include <algorithm>
 #include <new>
 
@@ -29,21 +28,21 @@ using ops::Value;
 
 namespace {
 
-// A folded tensor lives as long as the model, so only small ones are worth it, and views.
+// A folded tensor lives as long as the model, so only small tensors and views are folded.
 constexpr size_t kMaxFoldedBytes = 1 << 20;
 constexpr size_t kMaxFoldedItems = 4096;
-// Of one graph in one run of the pass; views of constants do not count.
+// The limit for one graph in one run of the pass; views of constants do not count.
 constexpr size_t kMaxFoldedTotal = 64 << 20;
 constexpr int64_t kMaxFoldNs = 2'000'000'000;
-// An operator reads each element of its inputs at most so often for what it makes, as if every element of the one met
-// every one of the other: products of 512 by 512 pass, a convolution over a padding of millions does not.
+// The limit on the number of input reads of an operator, estimated as if each input element met each element of the
+// others. A product of 512 by 512 passes, a convolution over a padding of millions does not.
 constexpr double kMaxFoldWork = 3e11;
 
-// What an operator that does not say beforehand what it makes may hold while it makes it.
+// The memory that an operator may use if its result size is unknown before the run.
 constexpr uint64_t kMaxFoldMemory = 256 << 20;
 
-// What is made in its scope is bounded, and nobody's: the model whose graph it is has a limit of its own. The bound is
-// of all scopes together, and there only while there are some, as each allocation asks for it.
+// Limits the memory of constant folding. It has its own owner, because the model's limit does not apply to it. All
+// scopes share the limit, which exists only while a scope does, because each allocation checks it.
 class FoldMemory {
  public:
   FoldMemory() : owner_(memory_owner("constant folding")), scope_(owner_) {
@@ -95,8 +94,8 @@ class Folder {
     return changed_;
   }
 
-  // Halves that the graph makes float32 and uses for nothing else, of any size: kept with what is packed, once for all
-  // graphs of the module.
+  // Folds half-precision weights of any size that the graph converts to float32 and does not use otherwise. The result
+  // is kept with the packed weights, once for all graphs of the module.
   bool run_conversions() {
     for_each_node(graph_.block(), [&](Node* node) {
       if (node->outputs().size() != 1 || !node->output()->has_uses()) return;
@@ -117,7 +116,7 @@ class Folder {
     for (Node* node = block->first(); node;) {
       Node* next = node->next();
       if (node->kind() == NodeKind::kIf && node->input()->constant()) {
-        // What comes out of the branch has to be looked at as well.
+        // The nodes of the taken branch must be visited too.
         if (Node* first = take_branch(node)) next = first;
       } else if (node->kind() == NodeKind::kLoop && skip_loop(node)) {
         // gone
@@ -129,7 +128,7 @@ class Folder {
     }
   }
 
-  // Gives back the first node of what replaces the If, or null when nothing does.
+  // Returns the first node of the branch that replaces the If; null if the branch has none or the If stays.
   Node* take_branch(Node* node) {
     const Value& condition = constant_of(node->input());
     if (!condition.is_bool() || !context_.take_change()) return nullptr;
@@ -171,7 +170,7 @@ class Folder {
     return true;
   }
 
-  // Whether each run may share what one run gives.
+  // Whether all runs may share one result.
   bool may_be_shared(const GraphValue* value) const {
     if (!AliasAnalysis::is_mutable_type(*value->type())) return true;
     for (int location : alias_.reachable(value)) {
@@ -189,7 +188,7 @@ class Folder {
     }
     for (const GraphValue* output : node->outputs()) {
       if (!may_be_shared(output)) return;
-      // It may be made a leaf later, and gradients gather there.
+      // A tensor may become a leaf later, and gradients accumulate in it.
       if (context_.is_for_training && may_hold_tensor(*output->type())) return;
     }
     check_work_cancelled();
@@ -262,7 +261,7 @@ class Folder {
     }
   }
 
-  // What fails when folded fails again, with its place in the script, when it is run.
+  // If folding fails, the run fails again and reports the location in the script.
   static bool evaluate_op(const ops::Op& op, const std::vector<Value>& inputs, int64_t deadline_ns,
                           std::vector<Value>& results) {
     try {
@@ -276,7 +275,7 @@ class Folder {
       ops::run(op, inputs, results);
       return true;
     } catch (const Error&) {
-      check_work_cancelled();  // the load's own time, not that of the fold
+      check_work_cancelled();  // the load's own deadline, not that of the fold
       return false;
     } catch (const std::bad_alloc&) {
       return false;
@@ -310,7 +309,8 @@ class Folder {
     return std::ranges::any_of(op.schema.returns, [](const auto& value) { return may_hold_tensor(*value.type); });
   }
 
-  // Of texts and lists: each item of one may meet every one of the others ("replace", "join"), as often as numbers say.
+  // For texts and lists: each item of one argument may meet each item of the others ("replace", "join"), as often as a
+  // number says.
   static bool multiplies(const std::vector<Value>& inputs) {
     std::vector<int64_t> counts;
     for (const Value& input : inputs) {
@@ -321,8 +321,8 @@ class Folder {
     return is_too_many(counts);
   }
 
-  // Compute operators say what they would make; direct functions do not, so sizes and counts
-  // among their arguments ("[0] * n", zeros(sizes)) are held small instead.
+  // Whether the result is too large. Compute operators report the size of their result; direct functions do not, so
+  // sizes and counts among their arguments ("[0] * n", zeros(sizes)) must be small.
   static bool makes_too_much(const ops::Op& op, const std::vector<Value>& inputs) {
     if (op.is_view) return false;
     if (says_what_it_makes(op, inputs)) {
@@ -366,7 +366,8 @@ class Folder {
   void replace(Node* node, std::vector<Value> results) {
     for (size_t i = 0; i < results.size(); ++i) {
       GraphValue* output = node->output(i);
-      // A type says more than None or a container's items do, but less than another value.
+      // A declared type is more precise than the type of None or of a container's items, but less precise than that of
+      // any other value.
       bool keep_type =
           results[i].is_list() || results[i].is_tuple() || !ops::is_subtype(ops::type_of(results[i]), output->type());
       GraphValue* constant = GraphBuilder(node).constant(std::move(results[i]), keep_type ? output->type() : nullptr);
@@ -381,7 +382,7 @@ class Folder {
   Graph& graph_;
   PassContext& context_;
   AliasAnalysis alias_;
-  std::unordered_set<const GraphValue*> made_;  // constants made here: nobody writes them
+  std::unordered_set<const GraphValue*> made_;  // constants made here, which nobody writes
   size_t folded_bytes_ = 0;
   int64_t spent_ns_ = 0;
   bool changed_ = false;

@@ -1,6 +1,6 @@
-// cse: gives equal pure nodes with equal inputs one result, when neither the inputs nor the
-// results are ever written, and merges equal constants. A result can replace another only
-// where it is in scope: later in its block or in blocks within.
+// cse: common subexpression elimination. Gives equal pure nodes with equal inputs one result if neither the inputs nor
+// the results are ever written, and merges equal constants. A result replaces another only where it is in scope: later
+// in its block or in nested blocks.
 #include <algorithm>
 #include <bit>
 #include <string_view>
@@ -154,7 +154,7 @@ class Merger {
     return AliasAnalysis::is_mutable_type(*value->type()) && alias_.has_writers(value);
   }
 
-  // A caller may append to one of two equal lists that it got.
+  // A caller may append to one of two equal lists that it received.
   bool is_new_list_given_back(const GraphValue* value) const {
     if (value->type()->kind() != TypeKind::kList && value->type()->kind() != TypeKind::kDict) return false;
     int location = alias_.location(value);

@@ -1,6 +1,6 @@
-// dce: removes nodes whose results nobody needs, writes to memory that nobody reads, and
-// outputs of If and Loop (with carried values) that are not used. What may be seen outside
-// (prints, raises, random draws, writes to attributes or inputs) stays.
+// dce: dead code elimination. Removes nodes whose results are not used, writes to memory that is not read, and unused
+// outputs of If and Loop with their carried values. Visible effects (prints, raises, random draws, writes to attributes
+// or inputs) stay.
 #include <unordered_map>
 #include <unordered_set>
 
@@ -12,7 +12,7 @@ namespace tensord::jit {
 
 namespace {
 
-// Marks what is needed, from the effects and the graph's outputs backwards.
+// Marks the needed nodes, backwards from the effects and the graph's outputs.
 class Marker {
  public:
   explicit Marker(const Graph& graph) : alias_(graph) {
@@ -31,7 +31,7 @@ class Marker {
     });
   }
 
-  // An operator without arguments that gives a result asks for the state of something ("is_grad_enabled").
+  // An operator with a result but without arguments queries a state ("is_grad_enabled").
   static bool only_looks(const Node& node) {
     const ops::Op* op = node.op();
     return op && !op->is_random && op->schema.arguments.empty() && !op->schema.returns.empty();
@@ -58,7 +58,7 @@ class Marker {
     }
   }
 
-  // A node that runs needs its inputs, and the nodes around it.
+  // A needed node needs its inputs and the nodes around it.
   void mark_node(const Node& node) {
     if (const Node* owner = node.block()->owner()) need(owner);
     switch (node.kind()) {
@@ -97,7 +97,7 @@ class Marker {
     need(loop.blocks()[0]->inputs()[i + 1]);
   }
 
-  // Who reads memory needs all that is written there.
+  // A node that reads memory needs all writes to it.
   void mark_writers(const GraphValue& value) {
     for (int location : alias_.reachable(&value)) {
       if (!locations_.insert(location).second) continue;
@@ -117,13 +117,13 @@ class Sweeper {
  public:
   Sweeper(Graph& graph, PassContext& context) : marker_(graph), context_(context) {}
 
-  // Backwards, so that users go before what they use.
+  // Backwards, so that users are removed before the nodes they use.
   bool sweep(Block* block) {
     bool changed = false;
     for (Node* node = block->last(); node;) {
       Node* previous = node->previous();
       if (!marker_.is_live(node)) {
-        // Its users are dead as well, but a limit on changes may have kept them.
+        // The users are dead too, but a limit on changes may have kept them.
         if (!node->has_output_uses() && context_.take_change()) {
           node->destroy();
           changed = true;
@@ -140,8 +140,8 @@ class Sweeper {
   bool sweep_blocks(Node* node) {
     bool changed = false;
     bool is_if = node->kind() == NodeKind::kIf;
-    // A carried value goes together with the nodes of the body that make it, so a limit on
-    // changes must not come in between.
+    // A carried value is removed together with the nodes of the body that compute it, so a limit on changes must not
+    // interrupt this.
     bool is_loop = node->kind() == NodeKind::kLoop &&
                    context_.remaining_changes >= static_cast<int64_t>(node->graph()->node_count());
     std::vector<size_t> dead;

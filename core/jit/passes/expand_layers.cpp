@@ -1,8 +1,8 @@
-// expand_layers: PyTorch's fused transformer operators become the calls they are made of (core/ops/transformer.h),
-// so that their weights are packed and what follows is joined to them. Sizes and flags must be constants.
-// Where a graph makes nested tensors (nn.TransformerEncoder with a padding mask), an expanded layer stands between
-// tensord::layer_input and tensord::layer_result, which take them apart and put them together; both go once it is
-// known that a tensor comes.
+// expand_layers: replaces PyTorch's fused transformer operators by the operators they consist of
+// (core/ops/transformer.h), so that their weights are packed and the following operators are fused. Sizes and flags
+// must be constants. If a graph makes nested tensors (nn.TransformerEncoder with a padding mask), tensord::layer_input
+// and tensord::layer_result around an expanded layer unpack and repack them; both are removed once the input is known
+// to be a plain tensor.
 #include <map>
 
 #include "core/jit/ir/graph_builder.h"
@@ -30,7 +30,7 @@ struct CallBuilder {
   GraphValue* constant(const char* text) { return constant(Value(std::string(text))); }
 };
 
-// Arguments by the schema's names.
+// Arguments by the names of the schema.
 class Arguments {
  public:
   explicit Arguments(const Node& node) {
@@ -51,7 +51,7 @@ class Arguments {
   std::map<std::string, GraphValue*> values_;
 };
 
-// Of a mask that is there.
+// The type of a mask that is not None.
 int64_t mask_type_of(const Arguments& a) { return a.is_none("mask_type") ? 0 : a.constant("mask_type").to_int(); }
 
 bool fill(ops::MultiHead& m, const Arguments& a, const char* heads) {
@@ -120,7 +120,7 @@ bool expand_encoder_layer(Node* node, PassContext& context, bool may_be_nested) 
   return true;
 }
 
-// Of a layer whose input has turned out to be a tensor.
+// Removes the nested-tensor operators of a layer whose input is known to be a plain tensor.
 bool drop_nesting(Node* node, PassContext& context, bool may_be_nested) {
   const Arguments a(*node);
   if ((may_be_nested && !a["src"]->known().is_strided()) || !context.take_change()) return false;
@@ -135,14 +135,14 @@ bool drop_nesting(Node* node, PassContext& context, bool may_be_nested) {
   return true;
 }
 
-// Once it is known whether there is a mask.
+// Runs once it is known whether there is a mask.
 bool expand_mask(Node* node, PassContext& context) {
   const Arguments a(*node);
   const bool is_none = a.is_none("mask");
   if (!is_none && (!a.is_tensor("mask") || !a.are_constant({"mask_type"}))) return false;
   if (!context.take_change()) return false;
   ops::MultiHead m;
-  if (!is_none) m.mask_type = mask_type_of(a);  // without a mask it may be anything
+  if (!is_none) m.mask_type = mask_type_of(a);  // without a mask the type does not matter
   CallBuilder builder{GraphBuilder(node)};
   node->output()->replace_all_uses_with(is_none ? a["mask"]
                                                 : Transformer(builder).hidden_keys(m, a["mask"], a["mask_type"]));

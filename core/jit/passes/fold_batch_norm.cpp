@@ -1,5 +1,5 @@
-// fold_batch_norm: a channelwise scale and shift after a packed operator (batch norm with known
-// statistics, in eval mode) goes into its weights and bias. Other epilogues are fuse_epilogue's.
+// fold_batch_norm: folds a per-channel scale and shift after a packed operator (batch norm with known statistics in
+// eval mode) into its weights and bias. Other epilogues belong to fuse_epilogue.
 #include "core/jit/passes/packing.h"
 #include "core/jit/passes/passes.h"
 

@@ -1,7 +1,6 @@
-// freeze: replaces attributes of the module (graph input 0) that no method changes by
-// constants: submodules, parameters, numbers, `training`. Which ones change is decided by
-// freeze_analysis and given in PassContext. Folding what has become constant is left to
-// const_prop; calls on submodules, to inline.
+// freeze: replaces attributes of the module (graph input 0) that no method changes by constants: submodules,
+// parameters, numbers, `training`. freeze_analysis finds the changing attributes; PassContext has them. const_prop
+// folds what became constant, and inline inlines the calls on submodules.
 #include "core/jit/ir/graph_builder.h"
 #include "core/jit/ir/walk.h"
 #include "core/jit/passes/attribute_paths.h"
@@ -35,7 +34,7 @@ class Freezer {
     const ops::Object* object = known_object(node->input());
     if (!object) return;
     int slot = object->type->find_attribute(node->name());
-    if (static_cast<size_t>(slot) >= object->slots.size()) return;  // -1: there is none
+    if (static_cast<size_t>(slot) >= object->slots.size()) return;  // -1: the class has no such attribute
     std::string path = paths_.path_of(object, node->name());
     if (path.empty() || context_.changing_attributes->contains(path)) return;
     if (!context_.take_change()) return;
@@ -46,8 +45,8 @@ class Freezer {
     changed_ = true;
   }
 
-  // What the value is, where that says more than the declaration: a Tensor in an
-  // Optional[Tensor], the class behind an interface. Containers keep the declared type.
+  // The type of the value if it is more precise than the declared one: a Tensor in an Optional[Tensor], the class
+  // behind an interface. Containers keep the declared type.
   static ops::TypePtr constant_type(const Value& value, const ops::TypePtr& declared) {
     if (value.is_list() || value.is_dict() || value.is_tuple() || value.is_function()) return declared;
     ops::TypePtr own = ops::type_of(value);

@@ -12,13 +12,13 @@ using ops::Value;
 
 namespace {
 
-// What can be folded into branches; memory waits until it is known what is written.
+// Whether a value can be folded into branches. Memory must wait until the written attributes are known.
 bool is_plain(const Value& value) {
   return value.is_none() || value.is_number() || value.is_string() || value.is_device() || value.is_enum() ||
          value.is_object();
 }
 
-// All methods together, opened. With more, every attribute counts as changing.
+// The limit for all methods together after inlining. Above it, every attribute counts as changing.
 constexpr size_t kMaxAnalyzedNodes = 1'000'000;
 
 class ChangeFinder {
@@ -37,7 +37,7 @@ class ChangeFinder {
 
   std::set<std::string> run() {
     if (!open_calls()) return all_paths();
-    // Folding removes assignments, which makes more attributes constant, which folds more.
+    // Folding removes assignments, which makes more attributes constant, which allows more folding.
     std::set<std::string> assigned = find_assigned();
     constexpr int kMaxRounds = 5;
     for (int round = 0; round < kMaxRounds; ++round) {
@@ -58,8 +58,8 @@ class ChangeFinder {
     std::string name, path;
   };
 
-  // Inlines all calls, so that every assignment is seen. Calls through interfaces become
-  // known with the objects. False when some call stays unknown, or the code is too large.
+  // Inlines all calls, so that every assignment is visible. Calls through interfaces resolve once their objects are
+  // known. Returns false if a call stays unknown or the code is too large.
   bool open_calls() {
     std::set<std::string> changing;
     PassContext context = make_context(changing);
@@ -73,7 +73,7 @@ class ChangeFinder {
         if (node_count > kMaxAnalyzedNodes) return false;
       }
       std::set<std::string> assigned = find_assigned();
-      // An object taken as constant that turns out to be replaced by code only seen now.
+      // Inlined code may assign an object that was treated as constant.
       for (const std::string& path : assigned) {
         if (frozen.contains(path)) return false;
       }
@@ -114,8 +114,8 @@ class ChangeFinder {
     return false;
   }
 
-  // Attributes with a SetAttr. Those of objects that are not known by their path count by
-  // name, wherever they are.
+  // The attributes that a SetAttr assigns. An attribute of an object with an unknown path counts by its name for all
+  // objects.
   std::set<std::string> find_assigned() const {
     std::set<std::string> out = changing_, names;
     for (const auto& graph : graphs_) collect_assigned(*graph, *graph->block(), out, names);
@@ -172,13 +172,13 @@ class ChangeFinder {
     }
   }
 
-  // Inputs of the request are wildcards too; writing those alone changes no attribute. Once
-  // unknown code or objects are about, every attribute is part of the wildcard.
+  // Inputs of the request are wildcards too, but writing only them changes no attribute. Once unknown code or objects
+  // occur, every attribute is part of the wildcard.
   bool touches_unknown_memory(const AliasAnalysis& alias) const {
     return alias.location_of_memory(Value(self_)) == alias.wildcard();
   }
 
-  // Memory that other attributes see as well: tied weights, a list held twice.
+  // Adds attributes that share memory with a written one: tied weights, a list in two attributes.
   void add_sharing(std::set<std::string>& out) const {
     std::set<const void*> written;
     for (const Slot& slot : all_) {
@@ -193,8 +193,8 @@ class ChangeFinder {
     }
   }
 
-  // The memory of all tensors and containers that the value leads to. An object's attributes have slots of their own,
-  // unless it is in a container.
+  // The memory of all tensors and containers reachable from the value. An object's attributes have slots of their own,
+  // except if the object is in a container.
   static void memory_of(const Value& root, std::set<const void*>& out) {
     if (root.is_object()) return;
     std::vector<const Value*> stack{&root};

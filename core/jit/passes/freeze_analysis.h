@@ -8,26 +8,26 @@
 
 namespace tensord::jit {
 
-// The attributes below `self` that running any of the methods may change: assigned, or
-// written in place through any alias (a tensor that shares its storage, a list, an object
-// reached in another way). Everything else is constant while the module is loaded.
+// Finds the attributes below `self` that any of the methods may change: by assignment, or by a write through an alias
+// (a tensor that shares the storage, a list, another path to the object). All other attributes are constant while the
+// module is loaded.
 //
-// `methods` are the graphs of all methods that can be called from outside, as the front end
-// made them or inlined; they are not changed. Numbers that no method assigns (`training`)
-// are taken as constants first, so what only happens under them does not count.
+// `methods` are the graphs of all methods that can be called from outside, as the frontend made them or inlined; they
+// are not modified. Numbers that no method assigns (`training`) are folded first, so code in branches that they exclude
+// does not count.
 //
-// The result has canonical paths (see AttributePaths) and is what
-// PassContext::changing_attributes wants. Where code is unknown, everything changes.
+// The result has canonical paths (see AttributePaths), as PassContext::changing_attributes expects. If some code is
+// unknown, all attributes are changing.
 //
-// Paths in `changing` may be changed from outside too; they are part of the result.
+// Paths in `changing` may also be changed from outside; they are part of the result.
 //
-// Of the context, the functions, the object and where failures are counted are used. A pass that fails leaves more
-// attributes changing (see run_pipeline). Throws what is wrong with code that is compiled on the way.
+// It uses the functions, the object and the failure counter of the context. A pass that fails leaves more attributes
+// changing (see run_pipeline). Throws the errors of code that it has to compile.
 std::set<std::string> find_changing_attributes(const PassContext& context, std::span<const Graph* const> methods,
                                                const std::set<std::string>& changing = {},
                                                const PassOptions& options = {});
 
-// The attributes that training may change: tensors, what may hold some, and `training`.
+// The attributes that training may change: tensors, containers of tensors, and `training`.
 std::set<std::string> trained_attributes(const ops::ObjectPtr& self);
 
 }  // namespace tensord::jit

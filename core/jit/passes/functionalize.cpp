@@ -1,6 +1,6 @@
-// functionalize: an in-place operator on memory that nothing else looks at becomes its functional
-// form, so that fusion and the memory plan see plain values. relu_(x) is relu(x) where x was made
-// in this block, has no views that are read later, and is not given back under another name.
+// functionalize: replaces an in-place operator by its functional form if no other value observes the memory, so that
+// fusion and the memory plan see plain values. relu_(x) becomes relu(x) if this block makes x, no view of x is read
+// later, and x is not returned under another name.
 #include <unordered_map>
 #include <unordered_set>
 
@@ -40,7 +40,7 @@ class Functionalizer {
     }
   }
 
-  // The results of earlier in-place forms are the written value itself; what is left must be one value.
+  // The results of earlier in-place operators are the written value itself; otherwise one value must remain.
   bool is_candidate(const Node& node) {
     if (!is_inplace(node) || !functional_op(node)->is_pure) return false;
     const GraphValue* self = node.input();
@@ -55,8 +55,8 @@ class Functionalizer {
     return !is_held(self) && !is_read_by_another_name(node, by_location_[location]);
   }
 
-  // Whether an earlier name of the memory is read once more or kept: only the uses of the node's own input are told of
-  // the new value.
+  // Whether an earlier name of the memory is read or kept later. Only the uses of the node's own input are redirected
+  // to the new value.
   static bool is_read_by_another_name(const Node& node, const std::vector<const GraphValue*>& names) {
     if (names.size() <= 2) return false;  // its input and its result
     std::unordered_set<const Node*> later{&node};
@@ -76,7 +76,8 @@ class Functionalizer {
     return functional && functional != node.op();
   }
 
-  // In-place forms convert the result to the target's dtype and shape; the functional form must give these itself.
+  // In-place operators convert the result to the dtype and shape of the target; the functional form must give the same
+  // ones.
   static bool keeps_dtype(const Node& node) {
     const ops::Op* functional = functional_op(node);
     std::vector<ops::Value> arguments;
@@ -95,7 +96,7 @@ class Functionalizer {
     }
   }
 
-  // Whether `value` comes from `self` through in-place forms alone, or the other way round.
+  // Whether one of `value` and `self` comes from the other through in-place operators alone.
   static bool is_same_memory(const GraphValue* value, const GraphValue* self) {
     const auto origin = [](const GraphValue* v) {
       while (v->node() && is_inplace(*v->node())) v = v->node()->input();
@@ -104,7 +105,7 @@ class Functionalizer {
     return origin(value) == origin(self);
   }
 
-  // Containers and blocks would keep the value as it was before.
+  // Containers and blocks would keep the old value.
   static bool is_held(const GraphValue* self) {
     for (const GraphValue::Use& use : self->uses()) {
       if (use.block || !use.node->op() || use.node->block() != self->block()) return true;
@@ -116,7 +117,7 @@ class Functionalizer {
     done_.insert(alias_.location(node->input()));
     Node* functional = GraphBuilder(node).call(*functional_op(*node), node->inputs());
     GraphBuilder::take_place(functional->output(), node);
-    // From here on, whoever reads the written value reads the new one.
+    // From here on, readers of the written value read the new one.
     std::unordered_set<const Node*> later;
     for (const Node* after = node->next(); after; after = after->next()) later.insert(after);
     const std::vector<GraphValue::Use> uses = node->input()->uses();
@@ -131,7 +132,7 @@ class Functionalizer {
   PassContext& context_;
   AliasAnalysis alias_;
   std::unordered_map<int, std::vector<const GraphValue*>> by_location_;
-  std::unordered_set<int> done_;  // locations with a rewrite in this run; the next run looks again
+  std::unordered_set<int> done_;  // locations rewritten in this run; the next run analyzes them again
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
-// fuse_attention: attention written with plain operators becomes one call of tensord::attention. Found from
-// its end: (scale, mask) of query @ key, softmax, product with the values, with views in between. Needs
-// shapes and dtypes (GraphValue::known), so it runs for one input signature. Nothing in between may have
-// another reader. What in-place forms write is left to functionalize.
+// fuse_attention: replaces attention written with plain operators by one call of tensord::attention. It matches
+// backwards from the end: scale and mask of query @ key, softmax, product with the values, with views in between. It
+// needs shapes and dtypes (GraphValue::known), so it runs for one input signature. Intermediate results must have no
+// other reader. In-place operators are left to functionalize.
 #include <cmath>
 #include <optional>
 
@@ -25,12 +25,12 @@ Dims with_matrix(Dims lead, const Dims& sizes) {
   return lead;
 }
 
-// What was found of one attention.
+// The parts of a matched attention.
 struct Found {
   Node* scores = nullptr;  // the product of queries and keys
   Node* result = nullptr;  // the product with the values
   GraphValue* mask = nullptr;
-  Dims mask_lead;  // of the scores where the mask comes in
+  Dims mask_lead;  // the leading dimensions of the scores where the mask is applied
   std::optional<double> fill;
   bool fills_where = true;
   double scale = 1;
@@ -60,7 +60,7 @@ class AttentionFuser {
  private:
   static bool is_product(const Node* node) { return is_any_of(node, {"aten::matmul", "aten::bmm"}); }
 
-  // The node that makes `value` for the product alone, past what gives its operand back.
+  // The node that computes `value` for the product alone, past operators that return their operand.
   Node* maker(GraphValue* value, const Node* result) const {
     for (;;) {
       Node* node = value->node();
@@ -79,7 +79,7 @@ class AttentionFuser {
   bool find(Found& found) const {
     Node* softmax = maker(found.result->input(0), found.result);
     if (!is_any_of(softmax, {"aten::softmax.int", "aten::_softmax"})) {
-      // A view of the weights as the product wants them.
+      // A view of the weights in the shape of the product.
       if (!is_any_of(softmax, {"aten::view", "aten::reshape"}) || !keeps_matrices(softmax)) return false;
       softmax = maker(softmax->input(), found.result);
       if (!is_any_of(softmax, {"aten::softmax.int", "aten::_softmax"})) return false;
@@ -104,7 +104,7 @@ class AttentionFuser {
     return a.back() == b.back() && a[a.size() - 2] == b[b.size() - 2];
   }
 
-  // Takes a call between the product and the softmax in; gives back the scores that it was made of.
+  // Matches a call between the product and the softmax; returns the scores that it takes.
   GraphValue* step(Found& found, Node* node) const {
     if (is_any_of(node, {"aten::view", "aten::reshape"})) return keeps_matrices(node) ? node->input() : nullptr;
     if (is_any_of(node, {"aten::mul.Scalar", "aten::mul.Tensor", "aten::div.Scalar", "aten::div.Tensor"})) {
@@ -113,7 +113,7 @@ class AttentionFuser {
       found.scale *= node->op()->schema.name == "aten::mul" ? *number : 1 / *number;
       return node->input();
     }
-    // One mask, that is not scaled itself.
+    // One mask that is not itself scaled.
     if (found.mask || found.scale != 1) return nullptr;
     const auto take = [&](GraphValue* mask, GraphValue* scores) -> GraphValue* {
       const Tensor *m = known_tensor(mask), *s = known_tensor(scores), *out = known_tensor(node->output());
@@ -181,11 +181,11 @@ class AttentionFuser {
   static GraphValue* query(const Found& found) {
     return found.scores->input(found.scores->is_op("aten::baddbmm") ? 1 : 0);
   }
-  static GraphValue* key(const Found& found) {  // as the product has it: transposed
+  static GraphValue* key(const Found& found) {  // transposed, as the product takes it
     return found.scores->input(found.scores->is_op("aten::baddbmm") ? 2 : 1);
   }
 
-  // The operands are read later than before.
+  // The fused call reads the operands later than the original operators.
   bool is_safe(const Found& found) const {
     for (const GraphValue* operand : {query(found), key(found), found.result->input(1)}) {
       if (alias_.may_be_written_between(operand, found.scores, found.result)) return false;
@@ -193,7 +193,7 @@ class AttentionFuser {
     return !found.mask || !alias_.may_be_written_between(found.mask, found.scores, found.result);
   }
 
-  // A number that the queries were multiplied with can be taken into the scale.
+  // If the queries are multiplied by a number, the number can become part of the scale.
   GraphValue* unscaled(GraphValue* operand, double& scale, const Found& found) const {
     const Node* node = operand->node();
     if (!is_any_of(node, {"aten::mul.Scalar", "aten::mul.Tensor", "aten::div.Scalar", "aten::div.Tensor"}))
@@ -206,8 +206,8 @@ class AttentionFuser {
     return node->input();
   }
 
-  // The dimensions before rows and columns that the call works in: the mask's, else those that the result
-  // is brought to next, so that its heads can be put last.
+  // The leading dimensions that the call works in: those of the mask, or those of the next view of the result, so that
+  // the heads can come last.
   static Dims lead_for(const Found& found, const GraphValue* result) {
     if (found.mask) return found.mask_lead;
     const Dims& own = known_tensor_of(result).sizes();
@@ -231,7 +231,7 @@ class AttentionFuser {
     const auto brought = [&](GraphValue* value, const Dims& from) {
       const Dims& sizes = known_tensor_of(value).sizes();
       if (from == lead) return value;
-      // Only an operand of the product's own shape has all of its elements there.
+      // Only an operand with the product's own leading dimensions has all of their elements.
       if (!(lead_of(sizes) == from)) value = views.expand(value, with_matrix(from, sizes));
       return views.reshape(value, with_matrix(lead, sizes));
     };
@@ -241,7 +241,7 @@ class AttentionFuser {
     const Tensor* mask_tensor = found.mask && found.mask->constant() ? &known_tensor_of(found.mask) : nullptr;
     const bool is_causal = mask_tensor && is_causal_mask(*mask_tensor, found);
     Node* target = found.result;
-    // What follows in the other form of the result, and then with heads last, is this call's doing too.
+    // This call also absorbs the next view of the result, and a transpose that puts the heads last.
     if (!(lead == result_lead)) {
       Node* next = only_user(result);
       const Dims led = with_matrix(lead, known_tensor_of(result).sizes());
@@ -267,7 +267,7 @@ class AttentionFuser {
     target->output()->replace_all_uses_with(out);
   }
 
-  // A swap of rows and heads.
+  // Whether the node swaps rows and heads.
   static bool swaps_heads(const Node& node) {
     const Tensor* from = known_tensor(node.input());
     if (!from || from->ndim() < 3) return false;
@@ -288,7 +288,7 @@ class AttentionFuser {
     return true;
   }
 
-  // A constant that hides from each row what comes after it, and nothing else.
+  // Whether a constant mask hides exactly the later columns from each row.
   static bool is_causal_mask(const Tensor& given, const Found& found) {
     const Dims& sizes = given.sizes();
     const int64_t n = sizes.empty() ? 0 : sizes.back();

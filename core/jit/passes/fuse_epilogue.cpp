@@ -1,6 +1,6 @@
-// fuse_epilogue: activations and residual sums after a packed operator become its post-ops, in
-// functional and in-place form. Safe because the packed result is fresh memory with one use; a
-// residual sum moves the operator down to the sum, past nothing that writes its input.
+// fuse_epilogue: fuses activations and residual sums after a packed operator into its post-ops, in functional and
+// in-place form. This is safe because the packed result is new memory with one use. A residual sum moves the operator
+// down to the sum, past no node that writes its input.
 #include "core/jit/passes/packing.h"
 #include "core/jit/passes/passes.h"
 

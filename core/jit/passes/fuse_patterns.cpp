@@ -1,7 +1,7 @@
-// fuse_patterns: activations and normalizations that a script writes with plain operators become the
-// one operator that does them. Needs shapes and dtypes (GraphValue::known), so it runs for one input
-// signature. The results agree but for rounding; forms that overflow elsewhere are left alone. The
-// table names operators as data, the engine of the peephole pass applies it.
+// fuse_patterns: replaces activations and normalizations written with plain operators by the single operator for them.
+// It needs shapes and dtypes (GraphValue::known), so it runs for one input signature. The results agree up to rounding;
+// forms that overflow for other inputs are not replaced. The table names operators as data; the engine of the peephole
+// pass applies it.
 #include <cmath>
 
 #include "core/jit/ir/graph_builder.h"
@@ -20,14 +20,14 @@ namespace {
 const Tensor* shape_of(const GraphValue* value) {
   return value->known().is_strided() ? &value->known().to_tensor() : nullptr;
 }
-// Also that the result is of its dtype and shape: numbers in tensors of no dimensions widen an x of none.
+// Also checks that the result has the dtype and shape of x: a 0-D tensor of a number widens a 0-D x.
 bool is_floating_x(const Match& match) {
   const Tensor *x = shape_of(match.value("x")), *result = shape_of(match.root()->output());
   return x && tensord::is_floating(x->dtype()) && result && result->dtype() == x->dtype() &&
          result->sizes() == x->sizes();
 }
 
-// The number that a constant is, also as a tensor of no dimensions.
+// The number in a constant, which may be a 0-D tensor.
 std::optional<double> number_of(const GraphValue* value) {
   const Value* constant = value->constant();
   if (!constant) return std::nullopt;
@@ -39,7 +39,7 @@ std::optional<double> number_of(const GraphValue* value) {
   if (constant->is_int()) return static_cast<double>(constant->to_int());
   return constant->is_float() ? std::optional(constant->to_float()) : std::nullopt;
 }
-// As near as a float or a script's author writes it.
+// Within the precision of a float and of a script's literal.
 bool is_near(const GraphValue* value, double expected) {
   const auto number = number_of(value);
   return number && std::abs(*number - expected) <= 2e-6 * std::abs(expected);
@@ -76,7 +76,7 @@ GraphValue* add_constant(const Match& match, Value value) {
   return GraphBuilder(match.root()).constant(std::move(value));
 }
 
-// A call before the root, known to give what the root gives.
+// Adds a call before the root that gives the same result as the root.
 GraphValue* add_call(const Match& match, const char* name, const std::vector<GraphValue*>& inputs) {
   const ops::Op* op = ops::find_op(name);
   if (!op) return nullptr;
@@ -89,7 +89,7 @@ GraphValue* make_gelu_tanh(const Match& match) {
   return add_call(match, "aten::gelu", {match.value("x"), add_constant(match, std::string("tanh"))});
 }
 
-// Whether the value is the list [-1] or the number of the last dimension.
+// Whether the value is the list [-1] or the index of the last dimension.
 bool is_last_dim(const GraphValue* dims, int64_t ndim) {
   const Value known = dims->constant() ? *dims->constant() : dims->known();
   const auto is_last = [&](const Value& dim) {
@@ -99,7 +99,7 @@ bool is_last_dim(const GraphValue* dims, int64_t ndim) {
   return known.to_list()->items.size() == 1 && is_last(known.to_list()->items[0]);
 }
 
-// x with "dims", "dims2", … all its last dimension.
+// x, if "dims", "dims2", … are all its last dimension.
 const Tensor* rows_of(const Match& match, std::initializer_list<const char*> dims) {
   const Tensor* x = shape_of(match.value("x"));
   if (!is_floating_x(match) || x->ndim() == 0 || x->sizes().back() == 0) return nullptr;
@@ -124,7 +124,7 @@ GraphValue* make_layer_norm_square(const Match& match) {
   return is_near(match.value("two"), 2) ? make_layer_norm(match) : nullptr;
 }
 
-// layer_norm(x) * w + b, with w and b rows of the length of x.
+// layer_norm(x) * w + b, where w and b have the length of a row of x.
 bool is_row(const Match& match, const char* name, const Tensor& x) {
   const Tensor* row = shape_of(match.value(name));
   return row && row->dtype() == x.dtype() && row->ndim() == 1 && row->numel() == x.sizes().back();
@@ -149,14 +149,14 @@ GraphValue* make_softmax(const Match& match) {
 
 #define ERF_DIV "aten::add.*~(aten::erf(aten::div.*(x, s)), one)"
 #define ERF_MUL "aten::add.*~(aten::erf(aten::mul.*~(x, s)), one)"
-// tanh(c (x + k x^3)), with the ways to write the cube, and tanh(c x (1 + k x x)).
+// tanh(c (x + k x^3)) with the spellings of the cube, and tanh(c x (1 + k x x)).
 #define TANH_OF(CUBE) "aten::add.*~(aten::tanh(aten::mul.*~(aten::add.*~(x, aten::mul.*~(" CUBE ", k)), c)), one)"
 #define TANH_POW TANH_OF("aten::pow.Tensor_Scalar(x, three)")
 #define TANH_CUBE TANH_OF("aten::mul.*~(aten::mul.*(x, x), x)")
 #define TANH_PRODUCT                                          \
   "aten::add.*~(aten::tanh(aten::mul.*~(aten::mul.*~(x, c), " \
   "aten::add.*~(aten::mul.*~(aten::mul.*~(x, k), x), one2))), one)"
-// h x y, in the orders there are.
+// h x y in all orders.
 #define HALF_X_TIMES(NAME, Y, REPLACEMENT, ...)                                            \
   {NAME ", 1", "aten::mul.*~(aten::mul.*~(x, h), " Y ")", REPLACEMENT, __VA_ARGS__},       \
       {NAME ", 2", "aten::mul.*~(aten::mul.*~(x, " Y "), h)", REPLACEMENT, __VA_ARGS__}, { \
@@ -169,7 +169,7 @@ GraphValue* make_softmax(const Match& match) {
 #define VARIANCE_MUL "aten::mean.dim(aten::mul.Tensor(d, d), dims2, True)"
 #define VARIANCE_SQUARE "aten::mean.dim(aten::square(d), dims2, True)"
 #define VARIANCE_VAR "aten::var.dim(x, dims2, False, True)"
-// (x - mean) / sqrt(variance + eps), and with rsqrt.
+// (x - mean) / sqrt(variance + eps), also with rsqrt.
 #define NORMAL(NAME, VARIANCE, MAKE)                                                                                  \
   {NAME ", div", "aten::div.Tensor(" CENTERED ", aten::sqrt(aten::add.Scalar(" VARIANCE ", eps)))", nullptr, nullptr, \
    MAKE},                                                                                                             \

@@ -1,8 +1,7 @@
-// fuse_pointwise: elementwise operators and those that work along the last dimension (softmax, layer
-// norm, sums) become groups, each done in one pass over memory, where one uses what another gives
-// and their shapes are known. A group runs where its last node was; values that others use too are
-// further results of it. Which groups a kernel can do is asked of the operator that runs them.
-// Nodes that write, or whose values are written, are left alone; see functionalize.
+// fuse_pointwise: groups elementwise operators and operators along the last dimension (softmax, layer norm, sums) that
+// use each other's results, so that a group takes one pass over memory. Shapes must be known. A group runs at the place
+// of its last node; values with other users become further results of it. The operator that runs groups decides which
+// ones its kernel supports. Nodes that write, or whose values are written, are not grouped; see functionalize.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -21,14 +20,14 @@ namespace {
 
 constexpr size_t kMaxGroupNodes = 48, kMaxInputs = 24;
 
-// Nodes of one block, in order.
+// The nodes of a group, all of one block, in order.
 using Group = std::vector<Node*>;
 
 bool is_real_tensor(const GraphValue* value) {
   return value->known().is_strided() && !is_complex(value->known().to_tensor().dtype());
 }
 
-// A group as calls, with the values that go in and come out.
+// A group as a list of calls, with its inputs and outputs.
 struct Calls {
   std::vector<GraphValue*> inputs, outputs;
   IntrusivePtr<ops::FusedCalls> calls;
@@ -108,7 +107,7 @@ class Fuser {
     }
   }
 
-  // Pure, with tensors of known shapes that nothing writes, the other arguments known.
+  // Whether the node is pure, its tensors have known shapes and are never written, and its other arguments are known.
   bool is_candidate(const Node& node) const {
     const ops::Op* op = node.op();
     if (!op || op->base || !(op->is_pointwise || op->is_reduction) || !node.is_pure_op()) return false;
@@ -129,7 +128,7 @@ class Fuser {
     return has_tensor;
   }
 
-  // The groups of the node's operands, latest first.
+  // The groups of the node's operands, the latest first.
   static std::vector<size_t> groups_before(const Node& node, const std::unordered_map<const Node*, size_t>& group_of) {
     std::vector<size_t> found;
     for (const GraphValue* input : node.inputs()) {
@@ -148,7 +147,7 @@ class Fuser {
     return joined;
   }
 
-  // Elements that a group walks: its largest result, or what a reduction in it reads.
+  // The number of elements that a group processes: those of its largest result or of the input of a reduction.
   static int64_t size_of(const Group& group) {
     int64_t size = 0;
     for (const Node* node : group) {
@@ -160,8 +159,8 @@ class Fuser {
     }
     return size;
   }
-  // A value that is broadcast would be computed again for each of its copies. What is smaller than
-  // its operands is made of the results of a reduction, and computed once for each row.
+  // A fused value that is broadcast would be computed again for each copy. A value smaller than its operands comes from
+  // the results of a reduction and is computed once per row.
   static bool is_worth(const Group& producers, const Group& users) {
     const auto reduces = [](const Node* node) { return node->op()->is_reduction; };
     const int64_t size = size_of(users);
@@ -169,7 +168,7 @@ class Fuser {
            (size_of(producers) > size && std::none_of(users.begin(), users.end(), reduces));
   }
 
-  // All members run where the last one is: nobody else may use their results before that.
+  // All nodes move to the place of the last one, so no other node may use their results before it.
   bool is_legal(const Group& group) const {
     if (group.size() > kMaxGroupNodes) return false;
     const size_t last = order_.at(group.back());
@@ -207,7 +206,7 @@ class Fuser {
     try {
       return prepare(args) != nullptr;
     } catch (const Error&) {
-      return false;  // its calls fail when they are run, and say where
+      return false;  // its calls fail in the run, with a location
     }
   }
 
@@ -246,7 +245,7 @@ class Fuser {
   PassContext& context_;
   AliasAnalysis alias_;
   const ops::Op& op_;
-  std::unordered_map<const Node*, size_t> order_;  // within its block
+  std::unordered_map<const Node*, size_t> order_;  // position within the block
   bool changed_ = false;
 };
 

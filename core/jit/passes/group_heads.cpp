@@ -1,7 +1,7 @@
-// group_heads: keys and values that were repeated for grouped queries (expand and reshape, or repeat_interleave) are
-// read as they were: attention gets the heads as two dimensions, of which keys and values lack the second, or
-// scaled_dot_product_attention is told to group them. Needs shapes (GraphValue::known), so it runs for one input
-// signature, after fuse_attention. The copies that nobody reads any more are left to dce.
+// group_heads: removes the repetition of keys and values for grouped queries (expand and reshape, or
+// repeat_interleave). Attention gets the heads as two dimensions, of which keys and values have size 1 in the second,
+// or scaled_dot_product_attention gets enable_gqa. It needs shapes (GraphValue::known), so it runs for one input
+// signature, after fuse_attention. dce removes the unused copies.
 #include <algorithm>
 #include <optional>
 
@@ -17,15 +17,15 @@ namespace {
 constexpr const char* kAttention = "tensord::attention";
 constexpr const char* kDotProduct = "aten::scaled_dot_product_attention";
 
-// [… heads, rows, columns], each head repeated for its neighbors.
+// A tensor [… heads, rows, columns] in which each head is repeated for its neighbors.
 struct Repeated {
-  Node* copy;        // what repeats them
-  GraphValue* once;  // as they were; with a dimension of 1 behind the heads where `is_split`
+  Node* copy;        // the node that repeats them
+  GraphValue* once;  // before the repetition; if `is_split`, with a dimension of size 1 after the heads
   bool is_split;
   int64_t heads, times;
 };
 
-// The number of heads, third from the end, in two dimensions.
+// Splits the dimension of heads, third from the end, in two.
 Dims split(const Dims& sizes, int64_t heads, int64_t times) {
   Dims out = sizes.span().first(sizes.size() - 3);
   for (const int64_t size : {heads, times, sizes[sizes.size() - 2], sizes.back()}) out.push_back(size);
@@ -38,7 +38,7 @@ std::optional<Repeated> expanded(const GraphValue* value, const Dims& sizes) {
   const Node* const expand = copy->input()->node();
   if (!is_any_of(expand, {"aten::expand"})) return std::nullopt;
   const Tensor *from = known_tensor(expand->input()), *to = known_tensor(expand->output());
-  const size_t at = sizes.size() - 2;  // of the dimension that repeats
+  const size_t at = sizes.size() - 2;  // index of the dimension that repeats
   if (!from || !to || from->sizes().size() != sizes.size() + 1 || from->sizes()[at] != 1) return std::nullopt;
   const int64_t heads = from->sizes()[at - 1], times = to->sizes()[at];
   if (!(to->sizes() == split(sizes, heads, times)) || !(from->sizes() == split(sizes, heads, 1))) return std::nullopt;
@@ -66,7 +66,7 @@ bool swaps_matrix(const Node* node) {
   return std::min(x, y) == known->ndim() - 2 && std::max(x, y) == known->ndim() - 1;
 }
 
-// Past two transposes that undo each other.
+// Skips two transposes that cancel each other.
 const GraphValue* plain(const GraphValue* value) {
   const Node* const second = value->node();
   const Node* const first = swaps_matrix(second) ? second->input()->node() : nullptr;
@@ -86,7 +86,7 @@ class HeadGrouper {
   }
 
  private:
-  // What is read of them is read later than before.
+  // The operands are read later than before.
   std::optional<Repeated> repeated(const GraphValue* value, const Node* reader) const {
     const Tensor* known = known_tensor(value);
     if (!known || known->ndim() < 3 || value->type()->kind() != ops::TypeKind::kTensor) return std::nullopt;
@@ -118,7 +118,7 @@ class HeadGrouper {
 
   static bool is_none(const GraphValue* value) { return value->constant() && value->constant()->is_none(); }
 
-  // Whether a mask is for all heads alike, or for each of the queries'.
+  // Whether a mask is the same for all heads, or has one entry per query head.
   static bool fits(const GraphValue* mask, const Repeated& key) {
     if (is_none(mask)) return true;
     const Tensor* known = known_tensor(mask);

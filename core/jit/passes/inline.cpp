@@ -1,7 +1,6 @@
-// inline: replaces calls of functions and methods by the bodies of the callees, when the
-// callee is known: by qualified name, or by the class of the object (its static type, or the
-// object itself once freeze has made it a constant). Recursive calls and calls through
-// interfaces that are not frozen stay for the interpreter.
+// inline: replaces calls of functions and methods by the bodies of the callees if the callee is known: by qualified
+// name, or by the class of the object (its static type, or the object itself once freeze made it a constant). Recursive
+// calls, and calls through interfaces that are not frozen, stay for the interpreter.
 #include <algorithm>
 #include <unordered_map>
 
@@ -14,8 +13,7 @@ using ops::TypeKind;
 
 namespace {
 
-// A graph larger than this is left with calls: what scripts of a stranger can make the
-// loader do has a bound.
+// A graph above this size keeps its calls, because untrusted scripts must not make loading arbitrarily expensive.
 constexpr size_t kMaxInlinedNodes = 200'000;
 constexpr int kMaxDepth = 200;
 
@@ -29,7 +27,7 @@ class Inliner {
   }
 
  private:
-  // The functions whose bodies a node came from, innermost first; they bound recursion.
+  // The functions that a node was inlined from, innermost first; they limit recursion.
   struct Frame {
     const Function* function;
     const Frame* caller;
@@ -85,7 +83,7 @@ class Inliner {
         graph_.inline_block(*function->graph->block(), node->inputs(), node->block(), node);
     check_internal(results.size() == node->outputs().size(), function->name, " gives ", results.size(), " values");
     for (size_t i = 0; i < results.size(); ++i) {
-      // A callee that gives back a subtype keeps the caller's types right as well.
+      // A callee that returns a subtype also satisfies the caller's types.
       if (results[i]->name().empty()) results[i]->set_name(node->output(i)->name());
       node->output(i)->replace_all_uses_with(results[i]);
     }

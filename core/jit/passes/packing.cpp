@@ -23,7 +23,7 @@ GraphValue* insert_packed(Node& before, const IntrusivePtr<ops::PackedOp>& packe
   return GraphBuilder(&before).constant(ops::Value(IntrusivePtr<ops::OpaqueObject>(packed)), ops::packed_type());
 }
 
-// A node that follows a packed one and may be joined to it.
+// A node after a packed operator that may be fused with it.
 struct Candidate {
   Node* producer;
   Node* user;
@@ -31,7 +31,7 @@ struct Candidate {
   ops::Epilogue epilogue;
 };
 
-// The one use that reads elements; null when there are more, or none.
+// The only use that reads elements; null if there are several or none.
 const GraphValue::Use* only_reader(const GraphValue* value) {
   const GraphValue::Use* reader = nullptr;
   for (const GraphValue::Use& use : value->uses()) {
@@ -69,13 +69,13 @@ std::optional<Candidate> candidate_after(Node* producer) {
   if (!epilogue) return std::nullopt;
   found.epilogue = *epilogue;
   const bool takes_two = epilogue->kind == ops::Epilogue::Kind::kAdd;
-  // A sum may have another shape and comes later in the text, so nothing else may ask for the shape before it.
+  // A sum may have another shape and comes later in the text, so no node may query the shape before it.
   if (takes_two && producer->output()->uses().size() != 1) return std::nullopt;
   if (takes_two != (found.call.other >= 0) || (!takes_two && found.call.input != 0)) return std::nullopt;
   return found;
 }
 
-// Whether the producer may run as late as the user: nothing between writes what it reads.
+// Whether the producer may run at the place of the user: no node in between writes its inputs.
 bool can_move_to(const Graph& graph, const Node* producer, const Node* user) {
   bool may_write = false;
   for (const Node* node = producer->next(); node && node != user; node = node->next()) {
@@ -94,7 +94,7 @@ bool can_move_to(const Graph& graph, const Node* producer, const Node* user) {
   return true;
 }
 
-// Gives back the node that runs the joined operator, or null.
+// Returns the node that runs the fused operator, or null.
 Node* join(Graph& graph, PassContext& context, const Candidate& found) {
   IntrusivePtr<ops::PackedOp> joined = packed_of(*found.producer)->with(found.call, found.epilogue);
   if (!joined) return nullptr;
@@ -154,7 +154,7 @@ Tensor halves_of(const GraphValue* value) {
     const bool is_plain = result.dtype() == DType::kFloat32 && result.device() == halves.device() && result.is_meta();
     return is_plain && result.strides() == halves.strides() ? halves : Tensor();
   } catch (const Error&) {
-    return {};  // the run says so
+    return {};  // the run reports the error
   }
 }
 
@@ -168,7 +168,7 @@ const ops::Op* functional_op(const Node& node) {
 
 bool join_epilogues(Graph& graph, PassContext& context, bool (*accepts)(ops::Epilogue::Kind)) {
   bool changed = false;
-  // Producers are gathered first: joining destroys nodes ahead of the walk.
+  // Producers are collected first, because fusing destroys nodes ahead of the walk.
   std::vector<Node*> producers;
   for_each_node(graph.block(), [&](Node* node) {
     if (packed_of(*node)) producers.push_back(node);

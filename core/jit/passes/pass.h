@@ -14,17 +14,17 @@
 
 namespace tensord::jit {
 
-// How the pipeline runs, from the flags --jit-disable, --jit-limit and `tensord inspect`.
+// Options of the pipeline, from the flags --jit-disable, --jit-limit and `tensord inspect`.
 struct PassOptions {
   std::set<std::string> disabled = {};         // pass names
-  std::map<std::string, int64_t> limits = {};  // pass → changes it may make; bisects a bad rewrite
-  // Called after every pass that changed the graph (and once before the first with pass "").
+  std::map<std::string, int64_t> limits = {};  // pass → number of changes it may make, to bisect a wrong rewrite
+  // Called after every pass that changed the graph, and once before the first with pass "".
   std::function<void(const std::string& pass, const Graph& graph)> observer = {};
-  // Called behind every pass; breaks graphs, or throws. For tests.
+  // Called after every pass; breaks graphs, or throws. For tests.
   std::function<void(const std::string& pass, Graph& graph)> alter = {};
 };
 
-// How often passes failed: a bug in tensord each time. Thread-safe.
+// Counts failures of passes. Each is a bug in tensord. Thread-safe.
 class PassFailures {
  public:
   void add(const std::string& pass) {
@@ -41,32 +41,32 @@ class PassFailures {
   std::map<std::string, uint64_t> counts_ TENSORD_GUARDED_BY(mutex_);
 };
 
-// What passes may ask about the world around a graph.
+// The surroundings of a graph that passes may query.
 struct PassContext {
   const FunctionLibrary* functions = nullptr;
   // The module object that graph input 0 stands for; null for plain functions.
   ops::ObjectPtr self;
-  // Attribute paths below `self` ("layer1.0.bn1.running_mean") that some method may change;
-  // everything else is constant while the module is loaded. See freeze.
+  // Attribute paths below `self` ("layer1.0.bn1.running_mean") that some method may change. All others are constant
+  // while the module is loaded. See freeze.
   const std::set<std::string>* changing_attributes = nullptr;
-  // Runs of the graph are recorded by autograd, to which it matters which tensor is which: equal
-  // tensors are not merged, none is replaced by another that holds the same or shared by several runs.
+  // Autograd records the runs of the graph, so the identity of tensors matters: equal tensors are not merged, and no
+  // tensor is replaced by an equal one or shared by several runs.
   bool is_for_training = false;
-  ops::Precision precision = ops::Precision::kF32;  // weights are packed for it
-  // Where packed weights are kept; the module's. One of its own when it is null.
+  ops::Precision precision = ops::Precision::kF32;  // the precision of packed weights
+  // The module's store of packed weights. If null, the context makes its own.
   std::shared_ptr<ops::PackStore> packs;
-  PassFailures* failures = nullptr;  // null: they are only logged
-  // Changes still allowed to the running pass; it counts down and stops at 0.
+  PassFailures* failures = nullptr;  // null: failures are only logged
+  // The number of changes that the running pass may still make.
   int64_t remaining_changes = INT64_MAX;
   bool take_change() { return remaining_changes > 0 && remaining_changes-- > 0; }
 };
 
-// One rewrite of a graph, in a file of its own. Returns whether it changed something. Null for a
-// step of the planner, which works on no graph.
+// One rewrite of a graph, each in a file of its own. Returns whether it changed the graph. Null for a step of the
+// planner, which does not work on a graph.
 struct Pass {
   const char* name;
   bool (*run)(Graph& graph, PassContext& context);
-  bool compiles = false;  // what it calls is compiled by it, so what it throws may be the model's fault
+  bool compiles = false;  // it compiles called code, so its errors may come from the model
 };
 
 }  // namespace tensord::jit

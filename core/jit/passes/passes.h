@@ -4,8 +4,8 @@
 
 namespace tensord::jit {
 
-// The rewrites, one per file; each file says what it does and what it leaves to others.
-// All keep what a run computes, and give back whether they changed the graph.
+// The rewrites. Each file documents its pass and what it leaves to others. All passes preserve the results of a run and
+// return whether they changed the graph.
 bool inline_calls(Graph& graph, PassContext& context);
 bool freeze_attributes(Graph& graph, PassContext& context);
 bool propagate_constants(Graph& graph, PassContext& context);
@@ -14,7 +14,7 @@ bool apply_peepholes(Graph& graph, PassContext& context);
 bool eliminate_common_subexpressions(Graph& graph, PassContext& context);
 bool eliminate_dead_code(Graph& graph, PassContext& context);
 bool expand_layers(Graph& graph, PassContext& context);
-// Over packed operators, in this order.
+// The passes over packed operators, in this order.
 bool prepack_weights(Graph& graph, PassContext& context);
 bool fold_conversions(Graph& graph, PassContext& context);  // const_prop.cpp
 bool fold_batch_norm(Graph& graph, PassContext& context);

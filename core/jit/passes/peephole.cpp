@@ -1,5 +1,5 @@
-// peephole: applies the table of peephole_rules.cpp, small rewrites of an operator and those
-// its arguments come from. Knows no operator itself. What becomes unused is left to dce.
+// peephole: applies the table of peephole_rules.cpp, which has small rewrites of an operator and the operators of its
+// arguments. The engine itself knows no operator. dce removes what becomes unused.
 #include "core/jit/passes/peephole.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ using CompiledRule = RuleTable::Rules::Compiled;
 
 bool match_value(const Pattern& pattern, GraphValue* value, Match& match);
 
-// The arguments that the pattern names; the first two the other way round with `swapped`.
+// Matches the arguments of the pattern; with `swapped` the first two are exchanged.
 bool match_arguments(const Pattern& pattern, const Node* node, bool swapped, Match& match) {
   for (size_t i = 0; i < pattern.arguments.size(); ++i) {
     if (!match_value(pattern.arguments[i], node->input(swapped && i < 2 ? 1 - i : i), match)) return false;
@@ -83,7 +83,7 @@ bool match_call(const Pattern& pattern, const Node* node, Match& match) {
     if (!pattern.swaps || !match_arguments(pattern, node, true, match)) return false;
   }
   for (size_t i = pattern.arguments.size(); i < node->inputs().size() && !pattern.is_open; ++i) {
-    // Arguments that the pattern leaves out have their defaults.
+    // Arguments that the pattern omits must have their defaults.
     const auto& arguments = node->op()->schema.arguments;
     const Value* constant = node->input(i)->constant();
     if (i >= arguments.size() || !arguments[i].default_value || !constant) return false;
@@ -112,7 +112,7 @@ class Rewriter {
 
   bool run() {
     block(graph_.block());
-    // At the end, since the walk and the snapshot of aliases still point at them.
+    // Destroys nodes at the end, because the walk and the alias snapshot still point to them.
     for (Node* node : gone_) node->destroy();
     return changed_;
   }
@@ -131,7 +131,7 @@ class Rewriter {
     }
   }
 
-  // Asks for a shape as early as the rules allow, at once: each rule makes one step only.
+  // Applies the rules for shape queries repeatedly: each rule moves the query one operator up.
   void follow(Node* node) {
     for (bool moved = true; moved && node && node->op();) {
       moved = false;
@@ -147,7 +147,7 @@ class Rewriter {
     }
   }
 
-  // Gives back what the node's result became, or null.
+  // Returns the replacement of the node's result, or null.
   GraphValue* apply(const CompiledRule& rule, Node* node) {
     Match match(graph_, alias_, node);
     if (!match_call(rule.pattern, node, match)) return nullptr;
@@ -172,7 +172,7 @@ class Rewriter {
     return made;
   }
 
-  // A pattern says nothing of what happens to an inner result before the root sees it.
+  // A pattern does not express what happens to an inner result before the root reads it.
   bool inner_is_written(const Match& match, const Node* root) const {
     for (const GraphValue* value : match.inner()) {
       if (!AliasAnalysis::is_mutable_type(*value->type())) continue;
@@ -186,7 +186,7 @@ class Rewriter {
     return false;
   }
 
-  // Whether something else than an in-place form, which keeps the shape, writes to the tensors of the pattern.
+  // Whether a node other than an in-place operator, which keeps the shape, writes to the tensors of the pattern.
   bool inner_may_change_shape(const Match& match) const {
     const auto may_change = [&](const GraphValue* value) {
       if (!AliasAnalysis::is_mutable_type(*value->type())) return false;
@@ -207,13 +207,13 @@ class Rewriter {
     return false;
   }
 
-  // Whether `value` can be used in place of the node's result, as far as writes go.
+  // Whether `value` can replace the node's result with respect to writes.
   bool may_stand_for(const GraphValue* value, const PeepholeRule& rule, const Node* node) const {
     if (!AliasAnalysis::is_mutable_type(*value->type()) || rule.memory == PeepholeRule::Memory::kGivesBack) return true;
     const GraphValue* result = node->output();
     int from = alias_.location(result), to = alias_.location(value);
     if (from == to && node->op()->is_view) return true;
-    // What earlier rewrites of this pass made the same is not in the snapshot.
+    // The snapshot does not know the aliases that earlier rewrites of this pass introduced.
     if (mixed_.contains(from) || mixed_.contains(to)) return false;
     if (alias_.has_writers(result) || alias_.may_be_written_after(value, node)) return false;
     return !(alias_.escapes(result) && alias_.is_external(to));

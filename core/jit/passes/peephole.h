@@ -13,7 +13,7 @@
 
 namespace tensord::jit {
 
-// What a pattern matched: the node at its root, and the values its names stand for.
+// A match of a pattern: the root node, and the values of the pattern's names.
 class Match {
  public:
   Match(Graph& graph, const AliasAnalysis& alias, Node* root) : graph_(graph), alias_(alias), root_(root) {}
@@ -22,17 +22,17 @@ class Match {
   Node* root() const { return root_; }
   // REQUIRES: the pattern has the name.
   GraphValue* value(std::string_view name) const;
-  // Null when the value is no constant.
+  // Null if the value is not a constant.
   const ops::Value* constant(std::string_view name) const { return value(name)->constant(); }
-  // Binds a name, or compares with what it is bound to.
+  // Binds a name, or compares the value with the bound one.
   bool bind(std::string_view name, GraphValue* value);
-  // Results of operators within the pattern, below the root.
+  // The results of operators in the pattern below the root.
   const std::vector<GraphValue*>& inner() const { return inner_; }
   bool add_inner(GraphValue* value) {
     inner_.push_back(value);
     return true;
   }
-  // To try again another way: what is bound so far, and back to that.
+  // Saves and restores the bindings, to try another order.
   std::pair<size_t, size_t> state() const { return {names_.size(), inner_.size()}; }
   void restore(std::pair<size_t, size_t> state) {
     names_.resize(state.first);
@@ -47,37 +47,36 @@ class Match {
   std::vector<GraphValue*> inner_;
 };
 
-// One rewrite. Patterns are calls of operators by full name ("aten::t(aten::t(x))"); a name
-// stands for any value (twice: the same one, or an equal constant), `_` for anything, and
-// "y=aten::relu(x)" names an inner result. Literals are numbers, True, False and None.
-// "aten::mul.*" is any overload, and "aten::mul.*~" takes its first two arguments in either order. "keeps_rank" is
-// every operator that ops::keeps_rank says it of. After "..." any arguments may follow; else those left out have their
-// defaults.
+// One rewrite. A pattern is a call of operators by full name ("aten::t(aten::t(x))"). A name matches any value (a
+// second occurrence must be the same value or an equal constant), `_` matches anything, and "y=aten::relu(x)" names an
+// inner result. Literals are numbers, True, False and None. "aten::mul.*" matches any overload; "aten::mul.*~" matches
+// its first two arguments in either order. "keeps_rank" matches every operator for which ops::keeps_rank holds. After
+// "..." any arguments may follow; otherwise omitted arguments must have their defaults.
 struct PeepholeRule {
-  // What the memory of the result is, compared with that of its replacement.
+  // The relation between the memory of the result and of its replacement.
   enum class Memory {
-    kCompare,    // by the schema: views are the same memory, fresh results are only
-                 // replaced when nothing is ever written to either
-    kGivesBack,  // the operator gives back its argument itself here, and does nothing else
-    kShapeOnly,  // the pattern reads shapes only, which in-place forms of operators keep
+    kCompare,    // by the schema: a view shares memory with its base, and a new result
+                 // is replaced only if neither value is ever written
+    kGivesBack,  // the operator returns its argument itself here and has no effect
+    kShapeOnly,  // the pattern reads only shapes, which in-place operators keep
   };
   const char* name;
   const char* pattern;
-  // What the root's result becomes: a name, a literal or a call. Unused with `rewrite`.
+  // The replacement of the root's result: a name, a literal or a call. Unused with `rewrite`.
   const char* replacement;
   bool (*guard)(const Match& match) = nullptr;
-  // Gives the new value (new nodes go before the root), or null to leave the match alone.
+  // Returns the new value (new nodes go before the root), or null if the match does not apply.
   GraphValue* (*rewrite)(const Match& match) = nullptr;
   Memory memory = Memory::kCompare;
 };
 
-// The table; it names operators as data, the engine that applies it knows none.
+// The table. It names operators as data; the engine knows none.
 std::span<const PeepholeRule> peephole_rules();
 
-// Names of rules that use an operator which is not registered; they never match.
+// The names of rules that use an unregistered operator; they never match.
 std::vector<std::string> inactive_peephole_rules();
 
-// Rules parsed once, when the first graph comes and all operators are registered.
+// The parsed rules. They are parsed once, with the first graph, when all operators are registered.
 class RuleTable {
  public:
   explicit RuleTable(std::span<const PeepholeRule> rules);

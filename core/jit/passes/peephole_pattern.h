@@ -13,18 +13,18 @@ namespace tensord::jit {
 struct Pattern {
   enum class Kind { kAny, kName, kLiteral, kCall };
   Kind kind = Kind::kAny;
-  std::string name;  // of a kName, or of the result of a kCall; may be empty
+  std::string name;  // the name of a kName, or of the result of a kCall; may be empty
   ops::Value literal;
-  std::vector<const ops::Op*> ops;  // any of these; none when it is not registered
-  bool swaps = false;               // the first two arguments may come in either order
+  std::vector<const ops::Op*> ops;  // alternatives; empty if the operator is not registered
+  bool swaps = false;               // the first two arguments may be in either order
   std::vector<Pattern> arguments;
   bool is_open = false;  // any arguments may follow
 
-  // Whether an operator anywhere in it is not registered.
+  // Whether the pattern contains an unregistered operator.
   bool is_incomplete() const;
 };
 
-// Throws Error{kInternal}: rules are part of the program.
+// Throws Error{kInternal}, because rules are part of the program.
 Pattern parse_pattern(std::string_view text);
 
 }  // namespace tensord::jit

@@ -1,5 +1,5 @@
-// The table of peephole rules, with the guards and rewrites that a pattern cannot express.
-// Guards must be sure: a rule applies only where every run gives the same answer.
+// The table of peephole rules, with guards and rewrites that a pattern cannot express. A guard must be certain: a rule
+// applies only if it is valid in every run.
 #include <algorithm>
 
 #include "core/jit/ir/graph_builder.h"
@@ -27,10 +27,10 @@ bool is_identity(const Match& match) {
   return true;
 }
 
-// Whether a Tensor, as its static type has it, may be None all the same: by the operator that gives it, directly or
-// through branches. What comes from a loop's round or into a function was given its type where it went in.
+// Whether a value of static type Tensor may still be None, because of the operator that returns it, directly or through
+// branches. Values carried by a loop or passed to a function got their type where they entered.
 bool may_lack(const GraphValue* tensor, int depth = 0) {
-  constexpr int kMaxDepth = 8;  // a branch may give what a branch before it gave, both ways
+  constexpr int kMaxDepth = 8;  // branches may refer to results of earlier branches on both sides
   const Node* const maker = tensor->node();
   if (!maker || depth > kMaxDepth) return maker != nullptr;
   if (maker->kind() == NodeKind::kOp) return maker->op()->attributes.get<ops::MayLackResults>() != nullptr;
@@ -40,7 +40,7 @@ bool may_lack(const GraphValue* tensor, int depth = 0) {
                              [&](const Block* way) { return may_lack(way->outputs()[place], depth + 1); });
 }
 
-// A value of this static type is never None.
+// Whether a value of this static type is never None.
 bool is_never_none(const Match& match) {
   switch (match.value("x")->type()->kind()) {
     case TypeKind::kTensor: return !may_lack(match.value("x"));
@@ -64,7 +64,7 @@ bool is_tensor(const Match& match) { return match.value("x")->type()->kind() == 
 
 bool is_none(const Match& match) { return match.value("x")->type()->kind() == TypeKind::kNone; }
 
-// Parameters and conversions have dtypes that are known without running.
+// Parameters and conversions have a dtype that is known without a run.
 bool is_known_floating(const GraphValue* value) {
   if (const Value* constant = value->constant()) {
     return constant->is_strided() && tensord::is_floating(constant->to_tensor().dtype());
@@ -75,10 +75,10 @@ bool is_known_floating(const GraphValue* value) {
   return dtype && dtype->is_int() && tensord::is_floating(dtype->to_dtype());
 }
 
-// Then a number does not change its dtype.
+// Then a number does not change the dtype of x.
 bool x_is_floating(const Match& match) { return is_known_floating(match.value("x")); }
 
-// Whether "t" is float32 and x a weight of halves: each is a number of float32.
+// Whether "t" is float32 and x is a half-precision weight, so that every element has an exact float32 value.
 bool widens_constant(const Match& match) {
   const Value *x = match.constant("x"), *dtype = match.constant("t");
   if (!x || !dtype || !x->is_strided() || !dtype->is_int() || dtype->to_dtype() != DType::kFloat32) return false;
@@ -87,7 +87,7 @@ bool widens_constant(const Match& match) {
 
 // ---- rewrites
 
-// The items of a list that was just made and is never changed, or null.
+// The node of a list that was just made and is never changed, or null.
 const Node* fixed_list(const Match& match, const GraphValue* list) {
   const Node* node = list->node();
   if (!node || node->kind() != NodeKind::kListConstruct) return nullptr;
@@ -113,7 +113,7 @@ GraphValue* length_of_list(const Match& match) {
   return GraphBuilder(match.root()).constant(static_cast<int64_t>(list->inputs().size()));
 }
 
-// "size(x)[i]" asks for one number instead of a list of them.
+// "size(x)[i]" queries one size instead of a list of all sizes.
 GraphValue* one_size(const Match& match) {
   if (!match.constant("i")) return nullptr;
   const ops::Op* size = nullptr;
@@ -146,7 +146,7 @@ const PeepholeRule kRules[] = {
     {"rows of a widened table", "aten::embedding(aten::to.dtype(x, t, n, False, m), i, p, s, q)",
      "aten::to.dtype(aten::embedding(x, i, p, s, q), t, n, False, None)", widens_constant},
 
-    // Training only. The operators give their argument back when `train` is False.
+    // For training only: these operators return their argument if `train` is False.
     {"dropout off", "aten::dropout(x, _, False)", "x", nullptr, nullptr, kGivesBack},
     {"dropout_ off", "aten::dropout_(x, _, False)", "x", nullptr, nullptr, kGivesBack},
     {"feature_dropout off", "aten::feature_dropout(x, _, False)", "x", nullptr, nullptr, kGivesBack},
@@ -155,8 +155,8 @@ const PeepholeRule kRules[] = {
     {"alpha_dropout_ off", "aten::alpha_dropout_(x, _, False)", "x", nullptr, nullptr, kGivesBack},
     {"feature_alpha_dropout off", "aten::feature_alpha_dropout(x, _, False)", "x", nullptr, nullptr, kGivesBack},
 
-    // Arithmetic of tensors; a number that changes nothing.
-    // Not x + 0, which makes a zero of -0.0.
+    // Arithmetic of tensors with a number that changes nothing. x + 0 is not in the list, because it turns -0.0 into
+    // 0.0.
     {"subtract zero", "aten::sub.Scalar(x, 0)", "x", x_is_floating},
     {"mul one", "aten::mul.Scalar(x, 1)", "x", x_is_floating},
     {"mul one point", "aten::mul.Scalar(x, 1.0)", "x", x_is_floating},
@@ -192,8 +192,8 @@ const PeepholeRule kRules[] = {
     {"one size", "aten::__getitem__.t(sizes=aten::size(x), i)", nullptr, nullptr, one_size},
     {"number of sizes", "aten::len.t(aten::size(x))", "aten::dim(x)"},
 
-    // Ranks are asked of earlier values, so that a check (batch norm makes one) does not keep
-    // its operand from being fused.
+    // Rank queries move to earlier values, so that a check (batch norm makes one) does not prevent the fusion of its
+    // operand.
     {"rank of what keeps it", "aten::dim(keeps_rank(x, ...))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
 };
 

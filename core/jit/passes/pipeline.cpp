@@ -40,20 +40,21 @@ constexpr Pass kGroupHeads{"group_heads", group_heads};
 constexpr Pass kFusePatterns{"fuse_patterns", fuse_patterns};
 constexpr Pass kFusePointwise{"fuse_pointwise", fuse_pointwise};
 constexpr Pass kPlan{"plan", plan_segments};
-// Steps of the planner (core/jit/runtime/plan/planner.h), not of a graph; here so that flags find them.
+// Steps of the planner (core/jit/runtime/plan/planner.h), which do not work on a graph. They are listed here so that
+// flags find them.
 constexpr Pass kSplitSamples{"split_samples", nullptr};
 constexpr Pass kInPlace{"in_place", nullptr};
 constexpr Pass kMemoryPlan{"memory_plan", nullptr};
 
-// A rewrite may make room for another; more rounds than this are two rules at odds.
+// A rewrite may enable another one. More rounds than this mean two rules that undo each other.
 constexpr int kMaxRounds = 10;
 
 const std::vector<PipelineStep>& simplification() {
   static const std::vector<PipelineStep> steps{
-      // Frozen submodules make calls through interfaces known, so these two alternate.
+      // Frozen submodules resolve calls through interfaces, so these two passes alternate.
       {{kInline, kFreeze}, true},
       {{kConstProp, kSimplify, kPeephole, kDce, kCse}, true},
-      // Folding removes branches that held the last call or attribute that was in the way.
+      // Folding removes branches with calls or attributes that blocked other passes.
       {{kInline, kFreeze, kConstProp, kSimplify, kPeephole, kCse, kDce}, true},
   };
   return steps;
@@ -87,17 +88,17 @@ const std::vector<PipelineStep>& inference() {
 
 const std::vector<PipelineStep>& planning() {
   static const std::vector<PipelineStep> steps{
-      // Shapes make branches and loops constant, and what these hid can be simplified.
+      // Shapes make branches and loops constant, which enables further simplification.
       {{kShapeProp, kConstProp, kUnroll, kCollectLists, kSimplify, kPeephole, kExpandLayers, kCse, kDce}, true},
       {{kFunctionalize, kShapeProp, kFuseAttention, kGroupHeads, kRemoveTransposes, kFusePatterns, kFuseEpilogue, kDce},
        true},
-      // What the passes since then made has no shapes yet.
+      // Nodes made since the last shape_prop have no shapes yet.
       {{kShapeProp, kFoldConversions, kFusePointwise, kDce, kPlan}, false},
   };
   return steps;
 }
 
-// All passes, once each, in the order in which they come first.
+// All passes, each once, in the order of their first use.
 std::vector<const Pass*> known_passes() {
   std::vector<const Pass*> passes;
   const auto add = [&](const Pass& pass) {
@@ -115,7 +116,7 @@ std::vector<const Pass*> known_passes() {
   return passes;
 }
 
-// A pass threw, or left a graph that is not well formed.
+// A pass threw, or left a malformed graph.
 class PassFailed : public Error {
  public:
   PassFailed(const char* pass, const std::string& reason) : Error(ErrorCode::kInternal, reason), pass_(pass) {}
@@ -125,7 +126,7 @@ class PassFailed : public Error {
   const char* pass_;
 };
 
-// Whether an error says that the work was given up, not that it went wrong.
+// Whether an error means that the work was cancelled or ran out of memory, not that the pass is wrong.
 bool ends_work(const Error& error) {
   return error.code() == ErrorCode::kCancelled || error.code() == ErrorCode::kDeadlineExceeded ||
          error.code() == ErrorCode::kResourceExhausted;
@@ -188,14 +189,14 @@ class Runner {
   std::map<std::string, int64_t> limits_;
 };
 
-// With what is known of the inputs.
+// Copies the graph with the known() values of its inputs.
 std::unique_ptr<Graph> copy_of(const Graph& graph) {
   std::unique_ptr<Graph> copy = graph.clone();
   for (const GraphValue* input : graph.inputs()) copy->inputs()[input->index()]->set_known(input->known());
   return copy;
 }
 
-// Gives back whether the graph was changed.
+// Returns whether the graph changed.
 bool run_steps(Runner& runner, std::span<const PipelineStep> steps) {
   for (const PipelineStep& step : steps) {
     for (int round = 0; runner.run(step) && step.until_stable && round + 1 < kMaxRounds; ++round) {
@@ -244,7 +245,7 @@ bool run_pipeline(std::unique_ptr<Graph>& graph, PassContext& context, const Pas
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kInternal || verify_each) throw;
       verify(*given);
-      verify_each = true;  // once more, to see which pass it was
+      verify_each = true;  // once more, to find the pass that failed
     }
     graph = std::move(given);
   }

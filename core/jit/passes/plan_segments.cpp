@@ -1,6 +1,6 @@
-// plan_segments: puts runs of nodes whose shapes are all known into prim::Plan nodes, which the
-// runtime gives one arena and one flat list of prepared calls. What depends on data, writes, or
-// works on other things than tensors stays outside and is interpreted. The last of the passes.
+// plan_segments: moves runs of nodes with known shapes into prim::Plan nodes, for which the runtime allocates one arena
+// and makes a flat list of prepared calls. Nodes that depend on data, write, or work on other values than tensors stay
+// outside and are interpreted. This is the last pass.
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -18,7 +18,7 @@ using ops::Value;
 
 namespace {
 
-// Complex tensors are the interpreter's: prepared calls know real numbers.
+// Prepared calls support only real dtypes, so complex tensors are left to the interpreter.
 bool is_real_tensor(const Value& value) {
   return value.is_strided() && value.to_tensor().defined() && !is_complex(value.to_tensor().dtype());
 }
@@ -28,7 +28,7 @@ bool is_tensor_list(const Value& value) {
          std::all_of(value.to_list()->items.begin(), value.to_list()->items.end(), is_real_tensor);
 }
 
-// Whether all tensors lie on one device, which is then `device`. Constant numbers may lie on the host.
+// Whether all tensors are on one device; stores it in `device`. Constant numbers may be on the host.
 bool is_on_one_device(const Value& value, bool is_constant, std::optional<Device>& device) {
   if (value.is_list()) {
     const auto& items = value.to_list()->items;
@@ -42,7 +42,7 @@ bool is_on_one_device(const Value& value, bool is_constant, std::optional<Device
   return tensor.device() == *device;
 }
 
-// Of all tensors that the node takes and gives; none where these are several.
+// The device of all tensors that the node takes and returns; empty if there are several.
 std::optional<Device> device_of(const Node& node) {
   std::optional<Device> device;
   for (const GraphValue* output : node.outputs()) {
@@ -61,7 +61,7 @@ bool is_known_tensor(const GraphValue* value) {
 
 bool is_constant(const GraphValue* value) { return value->constant() != nullptr; }
 
-// A call that the planner can do: shapes of all operands and results known, nothing written.
+// Whether the planner can prepare the call: all operands and results have known shapes, and nothing is written.
 bool is_call(const Node& node) {
   if (!node.is_pure_op() || node.op()->has_dynamic_shape) return false;
   const ops::Op& op = *node.op();
@@ -71,7 +71,7 @@ bool is_call(const Node& node) {
   const bool has_form = op.prepare[kind] || op.has_fill(static_cast<DeviceKind>(kind)) || op.is_view;
   const auto outputs = node.outputs();
   if (!has_form || outputs.empty() || !std::all_of(outputs.begin(), outputs.end(), is_known_tensor)) return false;
-  if (op.is_view && is_constant(node.input(0))) return false;  // its memory is not the plan's
+  if (op.is_view && is_constant(node.input(0))) return false;  // its memory does not belong to the plan
   bool has_tensor = false;
   for (const GraphValue* input : node.inputs()) {
     if (is_constant(input)) {
@@ -85,13 +85,13 @@ bool is_call(const Node& node) {
   return has_tensor;
 }
 
-// Lists of tensors on their way into or out of a call; they cost nothing in a plan.
+// Whether the node only makes or unpacks a list of tensors for a call; this costs nothing in a plan.
 bool is_plumbing(const Node& node) {
   if (node.kind() == NodeKind::kListConstruct) return !node.inputs().empty() && is_tensor_list(node.output()->known());
   return node.kind() == NodeKind::kListUnpack && is_tensor_list(node.input()->known());
 }
 
-// Whether the results are memory of an operand. Operators with an alias mark copy where they must.
+// Whether the results share the memory of an operand. Operators with an alias annotation copy where they must.
 bool is_view(const Node& node) {
   if (!node.op()->is_view) return false;
   const Value& result = node.output()->known();
@@ -102,7 +102,7 @@ bool is_view(const Node& node) {
   });
 }
 
-// Work, where views and plumbing are none.
+// A call that computes; views and lists do not.
 bool is_work(const Node& node) { return is_call(node) && !is_view(node); }
 
 class Segmenter {
@@ -115,11 +115,11 @@ class Segmenter {
   }
 
  private:
-  // Of one block, since the last segment ended: the nodes in order, and which of them a plan could do.
+  // The state since the last segment of a block: the nodes in order, and those that a plan could run.
   struct Run {
     std::vector<Node*> nodes;
     std::unordered_set<const Node*> candidates, deferred;
-    std::optional<Device> device;  // of the candidates' tensors
+    std::optional<Device> device;  // the device of the candidates' tensors
     bool reads(const Node& node, const std::unordered_set<const Node*>& from) const {
       const auto inputs = node.inputs();
       return std::any_of(inputs.begin(), inputs.end(), [&](const GraphValue* v) { return from.contains(v->node()); });
@@ -150,8 +150,8 @@ class Segmenter {
     flush(run);
   }
 
-  // A node for the interpreter: before the plan when it does not read from it, behind it when it
-  // can wait, else the plan ends here.
+  // Handles a node for the interpreter: it goes before the plan if it reads nothing of it, after the plan if it can
+  // wait; otherwise the plan ends here.
   void pass_by(Node* node, Run& run) {
     if (run.nodes.empty()) return;
     const bool is_quiet = node->blocks().empty() && (node->op() ? node->is_pure_op() : is_quiet_kind(node->kind()));
@@ -188,8 +188,8 @@ class Segmenter {
     changed_ = true;
   }
 
-  // Calls that work, the views and lists that they read, and views of what they give, with what these read beside;
-  // other views are the interpreter's.
+  // Keeps calls that compute, the views and lists that they read, and views of their results with the other operands of
+  // these; other views go to the interpreter.
   static std::vector<Node*> kept(const Run& run) {
     std::unordered_set<const Node*> keep;
     const auto keep_read = [&] {
@@ -245,7 +245,7 @@ class Segmenter {
     }
   }
 
-  // A list that is also used outside is made there a second time, of the values that it was made of.
+  // A list that is also used outside is made there a second time from the same items.
   void copy_for_outside(Node* list, const std::unordered_set<const Node*>& inside, Node* plan) {
     Node* copy = nullptr;
     const std::vector<GraphValue::Use> uses = list->output()->uses();
@@ -262,7 +262,7 @@ class Segmenter {
     }
   }
 
-  // Uses outside of the plan read one of its outputs.
+  // Uses outside the plan read one of its outputs.
   static void give_out(Node* plan, Block* body, GraphValue* value, const std::unordered_set<const Node*>& inside) {
     GraphValue* result = nullptr;
     const std::vector<GraphValue::Use> uses = value->uses();

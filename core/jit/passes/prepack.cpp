@@ -1,7 +1,7 @@
-// prepack: operators whose weights are constants become packed operators (core/ops/attributes/packed.h),
-// which reorder the weights for the machine once. An operator says how in its record (`pack`), by device;
-// all its arguments but one must be known: the first, or the second (addmm). Halves that the graph makes float32 are
-// packed from where they lie.
+// prepack: replaces operators with constant weights by packed operators (core/ops/attributes/packed.h), which reorder
+// the weights for the machine once. The operator's record has a packing function (`pack`) by device. All arguments
+// except one must be known: the first, or the second (addmm). Half-precision weights that the graph converts to float32
+// are packed without a copy.
 #include <algorithm>
 
 #include "core/jit/ir/alias.h"
@@ -15,7 +15,7 @@ namespace tensord::jit {
 
 namespace {
 
-// The one device that all weights are on; empty without any, or with several.
+// The device of all weights; empty if there are none or if they are on several devices.
 std::optional<DeviceKind> common_device(std::span<const ops::Value> arguments) {
   std::optional<Device> device;
   for (const ops::Value& argument : arguments) {
@@ -27,10 +27,10 @@ std::optional<DeviceKind> common_device(std::span<const ops::Value> arguments) {
   return device->kind;
 }
 
-// What is known of a call's arguments: all but one.
+// The known arguments of a call: all except one.
 struct KnownArguments {
   std::vector<ops::Value> values;
-  uint32_t widened = 0;  // given as halves, and float32 in the call
+  uint32_t widened = 0;  // half-precision weights that the call takes as float32
   size_t unknown = 0;
 
   bool add(size_t i, const GraphValue* value, const Graph& graph) {
@@ -72,7 +72,7 @@ IntrusivePtr<ops::PackedOp> try_pack(const Node& node, const Graph& graph, PassC
     auto packed = (*pack)({*node.op(), known->values, context.precision, context.packs, known->widened});
     return packed && packed->calls().front().input == static_cast<int>(known->unknown) ? packed : nullptr;
   } catch (const Error&) {
-    return nullptr;  // arguments that can never work: the run says so, if it ever comes there
+    return nullptr;  // invalid arguments: the run reports them if it reaches the call
   }
 }
 

@@ -1,6 +1,6 @@
-// remove_transposes: a copy into row-major order is left out where everything that reads it takes any strides:
-// products and attention, through views that the memory as it lies allows. Views themselves cost nothing in a
-// plan. Needs shapes and strides (GraphValue::known).
+// remove_transposes: removes a copy to row-major order if all its readers accept any strides: products and attention,
+// also through views that the strides allow. Views themselves cost nothing in a plan. It needs shapes and strides
+// (GraphValue::known).
 #include "core/base/error.h"
 #include "core/jit/ir/alias.h"
 #include "core/jit/passes/packing.h"
@@ -38,7 +38,7 @@ class TransposeRemover {
     return true;
   }
 
-  // Whether all readers take the value with these strides.
+  // Whether all readers accept the value with these strides.
   static bool all_take(const GraphValue* value, const Tensor& strided) {
     for (const GraphValue::Use& use : value->uses()) {
       if (use.block) return false;
@@ -67,7 +67,7 @@ class TransposeRemover {
     return true;
   }
 
-  // The strides of views changed.
+  // Updates the strides of views.
   static void refresh(GraphValue* value) {
     for (const GraphValue::Use& use : value->uses()) {
       if (use.block || !is_any_of(use.node, {"aten::view", "aten::reshape", "aten::transpose.int"})) continue;

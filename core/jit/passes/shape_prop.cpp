@@ -1,9 +1,8 @@
-// shape_prop: from what is known of the graph's inputs (GraphValue::known, set by the caller),
-// finds the shape and dtype of every value that does not depend on data, by the operators' own
-// `infer`. Questions about shapes ("how long is dimension 0") become constants. Without known
-// inputs it does nothing. Branches and loops that became constant are left to const_prop and unroll.
-// An out= form may give its target another shape. As a value has one shape for the whole graph, nothing is
-// known then of what may be that target; a first walk, which changes nothing, finds such targets.
+// shape_prop: finds the shape and dtype of every value that does not depend on data, from what is known about the
+// graph's inputs (GraphValue::known, set by the caller) with the operators' `infer`. Shape queries ("how long is
+// dimension 0") become constants. Without known inputs it does nothing. Branches and loops that became constant are
+// left to const_prop and unroll. An out= operator may change the shape of its target. Because a value has one shape for
+// the whole graph, the shape of such a target is unknown; a first walk that changes nothing finds these targets.
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -25,7 +24,7 @@ Tensor shape_of(const Tensor& tensor) {
   return Tensor::meta_strided(tensor.sizes(), tensor.strides(), tensor.dtype(), tensor.device());
 }
 
-// Tensors of a value as meta tensors.
+// The value with its tensors replaced by meta tensors.
 Value shapes_of(const Value& value) {
   if (value.is_strided()) return shape_of(value.to_tensor());
   if (value.is_list() && value.to_list()->element->kind() == TypeKind::kTensor) {
@@ -63,7 +62,7 @@ class ShapePropagation {
     const auto inputs = graph_.inputs();
     if (std::all_of(inputs.begin(), inputs.end(), [](const GraphValue* v) { return v->known().is_none(); }))
       return false;
-    // A list that the script writes to is not what was passed by the time that it is read.
+    // If the script writes to a list, the list may differ from the argument by the time it is read.
     for (GraphValue* input : inputs) {
       if (holds_list(*input->type())) know(input, input->known());
     }
@@ -73,7 +72,7 @@ class ShapePropagation {
   }
 
  private:
-  // An out= form, whose last argument is the target.
+  // Whether the node is an out= operator, whose last argument is the target.
   static bool has_target(const Node& node) {
     const ops::Op* op = node.op();
     return op && op->base && op->schema.arguments.size() > op->base->schema.arguments.size();
@@ -99,7 +98,7 @@ class ShapePropagation {
     is_dry_ = false;
   }
 
-  // Whether the target may get another shape than is known of it.
+  // Records a target whose shape may change.
   void record_target(const Node& node) {
     if (!is_dry_ || !has_target(node)) return;
     const GraphValue* target = node.inputs().back();
@@ -113,7 +112,7 @@ class ShapePropagation {
     if (!stays) reshaped_.push_back(target);
   }
 
-  // Whether the value is, or holds, a tensor that gets another shape.
+  // Whether the value is or contains a tensor whose shape changes.
   bool may_be_reshaped(const GraphValue* value) const {
     if (reshaped_.empty()) return false;
     const std::vector<int> locations = alias_.reachable(value);
@@ -134,8 +133,8 @@ class ShapePropagation {
     }
   }
 
-  // A branch that became known is taken at once: what comes after it hangs on its results. Gives back the
-  // first node of it, or of what follows.
+  // Takes a branch with a known condition at once, because later shapes depend on its results. Returns the first node
+  // of the branch, or the next node.
   Node* take_branch(Node* node) {
     if (node->kind() != NodeKind::kIf || is_dry_) return nullptr;
     const Value* condition = node->input()->constant();
@@ -169,7 +168,7 @@ class ShapePropagation {
     }
   }
 
-  // Lists that someone writes to are not what they were when they were made.
+  // A list that is written does not keep its items, so nothing is known about it.
   void know(GraphValue* value, Value known) {
     const TypeKind kind = value->type()->kind();
     const bool is_container = kind != TypeKind::kTensor && AliasAnalysis::is_mutable_type(*value->type());
@@ -191,7 +190,7 @@ class ShapePropagation {
     return true;
   }
 
-  // What gives nothing is called for what it does, such as to print.
+  // A node without results is called for its effect, for example to print.
   static bool gives_tensors(const Node& node) {
     return !node.outputs().empty() &&
            std::all_of(node.outputs().begin(), node.outputs().end(), [](const GraphValue* output) {
@@ -219,7 +218,7 @@ class ShapePropagation {
     forget(node);
   }
 
-  // Tensors of which it is known that they are not one: both are results of their own.
+  // Whether two tensors are known to be different objects, because both are new results.
   bool are_two(const Node& node) const {
     const auto is_new = [](const GraphValue* value) {
       const Node* maker = value->node();
@@ -228,19 +227,20 @@ class ShapePropagation {
     return (is_new(node.input(0)) && is_new(node.input(1))) || !alias_.may_alias(node.input(0), node.input(1));
   }
 
-  // Of sizes and the like. Done here, and not by const_prop alone, because the next shapes hang on it.
+  // Computations on sizes and numbers. They are evaluated here and not only in const_prop, because the next shapes
+  // depend on them.
   static bool is_arithmetic(const Node& node, const std::vector<Value>& arguments) {
     const auto is_plain = [](const Value& v) { return v.is_number() || v.is_none() || v.is_string(); };
     return node.is_pure_op() && !node.op()->infer && !node.op()->base && node.outputs().size() == 1 &&
            std::all_of(arguments.begin(), arguments.end(), is_plain);
   }
 
-  // Whether a tensor is None is known; whether two tensors are one is not.
+  // Whether a tensor is None is known; whether two tensors are the same object is not.
   static bool is_presence_known(bool is_presence, const std::vector<Value>& arguments) {
     return !is_presence || arguments[0].is_none() || arguments[1].is_none();
   }
 
-  // An operator that fails here fails when it is run, and says where.
+  // An operator that fails here also fails in the run, which reports the location.
   static bool evaluate(const ops::Op& op, const std::vector<Value>& arguments, std::vector<Value>& results) {
     try {
       results = ops::infer(op, arguments);
@@ -308,7 +308,7 @@ class ShapePropagation {
     }
   }
 
-  // What is known where two ways meet: the shape, but not that it is the memory of either.
+  // What is known after a branch: the common shape, but not which memory it is.
   static Value joined(const Value& a, const Value& b) {
     if (!is_same_shape(a, b)) return {};
     if (!a.is_strided()) return a;
@@ -316,7 +316,7 @@ class ShapePropagation {
     return Tensor::meta_strided(t.sizes(), t.strides(), t.dtype(), t.device());
   }
 
-  // What goes round in a loop is known when one turn does not change it.
+  // A carried value is known if one iteration does not change what is known about it.
   void loop(Node* node) {
     Block* body = node->blocks()[0];
     const size_t count = node->outputs().size();
@@ -347,8 +347,8 @@ class ShapePropagation {
   Graph& graph_;
   PassContext& context_;
   AliasAnalysis alias_;
-  std::vector<const GraphValue*> reshaped_;  // targets of out= forms that may get another shape
-  bool is_dry_ = false;                      // trying out what a loop changes: nothing is folded
+  std::vector<const GraphValue*> reshaped_;  // targets of out= operators whose shape may change
+  bool is_dry_ = false;                      // only tries what a loop changes, without folding
   bool changed_ = false;
 };
 

@@ -1,7 +1,6 @@
-// simplify: rewrites that follow from the structure of the graph alone: unpacking what was
-// just packed, casts that say nothing new, isinstance of a known type, branches that agree,
-// loops that carry a value unchanged, fork followed by wait. Needs no constants (const_prop)
-// and knows no operator (peephole).
+// simplify: rewrites that follow from the structure of the graph alone: unpacking of values that were just packed,
+// casts without effect, isinstance of a known type, branches with equal results, values that a loop does not change,
+// fork followed by wait. It needs no constants (const_prop) and knows no operators (peephole).
 #include "core/jit/ir/alias.h"
 #include "core/jit/ir/graph_builder.h"
 #include "core/jit/ir/walk.h"
@@ -40,7 +39,7 @@ class Simplifier {
     }
   }
 
-  // The uses go; dce removes the node.
+  // Removes the uses; dce removes the node.
   void replace(GraphValue* value, GraphValue* by) {
     if (value == by || !value->has_uses() || !context_.take_change()) return;
     value->replace_all_uses_with(by);
@@ -64,7 +63,7 @@ class Simplifier {
     for (GraphValue* output : node->outputs()) replace(output, list->input(output->index()));
   }
 
-  // The list itself; its items may be written, they are the same memory either way.
+  // Checks only the list itself: a write to its items does not matter, because the memory is the same either way.
   bool list_is_written(const GraphValue* list) const {
     int location = alias_.location(list);
     return location != AliasAnalysis::kNoMemory && (!alias_.writers(location).empty() || alias_.is_external(location));
@@ -86,7 +85,7 @@ class Simplifier {
     changed_ = true;
   }
 
-  // Whether values of this static type are of exactly this type when they are looked at.
+  // Whether a value of this static type always has exactly this type at run time.
   static bool is_exact(const ops::Type& type) {
     switch (type.kind()) {
       case TypeKind::kTensor:
@@ -108,7 +107,7 @@ class Simplifier {
     for (GraphValue* output : node->outputs()) {
       GraphValue* first = node->blocks()[0]->outputs()[output->index()];
       GraphValue* second = node->blocks()[1]->outputs()[output->index()];
-      // The same value in both must come from outside of both.
+      // A value that is the same in both branches must come from outside both.
       if (first == second && ops::is_subtype(first->type(), output->type())) replace(output, first);
       if (first != second && are_same(first->constant(), second->constant())) agree(node, output, constant_of(first));
     }
@@ -118,7 +117,7 @@ class Simplifier {
     return a && b && (a->is_number() || a->is_string() || a->is_none()) && same_constant(*a, *b);
   }
 
-  // Both branches give this constant.
+  // Both branches return this constant.
   void agree(Node* node, GraphValue* output, const ops::Value& value) {
     if (!output->has_uses() || !context_.take_change()) return;
     output->replace_all_uses_with(GraphBuilder(node).constant(value));
@@ -136,7 +135,7 @@ class Simplifier {
     }
   }
 
-  // A fork runs at once, so when all that is done with its future is to wait, it is a block.
+  // A fork runs immediately, so a fork whose future is only waited for is a plain block.
   void fork(Node* node) {
     Block* body = node->blocks()[0];
     if (body->outputs().size() != 1) return;
@@ -150,7 +149,7 @@ class Simplifier {
     for (GraphValue* input : body->inputs()) input->replace_all_uses_with(node->input(input->index()));
     GraphValue* result = body->outputs()[0];
     while (body->first()) body->first()->move_before(node);
-    // The fork stays, empty, until dce takes it away: it gives its result to nobody.
+    // The empty fork stays until dce removes it.
     for (const GraphValue::Use& use : node->output()->uses()) use.node->output()->replace_all_uses_with(result);
   }
 

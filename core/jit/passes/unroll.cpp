@@ -1,5 +1,5 @@
-// unroll: a loop whose number of turns is a small constant becomes that many copies of its body,
-// so that every copy can be simplified and planned on its own.
+// unroll: replaces a loop with a small constant number of iterations by copies of its body, so that every copy can be
+// simplified and planned separately.
 #include "core/jit/ir/graph_builder.h"
 #include "core/jit/ir/walk.h"
 #include "core/jit/passes/passes.h"
@@ -11,7 +11,7 @@ using ops::Value;
 
 namespace {
 
-// Copies times nodes; more would make the graph slow to work on.
+// The limit on copies times nodes; a larger graph would be slow to process.
 constexpr int64_t kMaxUnrolledNodes = 8192;
 constexpr int64_t kMaxTurns = 1024;
 
@@ -50,7 +50,7 @@ bool visit(Graph& graph, PassContext& context, Block* block) {
   bool changed = false;
   for (Node* node = block->first(); node;) {
     Node* next = node->next();
-    // Inner loops first: they may be all that makes the outer one large.
+    // Inner loops first: they may be what makes the outer loop large.
     for (Block* inner : node->blocks()) changed |= visit(graph, context, inner);
     if (node->kind() == NodeKind::kLoop && is_unrollable(*node) && context.take_change()) {
       unroll(graph, node);

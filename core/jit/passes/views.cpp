@@ -82,7 +82,7 @@ void ViewBuilder::set_known(Node* node) {
     const std::vector<Value> results = ops::infer(*node->op(), arguments);
     for (size_t i = 0; i < results.size(); ++i) node->output(i)->set_known(results[i]);
   } catch (const Error&) {
-    // It fails when it is run, and says where.
+    // The call fails in the run, which reports the location.
   }
 }
 

@@ -6,19 +6,19 @@
 
 namespace tensord::jit {
 
-// What passes over graphs with known shapes share.
+// Helpers of the passes over graphs with known shapes.
 
-// What is known of a tensor, or null. Constants are themselves.
+// The known shape of a tensor as a meta tensor, or the tensor itself if it is a constant; null if unknown.
 const Tensor* known_tensor(const GraphValue* value);
-// The same of a tensor that must be known. Throws Error{kInternal} when it is not.
+// Returns a tensor that must be known. Throws Error{kInternal} if it is not.
 const Tensor& known_tensor_of(const GraphValue* value);
-// A number, or the one element of a constant tensor; empty when it is not known.
+// A number, or the element of a one-element constant tensor; empty if unknown.
 std::optional<double> known_number(const GraphValue* value);
 
 // Whether the node calls an operator of one of these names; false for null.
 bool is_any_of(const Node* node, std::initializer_list<const char*> names);
 
-// Adds calls before a node, with their shapes.
+// Adds calls with known shapes before a node.
 class ViewBuilder {
  public:
   explicit ViewBuilder(Node* before) : builder_(before) {}
@@ -31,7 +31,7 @@ class ViewBuilder {
   GraphValue* transpose(GraphValue* value, int64_t a, int64_t b);
   GraphValue* call(std::string_view op, std::initializer_list<GraphValue*> inputs);
   GraphValue* call(const ops::Op& op, std::span<GraphValue* const> inputs);
-  // Fills in what is known of the results of a call from its arguments.
+  // Sets what is known about the results of a call from its arguments.
   static void set_known(Node* node);
 
  private:

@@ -9,7 +9,7 @@
 
 namespace tensord::server {
 
-// Element types of the protocol.
+// The element types of the protocol.
 enum class DataType : uint8_t {
   kBool,
   kUint8,
@@ -29,11 +29,11 @@ enum class DataType : uint8_t {
 
 const char* name_of(DataType datatype);  // "FP32"
 std::optional<DataType> parse_datatype(std::string_view name);
-// Bytes of one element; 0 for kBytes, whose elements vary.
+// The size of one element in bytes; 0 for kBytes, whose elements vary in size.
 size_t size_of(DataType datatype);
-// None for kBytes and the wide unsigned types, which no tensor has.
+// Empty for kBytes and for the wide unsigned types, which no tensor has.
 std::optional<DType> to_dtype(DataType datatype);
-// Throws Error{kUnimplemented} for a complex dtype, which the protocol does not have.
+// Throws Error{kUnimplemented} for a complex dtype, which the protocol does not support.
 DataType from_dtype(DType dtype);
 
 }  // namespace tensord::server

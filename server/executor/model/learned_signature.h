@@ -11,23 +11,23 @@
 
 namespace tensord::server {
 
-// What the first answered request shows of a model whose configuration and file leave types and dimensions open. It
-// changes what is said of the model, not what is accepted. Thread-safe.
+// Learns types and dimensions that a model's configuration and file leave open from the first answered request. It
+// changes the model's description, not which requests are valid. Thread-safe.
 class LearnedSignature {
  public:
-  // Of a tensor as it was sent or came back.
+  // What a request or its answer showed of a tensor.
   struct Seen {
     std::string name;
     DataType datatype;
     int rank;
   };
 
-  // Where the signature leaves something open, requests are watched from now on.
+  // If the signature leaves something open, starts to observe requests.
   void begin(const Signature& signature);
   bool is_complete() const { return is_complete_.load(std::memory_order_acquire); }
-  // The sink to answer instead of `sink`, which learns from the first answer and goes away with the final one.
+  // Returns a sink to pass instead of `sink`. It learns from the first answer and destroys itself with the final one.
   InferSink& watch(const InferRequest& request, InferSink& sink);
-  // The signature with what the graph tells of inputs (TensorSpec::known) and what was learned, where it is open.
+  // The signature with its open parts filled in from the graph (TensorSpec::known) and from what was learned.
   Signature described(const Signature& signature) const;
 
  private:
@@ -37,9 +37,9 @@ class LearnedSignature {
 
   std::atomic<bool> is_complete_{true};
   mutable Mutex mutex_;
-  std::vector<std::optional<Seen>> inputs_ TENSORD_GUARDED_BY(mutex_);  // as the signature has them
+  std::vector<std::optional<Seen>> inputs_ TENSORD_GUARDED_BY(mutex_);  // in the order of the signature
   std::vector<Seen> outputs_ TENSORD_GUARDED_BY(mutex_);
-  bool has_all_outputs_ TENSORD_GUARDED_BY(mutex_) = false;  // the request named none that it wanted
+  bool has_all_outputs_ TENSORD_GUARDED_BY(mutex_) = false;  // the request did not select outputs
 };
 
 }  // namespace tensord::server

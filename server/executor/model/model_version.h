@@ -42,7 +42,7 @@ class ModelVersion {
   const std::string& name() const { return name_; }
   const std::string& version() const { return version_text_; }
   const Signature& signature() const { return request_signature_; }  // as requests see it
-  // The same with what the graph and the first answered request tell beside: for who asks what to send.
+  // The signature with what the graph and the first answered request add, for clients that ask how to build a request.
   Signature described() const { return learned_.described(request_signature_); }
   const ModelConfig& config() const { return config_; }
   // Warnings of the model and of its warm-up.

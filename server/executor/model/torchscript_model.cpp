@@ -337,7 +337,7 @@ class TorchScriptModel final : public Model {
       ops::TypePtr keyed;
       if (!responds_with_items_) {
         whole_result_ = returns[0].name;
-        // A configured name that is no key is no position either.
+        // A configured name that is not a key does not select an output by position either.
         const bool lists_none = config.outputs.empty() && server_tensors(config).outputs.empty();
         const bool may_hold_dicts = type->kind() == ops::TypeKind::kDict || type->kind() == ops::TypeKind::kTuple;
         if (lists_none && may_hold_dicts) {

@@ -9,12 +9,11 @@
 
 namespace tensord::server {
 
-// Loads a TorchScript archive and serves its `forward`. Inputs are named after the method's
-// arguments, and answer to INPUT__0 … as well; `config` overrides names and adds types and
-// shapes. Tensors feed Tensor arguments; one-element tensors feed int, float and bool; BYTES
-// feed str and List[str]; vectors feed List[int], List[float] and List[bool]. Throws Error
-// with the reason when the model cannot be loaded, or an argument cannot come from a request.
-// `defaults` hold where the configuration does not say.
+// Loads a TorchScript archive and serves its `forward`. The inputs have the names of the method's arguments, and also
+// accept INPUT__0 …; `config` overrides names and adds types and shapes. Tensors are passed to Tensor arguments;
+// one-element tensors to int, float and bool; BYTES to str and List[str]; vectors to List[int], List[float] and
+// List[bool]. Throws Error with the reason if the model cannot be loaded or an argument cannot come from a request.
+// `defaults` apply where the configuration gives no value.
 std::unique_ptr<const Model> load_torchscript_model(const ModelFiles& files, const ModelConfig& config,
                                                     const EngineOptions& defaults = {});
 

@@ -88,7 +88,7 @@ void complete_outputs(const Model& model, std::span<const WarmupRequest> request
     const std::vector<Seen> seen = run_requests(model, requests);
     for (TensorSpec& spec : signature.outputs) complete(spec, seen, has_batch, takes_shapes && seen.size() == 2);
   } catch (const std::exception&) {
-    // Warm-up reports what is wrong with the request.
+    // Warm-up reports the error of the request.
   }
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 using Source = ModelConfig::Warmup::Source;
 
-// Per file of recorded requests, which stay in memory until every worker has run them.
+// The limit per file of recorded requests, which stay in memory until every worker has run them.
 constexpr RecordLimits kRecordLimits{.requests = 1000, .bytes = uint64_t{1} << 30};
 // Maximum size of zero inputs that no configuration asks for.
 constexpr double kMaxZeroBytes = 256 << 20;
@@ -126,7 +126,7 @@ WarmupRequest finish(WarmupRequest request, const Signature& signature, const st
   } catch (const Error& error) {
     throw Error(error.code(), concat("model_warmup '", request.name, "': ", error.what()));
   }
-  // As requests have them after validation.
+  // Converts to the datatypes that requests have after validation.
   for (InferTensor& input : request.inputs) input.datatype = tensor_datatype(input.datatype);
   return request;
 }

@@ -9,24 +9,25 @@
 
 namespace tensord::server {
 
-// A request that every worker runs before the model is ready, so that no client waits for
-// plans and packed weights. Its tensors must not be written to.
+// A request that every worker runs before the model becomes ready, so that clients do not wait for plans and packed
+// weights. Its tensors must not be written.
 struct WarmupRequest {
-  std::string name;  // for messages
+  std::string name;  // for error messages
   std::vector<InferTensor> inputs = {};
-  std::vector<size_t> input_indices = {};  // of each input: which of the signature it is
+  std::vector<size_t> input_indices = {};  // by input: its index in the signature
   uint32_t count = 1;
   int64_t batch_size = 1;
-  bool is_configured = true;  // false: made from the shapes of the configuration; may fail
+  bool is_configured = true;  // false: made from the shapes in the configuration; it may fail
 };
 
-// What `model_warmup` of the configuration asks for, and the requests recorded in the files of its parameter
-// "warmup_requests". Without either, and where the configuration gives complete shapes and types: zeros in the batch
-// sizes 1, the preferred ones and the largest. Inputs that the server fills itself are zeros. Throws Error when a
-// request does not fit the signature, a file is not there, is malformed or has another size, or an ensemble has any.
+// The requests of `model_warmup` in the configuration, and the recorded requests in the files of its parameter
+// "warmup_requests". Without either, if the configuration gives complete shapes and types: zeros with batch size 1, the
+// preferred batch sizes and the largest one. Inputs that the server computes are zeros. Throws Error if a request does
+// not match the signature, a file is missing, malformed or of the wrong size, or the model is an ensemble with warm-up
+// requests.
 std::vector<WarmupRequest> make_warmup(const Signature& signature, const ModelConfig& config, const std::string& model);
 
-// The same request with other data: floats in [0, 1), other numbers 0 or 1; texts stay.
+// The same request with random data: floats in [0, 1), other numbers 0 or 1. Strings stay.
 WarmupRequest with_random_data(WarmupRequest request);
 
 }  // namespace tensord::server

@@ -8,11 +8,11 @@
 
 namespace tensord::server {
 
-// What to say of "/package.Service/Method", which is none of this server's: whose protocol it is, where that is known,
-// and which one is spoken here.
+// The message for the unknown method "/package.Service/Method": the protocol it belongs to, if known, and the protocol
+// of this server.
 std::string describe_unknown_method(const std::string& method);
 
-// Answers all calls of methods that no service has: UNIMPLEMENTED, with that. `service` must outlive the server.
+// Answers calls of methods that no service has with UNIMPLEMENTED and that message. `service` must outlive the server.
 void wait_unknown_calls(grpc::AsyncGenericService& service, const CallQueue& queue);
 
 }  // namespace tensord::server

@@ -12,26 +12,26 @@
 
 namespace tensord::server {
 
-// Throws Error{kInvalidArgument} for a path that is too long.
+// Throws Error{kInvalidArgument} if the path is too long.
 sockaddr_un unix_address(const std::string& path);
-// A socket at this path, whose file has these permissions from the start. Takes the place of one that is there. Throws
-// Error{kUnavailable}.
+// Listens on a Unix socket at this path. The file has these permissions from the start, and replaces an existing one.
+// Throws Error{kUnavailable}.
 int listen_unix(const std::string& path, mode_t mode);
 
-// Accepts connections and gives them to gRPC, those that the guard lets in.
+// Accepts connections and passes those that the guard allows to gRPC.
 class Acceptor {
  public:
-  // Takes sockets that listen already, at least one; all TCP, or all Unix.
+  // Takes at least one listening socket; all must be TCP, or all Unix.
   Acceptor(std::vector<int> listeners, std::shared_ptr<ConnectionGuard> guard);
-  ~Acceptor();  // stops
+  ~Acceptor();  // calls stop()
 
-  int port() const { return port_; }  // 0: of Unix sockets
-  // Before the server is built.
+  int port() const { return port_; }  // 0 for Unix sockets
+  // Call it before the server is built.
   void configure(grpc::ServerBuilder& builder, std::shared_ptr<grpc::ServerCredentials> credentials);
-  // Accepts from now on. To be called once the server has started.
+  // Starts accepting. Call it after the server has started.
   void start();
-  // Closes the port; open connections are gRPC's. To be called before the server shuts down: it would leave later ones
-  // without an answer.
+  // Closes the port; gRPC keeps the open connections. Call it before the server shuts down, because a server in
+  // shutdown would leave new connections without an answer.
   void stop();
 
  private:
@@ -39,7 +39,7 @@ class Acceptor {
   void accept_one(int listener);
 
   const std::shared_ptr<ConnectionGuard> guard_;
-  std::vector<int> listeners_;  // one for each address that the name has
+  std::vector<int> listeners_;  // one for each address of the host name
   int wake_ = -1;
   int port_ = 0;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;

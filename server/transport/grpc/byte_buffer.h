@@ -6,7 +6,7 @@
 
 namespace tensord::server {
 
-// The message's bytes where gRPC put them. REQUIRES: it is not compressed (unpack.h).
+// The bytes of the message in gRPC's memory. REQUIRES: the message is not compressed (unpack.h).
 WireMessage to_wire_message(const grpc::ByteBuffer& buffer);
 
 }  // namespace tensord::server

@@ -19,7 +19,7 @@ class RequestLimits;
 
 inline constexpr const char* kServerShutsDown = "GRPC server is shutting down and has stopped accepting new requests.";
 
-// A completion queue, and how many calls live on it. It may only be shut down when no call is left that could start an
+// A completion queue and the number of calls on it. It may be shut down only when no call is left that could start an
 // operation on it.
 struct CallQueue {
   grpc::ServerCompletionQueue* queue;
@@ -28,10 +28,10 @@ struct CallQueue {
   RequestLimits* limits;
 };
 
-// Streams that are open, so that a shutdown does not wait for their clients. Thread-safe.
+// The open streams, so that a shutdown can cancel them instead of waiting for clients. Thread-safe.
 class OpenStreams {
  public:
-  // False when no new stream is taken any more; it should be ended then.
+  // Returns false if new streams are not accepted any more; the caller must end the stream.
   bool add(grpc::ServerContext* context);
   void remove(grpc::ServerContext* context);
   void cancel_all();
@@ -42,16 +42,15 @@ class OpenStreams {
   bool is_closed_ TENSORD_GUARDED_BY(mutex_) = false;
 };
 
-// One gRPC call, from its wait for a client to the last event of it:
-//   wait() → a client calls (the next one waits from then on) → accept() or refuse() → operations → its one Finish.
-// It lives as long as something of it is outstanding: it holds itself from its wait until its Finish has ended (and,
-// where it is told so, the call is over), and during every Operation. Whoever else works for it, on another thread,
-// holds it with shared_from_this(), or a weak_ptr that may come too late. The call owns itself
-// through shared_from_this(): it is destroyed on the thread that drops the last reference, and deregisters there. A
-// call that no client used before the shutdown is destroyed without any of its functions being called.
+// A gRPC call, from waiting for a client to its last event:
+//     wait() → a client calls (and the next call waits) → accept() or refuse() → operations → one Finish.
+// The call owns itself through shared_from_this(): from wait() until Finish has completed (and, with hears_end, until
+// the call is over), and during every Operation. Work for the call on another thread holds a shared_from_this(), or a
+// weak_ptr if it may come too late. The thread that drops the last reference destroys the call, which deregisters
+// there. A call that no client used before the shutdown is destroyed without a call of its functions.
 class GrpcCall : public std::enable_shared_from_this<GrpcCall> {
  public:
-  // Has a call of type T wait for a client.
+  // Creates a call of type T that waits for a client.
   template <class T, class... Args>
   static void wait_for(Args&&... args) {
     static_cast<GrpcCall&>(*std::make_shared<T>(std::forward<Args>(args)...)).wait();
@@ -63,22 +62,22 @@ class GrpcCall : public std::enable_shared_from_this<GrpcCall> {
  protected:
   struct Kind {
     CallGroup group;
-    OpenStreams* streams = nullptr;  // that it is one of; null: it ends by itself
-    bool hears_end = false;          // on_over() is called
+    OpenStreams* streams = nullptr;  // the list of open streams; null: the call ends by itself
+    bool hears_end = false;          // calls on_over()
   };
   GrpcCall(const CallQueue& queue, const Kind& kind);
 
-  // An operation of a call, ended by an event, and its handler. One at a time.
+  // An asynchronous operation of a call with the handler of its event. At most one at a time.
   template <class Call>
   class Operation final : public EventTag {
    public:
     Operation(Call* call, void (Call::*handler)(bool)) : call_(call), handler_(handler) {}
-    // The tag for gRPC; the call is held from here to the end of the handler.
+    // The tag for gRPC. It keeps the call alive until the handler has run.
     void* begin() {
       held_ = static_cast<GrpcCall*>(call_)->shared_from_this();
       return tag();
     }
-    // No event comes of what was begun.
+    // Releases the call if the started operation has no event.
     void call_off() { held_.reset(); }
     void on_event(bool ok) override {
       const std::shared_ptr<GrpcCall> held = std::move(held_);
@@ -92,26 +91,27 @@ class GrpcCall : public std::enable_shared_from_this<GrpcCall> {
     std::shared_ptr<GrpcCall> held_;
   };
 
-  // Asks the service for the next client.
+  // Asks the service for the next call.
   virtual void ask(void* tag) = 0;
-  // Another of its kind.
+  // A new call of the same type.
   virtual std::shared_ptr<GrpcCall> successor() const = 0;
-  // A client has called, and may. Finishes the call now or later, once.
+  // Handles the call of an authorized client. It must finish the call exactly once, now or later.
   virtual void accept() = 0;
-  // It may not, or the server is shutting down; finishes the call with `status`.
+  // Finishes the call with `status`, because the client is not authorized or the server is shutting down.
   virtual void refuse(const grpc::Status& status) = 0;
-  // The client has its answer or has gone (context().IsCancelled()). May come before accept(), and on another thread.
+  // Called when the client has its answer or is gone (context().IsCancelled()). May run before accept(), and on another
+  // thread.
   virtual void on_over() {}
   virtual void on_finished() {}
 
   grpc::ServerContext& context() { return context_; }
   grpc::GenericServerContext& generic_context() { return context_; }
   const CallQueue& queue() const { return queue_; }
-  // For the Finish of the call.
+  // The tag for the Finish of the call.
   void* finish_tag() { return finished_.tag(); }
 
  private:
-  // Counts the call as alive; whoever waits for zero owns the count.
+  // Counts the live calls. The thread that waits for zero owns the counter.
   class Count {
    public:
     explicit Count(std::atomic<int>* live) : live_(live) { live_->fetch_add(1, std::memory_order_relaxed); }
@@ -131,10 +131,10 @@ class GrpcCall : public std::enable_shared_from_this<GrpcCall> {
   void handle_end(bool) { on_over(); }
   void handle_finish(bool) { on_finished(); }
 
-  const Count count_;  // first: the last to go
+  const Count count_;  // first member, so it is destroyed last
   const CallQueue queue_;
   const Kind kind_;
-  grpc::GenericServerContext context_;  // with the method's name, where no service knows it
+  grpc::GenericServerContext context_;  // has the name of the method if no service knows it
   Operation<GrpcCall> arrived_{this, &GrpcCall::handle_arrival};
   Operation<GrpcCall> over_{this, &GrpcCall::handle_end};
   Operation<GrpcCall> finished_{this, &GrpcCall::handle_finish};

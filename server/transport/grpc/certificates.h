@@ -13,9 +13,9 @@
 
 namespace tensord::server {
 
-// The server's certificate with its chain, its key, and the roots of clients' certificates, from PEM files that others
-// may replace at any time. What was read last and fits together serves until what lies there is whole again: files are
-// taken when they stay the same for a moment, all of them can be read, and the key is the certificate's. Thread-safe.
+// The server's certificate with its chain, its key, and the root certificates for clients, from PEM files that may be
+// replaced at any time. The last valid contents stay in use until the new files are valid: they are unchanged for a
+// moment, all readable, and the key matches the certificate. Thread-safe.
 class Certificates {
  public:
   struct Files {
@@ -25,23 +25,23 @@ class Certificates {
     std::string chain, key, roots;
     bool operator==(const Pem&) const = default;
   };
-  // Told of every change: whether it was taken.
+  // Called for every change of the files with whether it was accepted.
   using Observer = std::function<void(bool is_taken)>;
 
-  // Looks at the files every so often, with 0 only when look() is called. Throws Error{kInvalidArgument} that names the
-  // flag where they are of no use now.
+  // Checks the files at this interval; 0 means only in look(). Throws Error{kInvalidArgument} naming the flag if the
+  // files are invalid now.
   Certificates(Files files, std::chrono::seconds interval, Observer observer = {});
   ~Certificates();
 
-  // Never null. Another pointer for other contents.
+  // Never null. The pointer changes if the contents do.
   std::shared_ptr<const Pem> current() const;
-  // Takes what the files have now, if it is another and of use.
+  // Reads the files, and accepts their contents if these are new and valid.
   void look();
 
  private:
   struct Found {
     Pem pem;
-    std::string reason;  // why it is of no use; empty: it may be
+    std::string reason;  // why the contents are invalid; empty: possibly valid
     bool operator==(const Found&) const = default;
   };
 
@@ -52,12 +52,12 @@ class Certificates {
   const Observer observer_;
   mutable Mutex mutex_;
   std::shared_ptr<const Pem> current_ TENSORD_GUARDED_BY(mutex_);
-  Found refused_;  // by the thread that looks: what it has told already
+  Found refused_;  // used by the checking thread: the contents that it already reported
   std::unique_ptr<PeriodicThread> looks_;
 };
 
-// Throws Error{kInvalidArgument}: the chain or the roots have something that is no certificate, or the key is not the
-// first certificate's.
+// Throws Error{kInvalidArgument} if the chain or the roots contain something other than certificates, or the key does
+// not match the first certificate.
 void check_fits(const Certificates::Pem& pem);
 
 }  // namespace tensord::server
