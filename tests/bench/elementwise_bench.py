@@ -1,5 +1,5 @@
-"""Elementwise operators, forward and backward, against PyTorch eager: measured in turns, with the processor's
-time on one thread and passed time on more.
+"""Elementwise operators, forward and backward, compared with eager PyTorch. The two alternate; one thread is
+measured in CPU time, more threads in wall time.
 
     /usr/bin/python3 -m tests.bench.elementwise_bench build/tests/elementwise [--threads 1 2] [--rounds 3] [--only gelu]
 """

@@ -1,11 +1,11 @@
-"""One network as TorchScript, .pt2 and ONNX in tensord, beside ONNX Runtime and OpenVINO on the same .onnx, and torch.compile and
-AOTInductor on the same .pt2, measured in turns:
+"""One network as TorchScript, .pt2 and ONNX in tensord, compared with ONNX Runtime and OpenVINO on the same .onnx, and with torch.compile
+and AOTInductor on the same .pt2. All alternate:
 
     build/pypi_torch/bin/python -m tests.bench.formats_bench build/dev/server/tensord [--threads 1 2] [--precisions f32 bf16]
 
-One line for each network, precision and number of threads: microseconds of the fastest run of all rounds. In bf16 tensord and OpenVINO
-are asked for it, Inductor gets the network converted to it, and ONNX Runtime has none on a processor.
-The Python is the one of `scripts/setup pypi_torch`; OpenVINO is measured where it can be imported, Inductor where there is a compiler.
+Prints a line for each network, precision and number of threads: microseconds of the fastest run of all rounds. For bf16, tensord and
+OpenVINO have an option, Inductor gets a converted network, and ONNX Runtime has no CPU support.
+Use the Python of `scripts/setup pypi_torch`; OpenVINO is measured if it can be imported, Inductor if a compiler is installed.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""What the interpreter costs on code that works with numbers, lists and texts: TorchScript run by tensord and by PyTorch.
+"""The cost of the interpreter for code on numbers, lists and strings: TorchScript in tensord, compared with PyTorch.
 
 Usage: PYTHONPATH=build/dev/python build/pypi_torch/bin/python -m tests.bench.interpreter_bench   (scripts/setup pypi_torch)
-One process, one thread, the processor's time, the two in turns; the best of several runs. Prints nanoseconds for one round of each loop.
+One process and thread, CPU time; the two alternate, and the best of several runs counts. Prints nanoseconds per iteration of each loop.
 """
 
 import argparse

@@ -1,5 +1,5 @@
-"""Normalizations, pooling, dropout and losses of training steps, forward and with backward, against PyTorch eager:
-measured in turns, with the processor's time on one thread and passed time on more.
+"""Normalization, pooling, dropout and losses of training steps, forward and with backward, compared with eager
+PyTorch. The two alternate; one thread is measured in CPU time, more threads in wall time.
 
     /usr/bin/python3 -m tests.bench.norms_bench build/tests/norms [--threads 1 2] [--rounds 3] [--only batch_norm]
 """

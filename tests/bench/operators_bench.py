@@ -1,9 +1,9 @@
-"""The operators that real models spend their time in: tensord beside PyTorch, typical and large sizes, forward and backward.
+"""The operators that real models spend most time in: tensord compared with PyTorch, typical and large sizes, forward and backward.
 
 Usage: PYTHONPATH=build/dev/python build/pypi_torch/bin/python -m tests.bench.operators_bench [--threads 1 2] [--only TEXT] [--seconds S]
-(scripts/setup pypi_torch, scripts/build dev). Both are called eagerly from Python, each in a process of its own, in turns; a cell is the
-median of the rounds' best times in µs. With one thread time is the processor's, which other processes take nothing of.
-Prints Markdown: a row for each operator and size, then how the ratios lie.
+(scripts/setup pypi_torch, scripts/build dev). Both are called eagerly from Python in separate processes that alternate; a cell is
+the median of the rounds' best times in µs. One thread is measured in CPU time, which other processes do not affect.
+Prints Markdown: a row for each operator and size, then the distribution of the ratios.
 """
 
 import argparse
