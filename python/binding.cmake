@@ -1,5 +1,5 @@
-# The target tensord_python, the extension module with the package around it: python/tensord/engine of the build folder. Wants
-# tensord::engine, Python and nanobind, and in engine_abi what nanobind_add_module takes (STABLE_ABI).
+# The target tensord_python: the extension module with its package, python/tensord/engine in the build folder. Requires
+# tensord::engine, Python and nanobind, and in engine_abi the options of nanobind_add_module (STABLE_ABI).
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/binding/*.cpp)
 nanobind_add_module(tensord_python NB_STATIC NOMINSIZE ${engine_abi} ${sources})
 target_link_libraries(tensord_python PRIVATE tensord::engine)
@@ -9,11 +9,11 @@ foreach(library ${nanobind_library})
     target_compile_options(${library} PRIVATE -w)
   endif()
 endforeach()
-# Hidden inline variables would be the module's own, not the engine's: the thread's grad mode among them.
+# With hidden visibility, inline variables of the engine would exist twice, for example the thread's grad mode.
 set_target_properties(tensord_python PROPERTIES OUTPUT_NAME _engine CXX_VISIBILITY_PRESET default
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/tensord/engine INSTALL_RPATH "$ORIGIN")
 
-# The package's Python files lie beside the module by links, so that they can be edited without a build.
+# Links place the package's Python files next to the module, so that they can be edited without a build.
 file(GLOB package_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/src/tensord/engine/*)
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/python/tensord/engine)
 foreach(file ${package_files})
@@ -23,7 +23,7 @@ foreach(file ${package_files})
   endif()
 endforeach()
 
-# Types for editors and mypy, of what the module says of itself.
+# Type stubs for editors and mypy, generated from the module.
 cmake_path(GET nanobind_DIR PARENT_PATH nanobind_package)
 cmake_path(GET nanobind_package PARENT_PATH nanobind_packages)
 add_custom_command(TARGET tensord_python POST_BUILD VERBATIM

@@ -56,7 +56,7 @@ int count_possible_threads(int wanted) {
     others.reserve(static_cast<size_t>(wanted));
     for (int i = 1; i < wanted; ++i) others.emplace_back("probe", probe);
   } catch (const std::exception&) {
-    // Wait until all threads have started.
+    // The threads that did start are the possible ones.
   }
   for (size_t now = ready; now < others.size(); now = ready) ready.wait(now);
   is_over = true;

@@ -2,10 +2,11 @@
 #   docker build -f deploy/docker/cpu.Dockerfile -t tensord .
 # The last stage has no shell and no package manager: Debian's C library, OpenSSL and certificates, and tensord.
 ARG BASE=debian:bookworm-slim
-# The stage that the binary comes from: build compiles it; ready takes build/image/tensord of the context.
+# The stage that provides the binary: `build` compiles it, `ready` takes build/image/tensord of the context.
 ARG BINARY=build
 
-# What a build needs, as scripts/setup says; a stage of its own, so that other changes there install nothing again.
+# The packages of a build, as in scripts/setup. A separate stage, so that other changes of that script do not reinstall
+# them.
 FROM ${BASE} AS packages
 COPY scripts/setup /
 RUN sed -n '/^build=(/,/^)/{/[()]/!p}' /setup >/packages
@@ -14,13 +15,13 @@ FROM ${BASE} AS tools
 COPY --from=packages /packages /
 RUN apt-get update -qq && DEBIAN_FRONTEND=noninteractive xargs -a /packages apt-get install -y -qq --no-install-recommends \
  && rm -rf /var/lib/apt/lists/*
-# The compiler cache has the locale in its keys; this is what most machines have.
+# The locale is part of the compiler cache's keys; most machines have this one.
 ENV LANG=C.UTF-8
 
-# oneDNN takes as long as the rest, and changes with its own script alone.
+# oneDNN takes as long as the rest to compile, and changes only with its script.
 FROM tools AS onednn
 COPY scripts/onednn /scripts/onednn
-# A ccache storage to share with builds elsewhere, as http://host:port/ or redis://host.
+# A ccache storage to share with other builds: http://host:port/ or redis://host.
 ARG CCACHE_REMOTE_STORAGE=
 ARG JOBS=
 RUN --mount=type=cache,id=tensord-ccache,target=/root/.cache/ccache \
@@ -62,7 +63,7 @@ LABEL org.opencontainers.image.title="tensord" \
       org.opencontainers.image.base.name="docker.io/library/debian:bookworm-slim"
 ENV PATH=/usr/bin SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt
 USER 10001:10001
-# HTTP, where it is allowed; gRPC; metrics, health and the status page.
+# HTTP (if enabled); gRPC; metrics, health and the status page.
 EXPOSE 8000 8001 8002
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["tensord", "health"]

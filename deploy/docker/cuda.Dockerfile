@@ -3,12 +3,13 @@
 # CUDA's runtime is linked statically, so that the last stage is that of cpu.Dockerfile; the driver's library comes from the host.
 # The last stage has no shell and no package manager: Debian's C library, OpenSSL and certificates, and tensord.
 ARG BASE=debian:bookworm-slim
-# Where CUDA's compiler comes from: NVIDIA's wheels, or an image with the toolkit in /usr/local/cuda.
+# The source of the CUDA compiler: NVIDIA's wheels, or an image with the toolkit in /usr/local/cuda.
 ARG CUDA=wheels
-# The stage that the binary comes from: build compiles it; ready takes build/image/tensord of the context.
+# The stage that provides the binary: `build` compiles it, `ready` takes build/image/tensord of the context.
 ARG BINARY=build
 
-# What a build needs, as scripts/setup says; a stage of its own, so that other changes there install nothing again.
+# The packages of a build, as in scripts/setup. A separate stage, so that other changes of that script do not reinstall
+# them.
 FROM ${BASE} AS packages
 COPY scripts/setup /
 RUN sed -n '/^build=(/,/^)/{/[()]/!p}' /setup >/packages
@@ -17,23 +18,24 @@ FROM ${BASE} AS tools
 COPY --from=packages /packages /
 RUN apt-get update -qq && DEBIAN_FRONTEND=noninteractive xargs -a /packages apt-get install -y -qq --no-install-recommends \
  && rm -rf /var/lib/apt/lists/*
-# The compiler cache has the locale in its keys; this is what most machines have.
+# The locale is part of the compiler cache's keys; most machines have this one.
 ENV LANG=C.UTF-8
 
-# oneDNN takes as long as the rest, and changes with its own script alone.
+# oneDNN takes as long as the rest to compile, and changes only with its script.
 FROM tools AS onednn
 COPY scripts/onednn /scripts/onednn
-# A ccache storage to share with builds elsewhere, as http://host:port/ or redis://host.
+# A ccache storage to share with other builds: http://host:port/ or redis://host.
 ARG CCACHE_REMOTE_STORAGE=
 ARG JOBS=
 RUN --mount=type=cache,id=tensord-ccache,target=/root/.cache/ccache \
     CMAKE_BUILD_PARALLEL_LEVEL=${JOBS} /scripts/onednn /onednn
 
-# nvcc with what it calls, and the runtime's headers and archive: 105 MB of wheels, no more of the toolkit is used.
+# nvcc with its tools, and the headers and static library of the runtime: 105 MB of wheels. The rest of the toolkit is
+# not used.
 FROM ${BASE} AS wheels
 RUN apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-pip \
  && rm -rf /var/lib/apt/lists/*
-# Certificates to trust may come as a secret, for networks whose proxy has its own.
+# Certificates to trust may be passed as a secret, for networks with an intercepting proxy.
 RUN --mount=type=secret,id=certificates,target=/certificates \
     if [ -s /certificates ]; then export PIP_CERT=/certificates; fi \
  && pip install --quiet --no-cache-dir --no-deps --target /wheels nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 \
@@ -77,11 +79,11 @@ LABEL org.opencontainers.image.title="tensord (CUDA)" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.created="${CREATED}" \
       org.opencontainers.image.base.name="docker.io/library/debian:bookworm-slim"
-# What NVIDIA's container runtime puts in: GPUs, and the driver's library for them.
+# NVIDIA's container runtime adds GPUs and the driver's libraries for them.
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
 ENV PATH=/usr/bin SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt
 USER 10001:10001
-# HTTP, where it is allowed; gRPC; metrics, health and the status page.
+# HTTP (if enabled); gRPC; metrics, health and the status page.
 EXPOSE 8000 8001 8002
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["tensord", "health"]

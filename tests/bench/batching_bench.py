@@ -1,7 +1,7 @@
-"""Dynamic batching on an MLP against the same model that gets one request at a time.
+"""Dynamic batching of an MLP, compared with the same model without batching.
 
-Both are served all the time by one daemon; bursts of calls, with as many clients, alternate between them. Prints
-throughput and p50 of each, the rows of a mean batch, and the ratio of the throughputs.
+One daemon serves both; bursts of calls with the same number of clients alternate between them. Prints the
+throughput and p50 of each, the mean rows per batch, and the ratio of the throughputs.
 
     python3 tests/bench/batching_bench.py [--seconds 2] [--rounds 5] [--clients 64] [--width 2048]
 """

@@ -1,8 +1,8 @@
-"""ModelInfer on an identity model against a bare gRPC server that echoes the same bytes.
+"""ModelInfer on an identity model, compared with a minimal gRPC server that echoes the same bytes.
 
-Both servers run all the time; bursts of calls alternate between them. Prints p50, p99 and
-throughput of each and the ratios (above 1: ours is slower). Two processes of one binary can differ by
-a third; with --starts all of them are started so often, and the medians of the columns are printed.
+Both servers run throughout; bursts of calls alternate between them. Prints the p50, p99 and throughput of
+each and the ratios (above 1: tensord is slower). Two processes of one binary can differ by a third;
+--starts N starts all of them N times and prints the medians of the columns.
 
     python3 tests/bench/echo_bench.py [--seconds 0.5] [--rounds 7] [--starts 1] [--payloads 1000,600000] [--clients 1,64]
 """

@@ -1,8 +1,8 @@
-"""The engine in Python beside PyTorch and NumPy, all in one process with one thread each: calls on 16 numbers, a chain, a small model's forward
-and backward, a data loader; import time and memory in processes of their own.
+"""The engine in Python, compared with PyTorch and NumPy in one process with one thread each: calls on 16 numbers, a chain of calls, forward
+and backward of a small model, a data loader. Import time and memory are measured in separate processes.
 
 Usage: PYTHONPATH=build/dev/python build/pypi_torch/bin/python -m tests.bench.engine_bench [--rounds N]   (scripts/setup pypi_torch)
-Prints a table: microseconds, the best of many short rounds, the libraries in turns.
+Prints a table in microseconds: the best of many short rounds, in which the libraries alternate.
 """
 
 import argparse

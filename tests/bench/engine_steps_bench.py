@@ -1,7 +1,7 @@
-"""Training steps of the engine in Python beside PyTorch: eager, planned (exact, fused) and by torch.compile, in one process, one thread.
+"""Training steps of the engine in Python, compared with PyTorch: eager, planned (exact, fused) and with torch.compile, in one process and thread.
 
 Usage: PYTHONPATH=build/dev/python build/pypi_torch/bin/python -m tests.bench.engine_steps_bench [--rounds N] [--no-compile]   (scripts/setup pypi_torch)
-Prints a table: milliseconds a step (loss, gradients, SGD with momentum), the best of many, all in turns.
+Prints a table in milliseconds per step (loss, gradients, SGD with momentum): the best of many rounds, in which all alternate.
 """
 
 import argparse

@@ -4,11 +4,11 @@
     /usr/bin/python3 -m tests.bench.footprint_bench static=build/static/server/tensord release=build/release/server/tensord
         [--rounds 5] [--only TorchServe] [--images tensord:latest …] [--pypi torch torchserve mlserver]
 
-All are started in turn, to the first answer of one scripted resnet50. "installed" is what lies on the disk for it: the
-program, its environment of pip, and the Debian packages of which it has mapped a file; "code" the size of the program and
-of all libraries that it has mapped; "ready" without a model (Triton: with it). Peers: processes that serve nothing, with
-libtorch (compiled here), Debian's PyTorch and PyPI's; the servers of peer_servers.py. --pypi asks pip how much it would
-download for a package and what it needs; --images, Docker.
+Each server is started in turn and measured up to its first answer of one scripted resnet50. "installed" is the size on disk
+of the program, its pip environment, and the Debian packages whose files it maps; "code" is the size of the program and of
+all mapped libraries; "ready" is measured without a model (Triton: with it). Peers: processes without a server that load
+libtorch (compiled here), Debian's PyTorch or PyPI's; and the servers of peer_servers.py. --pypi asks pip for the download
+size of a package and its dependencies; --images asks Docker.
 """
 
 import argparse

@@ -1,5 +1,5 @@
-"""One network as TorchScript, .pt2 and ONNX in tensord, beside ONNX Runtime and OpenVINO on the same .onnx, and torch.compile and
-AOTInductor on the same .pt2, measured in turns:
+"""One network as TorchScript, .pt2 and ONNX in tensord, compared with ONNX Runtime and OpenVINO on the same .onnx, and with torch.compile
+and AOTInductor on the same .pt2. All alternate:
 
     build/pypi_torch/bin/python -m tests.bench.formats_bench build/dev/server/tensord [--threads 1 2] [--precisions f32 bf16]
 

@@ -1,7 +1,6 @@
 """The cost of metrics: time to count a request, as a share of the server's CPU time for the smallest request.
 
-The server answers an identity model of 1 KB to clients of echo_load; metrics_cost counts such requests and does
-nothing else.
+The server answers echo_load's requests to an identity model with 1 KB; metrics_cost only counts such requests.
 
     python3 tests/bench/metrics_bench.py [--seconds 0.5] [--build build]
 """

@@ -1,4 +1,4 @@
-"""The operators that real models spend their time in: tensord beside PyTorch, typical and large sizes, forward and backward.
+"""The operators that real models spend most time in: tensord compared with PyTorch, typical and large sizes, forward and backward.
 
 Usage: PYTHONPATH=build/dev/python build/pypi_torch/bin/python -m tests.bench.operators_bench [--threads 1 2] [--only TEXT] [--seconds S]
 (scripts/setup pypi_torch, scripts/build dev). Both are called eagerly from Python, each in a process of its own, in turns; a cell is the

@@ -1,7 +1,7 @@
 """Other projects' servers from PyPI, which serve a model repository (NAME/1/model.pt): NVIDIA's Triton,
 TorchServe and MLServer, each in an environment that scripts/setup bench makes. All run the archives with Debian's PyTorch.
 
-The models have the names identity, mlp (batches of up to BATCH rows) and resnet50; a server takes those that are there.
+The models are identity, mlp (batches of up to BATCH rows) and resnet50; a server loads those that exist.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""The same archives behind tensord and behind servers of others that PyPI has: NVIDIA's Triton (nvidia-pytriton: its server
-with its Python backend), TorchServe and MLServer, which run them with Debian's PyTorch (peer_servers.py).
+"""The same archives in tensord and in other servers from PyPI: NVIDIA's Triton (nvidia-pytriton: the server with its Python
+backend), TorchServe and MLServer, which run them with Debian's PyTorch (peer_servers.py).
 
-All serve all the time; measurements go round. The load is call_load: it sends the same bytes over gRPC to each (TorchServe
-has a message of its own) and looks at no answer. With --perf-analyzer it is NVIDIA's perf_analyzer, which can ask tensord
-and Triton only. Prints requests a second with p50 and p99, and tensord's rate divided by each peer's.
+All servers run throughout, and measurements alternate. The load generator is call_load: it sends the same bytes over gRPC
+to each (TorchServe has another message) and ignores the answers. --perf-analyzer uses NVIDIA's perf_analyzer, which supports
+only tensord and Triton. Prints requests per second with p50 and p99, and tensord's rate divided by each peer's.
 
     scripts/setup bench test       # build/peer_servers, build/torchserve, build/mlserver, build/clients
     TENSORD_BINARY=… /usr/bin/python3 -m tests.bench.peer_servers_bench --call-load build/dev/tests/call_load

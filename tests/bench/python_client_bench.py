@@ -1,7 +1,7 @@
 """The Python client beside NVIDIA's tritonclient: the time of a call, and the client's share of it.
 
 Usage: build/clients/bin/python -m tests.bench.python_client_bench     (PYTHONPATH: clients/python as a wheel, and the
-repository's root; TENSORD_BINARY: the daemon). Both ask the same daemon for the same tensors in turns.
+repository's root; TENSORD_BINARY: the daemon). Both send the same tensors to the same daemon, alternately.
 """
 
 import statistics

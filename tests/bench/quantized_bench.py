@@ -1,9 +1,9 @@
-"""Dynamic int8 beside float32: both in tensord, and both in PyTorch with fbgemm, measured in turns.
+"""Dynamic int8 compared with float32, both in tensord and in PyTorch with fbgemm. All alternate.
 
     build/pypi_torch/bin/python -m tests.bench.quantized_bench build/dev/server/tensord [--threads 1 2] [--rounds 3]
 
-One line for each model, number of rows and threads: microseconds of a run, the least of the rounds' medians.
-Made by the PyTorch that runs it, which must be PyPI's (scripts/setup pypi_torch): Debian's has no fbgemm.
+Prints a line for each model, number of rows and threads: microseconds per run, the smallest of the rounds' medians.
+The PyTorch that runs it makes the models. It must be PyPI's (scripts/setup pypi_torch), because Debian's has no fbgemm.
 """
 
 import argparse

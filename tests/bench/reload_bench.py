@@ -1,10 +1,10 @@
-"""p99 of a model under load, in turns with and without reloads of that model going on: a reload may add 10 %.
+"""p99 of a model under load, alternately with and without reloads of the model: a reload may add 10 %.
 
     python3 tests/bench/reload_bench.py [--rounds 40] [--seconds 1.5] [--clients 4] [--reloads 1]
 
-Two ratios, each in the middle of all rounds, since what else a machine does changes p99 more than a reload: of the two
-periods of a round; and of all requests of a period with reloads to those of them that met no reload, which have the
-same of what else goes on.
+Prints two ratios as medians of all rounds, because other work on the machine changes p99 more than a reload does: the ratio
+of the two periods of a round; and that of all requests of a period with reloads to those of its requests that ran during no
+reload, which other work affects equally.
 """
 
 import argparse

@@ -2,9 +2,9 @@
 
     python3 -m tests.bench.rest_cost_bench BUILD_FOLDER CALL_LOAD [--rounds 7] [--seconds 0.6]
 
-Links the daemon of a build folder (Ninja's) once more with without_rest.cpp in the place of server/rest. Three daemons then
-answer bursts of ModelInfer in turns, in alternating order: that one, the whole one, and the whole one with its HTTP port.
-Prints medians, and medians of the ratios to the first within a round.
+Links the daemon of a build folder (Ninja) again with without_rest.cpp instead of server/rest. Three daemons then answer
+bursts of ModelInfer in alternating order: this one, the complete one, and the complete one with its HTTP port. Prints
+medians, and medians of the ratios to the first one within a round.
 """
 
 import argparse

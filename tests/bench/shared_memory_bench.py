@@ -1,9 +1,9 @@
-"""ModelInfer with inputs and outputs in shared memory: what the server adds must not grow with the size.
+"""ModelInfer with inputs and outputs in shared memory: the server's overhead must not grow with the size.
 
-Sizes and models take turns. Prints p50 of each, its ratio to the smallest size, and the bytes copied a call: the identity
-model with its result where the input lies, a model that returns the first 1,000 numbers, one that writes its result
-itself (x + 1), and the identity model with its result elsewhere, which is a copy by its nature. The last column is the
-time of one plain copy of these bytes in this process.
+Sizes and models alternate. Prints the p50 of each, its ratio to the smallest size, and the bytes copied per call for the
+identity model with its result in the input's memory, a model that returns the first 1,000 numbers, one that computes its
+result (x + 1), and the identity model with its result elsewhere, which requires a copy. The last column is the time of one
+plain copy of these bytes in this process.
 
     python3 tests/bench/shared_memory_bench.py [--rounds 20] [--calls 20]
 """

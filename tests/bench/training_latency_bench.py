@@ -1,6 +1,6 @@
-"""Latency of requests while a training job runs on the same machine, against the same daemon with the job paused.
+"""Latency of requests while a training job runs on the same machine, compared with the same daemon while the job is paused.
 
-Bursts with and without the job take turns. Prints p50 and p99 of both and their ratios; the aim for p99 is below 1.5.
+Bursts with and without the job alternate. Prints p50 and p99 of both and their ratios; the goal for p99 is below 1.5.
 
     TENSORD_BINARY=… python3 -m tests.bench.training_latency_bench [--seconds 2] [--rounds 8] [--rate 100] [--nice 19]
 """

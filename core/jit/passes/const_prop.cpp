@@ -1,8 +1,8 @@
 // const_prop: runs pure nodes with constant inputs through ops::run, replaces an If with a known condition by its
-// branch, and removes a Loop whose condition is false. Memory that may be written or returned is never folded, because
-// every run must get its own. Large results and long computations are left to the runs, so that no file can make
-// loading slow. Conversions of weights to float32 are a separate pass after prepack, which packs what it can without a
-// copy. Other rewrites of the structure belong to simplify.
+// branch, and removes a Loop that never runs. Memory that may be written or returned is never folded, because every run
+// must get its own. Large results and long computations are left to the runs, so that no file can make loading slow.
+// Conversions of weights to float32 are a separate pass after prepack, which packs what it can without a copy. Other
+// rewrites of the structure belong to simplify.
 #include <algorithm>
 #include <new>
 
