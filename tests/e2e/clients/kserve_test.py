@@ -44,7 +44,7 @@ class KServeTest(unittest.IsolatedAsyncioTestCase):
         outputs = {output.name: output.as_numpy() for output in response.outputs}
         np.testing.assert_array_equal(outputs["OUTPUT0"], a + b)
         np.testing.assert_array_equal(outputs["OUTPUT1"], a - b)
-        words = example_server.texts("a", "", "äöü")
+        words = example_server.strings("a", "", "äöü")
         response = await self.client.infer(self.request("simple_identity", words))
         self.assertEqual([bytes(word) if not isinstance(word, str) else word.encode()
                           for word in response.outputs[0].as_numpy().flatten()], list(words.flatten()))

@@ -6,7 +6,7 @@ import numpy as np
 import tritonclient.grpc as grpcclient
 from tritonclient.utils import np_to_triton_dtype
 
-from tests.e2e.clients.example_server import EXAMPLES, WAIT_S, add_sub_terms, start, texts  # noqa: F401
+from tests.e2e.clients.example_server import EXAMPLES, WAIT_S, add_sub_terms, start, strings  # noqa: F401
 
 
 def noting(client_class):

@@ -10,7 +10,7 @@ import tritonclient.utils.shared_memory as shm
 from tritonclient.utils import InferenceServerException
 
 from tests.e2e.clients import support
-from tests.e2e.clients.support import add_sub_inputs, tensor, texts
+from tests.e2e.clients.support import add_sub_inputs, tensor, strings
 
 Client, CALLED = support.noting(aio.InferenceServerClient)
 
@@ -48,7 +48,7 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
         self.assertEqual([result.get_response().id for result in results], [str(i) for i in range(20)])
         for result in results:
             np.testing.assert_array_equal(result.as_numpy("OUTPUT0"), a + b)
-        words = texts("a", "", "äöü")
+        words = strings("a", "", "äöü")
         result = await self.client.infer("simple_identity", [tensor("INPUT0", words)], compression_algorithm="gzip")
         np.testing.assert_array_equal(result.as_numpy("OUTPUT0"), words)
 

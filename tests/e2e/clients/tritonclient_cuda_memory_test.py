@@ -11,7 +11,7 @@ import tritonclient.grpc as grpcclient
 from tritonclient.utils import InferenceServerException
 
 from tests.e2e.clients import support
-from tests.e2e.clients.support import add_sub_inputs, texts
+from tests.e2e.clients.support import add_sub_inputs, strings
 
 BLOCK_BYTES = 4096
 
@@ -92,7 +92,7 @@ class CudaMemoryTest(unittest.TestCase):
         self.assertEqual(result.as_numpy("OUTPUT0")[0, 1], x[0])
 
     def test_strings(self):
-        values = [texts(*range(16)), texts(*[1] * 16)]
+        values = [strings(*range(16)), strings(*[1] * 16)]
         packed = [b"".join(len(string).to_bytes(4, "little") + string for string in value[0]) for value in values]
         memory, inputs = self.region("gpu"), []
         for i, data in enumerate(packed):

@@ -14,7 +14,7 @@ from tritonclient.http.auth import BasicAuth
 from tritonclient.utils import InferenceServerException
 
 from tests.e2e.clients import support
-from tests.e2e.clients.support import add_sub_terms, tensor, texts
+from tests.e2e.clients.support import add_sub_terms, tensor, strings
 
 Client, CALLED = support.noting(httpclient.InferenceServerClient)
 
@@ -79,7 +79,7 @@ class HttpClientTest(unittest.TestCase):
         self.assertIn("expected 2 inputs but got 1", caught.exception.message())
 
     def test_strings_and_classes(self):
-        words = texts(*range(16))
+        words = strings(*range(16))
         for binary in (True, False):
             inputs = [http_tensor("INPUT0", words, binary=binary), http_tensor("INPUT1", words, binary=binary)]
             outputs = [httpclient.InferRequestedOutput("OUTPUT0", binary_data=binary)]

@@ -13,7 +13,7 @@ from tritonclient.grpc.auth import BasicAuth
 from tritonclient.utils import InferenceServerException
 
 from tests.e2e.clients import support
-from tests.e2e.clients.support import WAIT_S, add_sub_inputs, tensor, texts
+from tests.e2e.clients.support import WAIT_S, add_sub_inputs, tensor, strings
 
 EIGHT = {"simple", "simple_int8", "simple_string", "simple_identity", "simple_sequence", "simple_dyna_sequence",
          "simple_string_dyna_sequence", "labelled_identity"}
@@ -173,7 +173,7 @@ class InferTest(ClientTest):
         self.assertTrue(answers.queue.empty())
 
     def test_strings(self):
-        a, b = texts(*range(16)), texts(*[1] * 16)
+        a, b = strings(*range(16)), strings(*[1] * 16)
         result = self.client.infer("simple_string", [tensor("INPUT0", a), tensor("INPUT1", b)])
         self.assertEqual([int(string) for string in result.as_numpy("OUTPUT0")[0]], [i + 1 for i in range(16)])
         self.assertEqual([int(string) for string in result.as_numpy("OUTPUT1")[0]], [i - 1 for i in range(16)])
@@ -312,13 +312,13 @@ class SharedMemoryTest(ClientTest):
         np.testing.assert_array_equal(shm.get_contents_as_numpy(out_handle, np.int32, [1, 16], offset=size), a - b)
 
     def test_strings(self):
-        a, b = texts(*range(16)), texts(*[1] * 16)
+        a, b = strings(*range(16)), strings(*[1] * 16)
         serialized = [np.frombuffer(b"".join(len(t).to_bytes(4, "little") + t for t in v[0]), np.uint8) for v in (a, b)]
-        handle, out = self.region("texts", 1000), self.region("texts_out", 1000)
+        handle, out = self.region("strings", 1000), self.region("texts_out", 1000)
         shm.set_shared_memory_region(handle, serialized)
         inputs = [grpcclient.InferInput(f"INPUT{i}", [1, 16], "BYTES") for i in (0, 1)]
-        inputs[0].set_shared_memory("texts", serialized[0].nbytes)
-        inputs[1].set_shared_memory("texts", serialized[1].nbytes, offset=serialized[0].nbytes)
+        inputs[0].set_shared_memory("strings", serialized[0].nbytes)
+        inputs[1].set_shared_memory("strings", serialized[1].nbytes, offset=serialized[0].nbytes)
         output = grpcclient.InferRequestedOutput("OUTPUT0")
         output.set_shared_memory("texts_out", 1000)
         self.client.infer("simple_string", inputs, outputs=[output])
