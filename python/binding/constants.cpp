@@ -100,7 +100,9 @@ void bind_constants(nb::module_& module) {
   } kDTypes[] = {{DType::kUInt8, nullptr},      {DType::kInt8, nullptr},       {DType::kInt16, "short"},
                  {DType::kInt32, "int"},        {DType::kInt64, "long"},       {DType::kFloat16, "half"},
                  {DType::kFloat32, "float"},    {DType::kFloat64, "double"},   {DType::kComplex64, "cfloat"},
-                 {DType::kComplex128, "cdouble"}, {DType::kBool, nullptr},       {DType::kBFloat16, nullptr}};
+                 {DType::kComplex128, "cdouble"}, {DType::kBool, nullptr},       {DType::kBFloat16, nullptr},
+                 {DType::kQInt8, nullptr},      {DType::kQUInt8, nullptr},     {DType::kQInt32, nullptr},
+                 {DType::kQUInt4x2, nullptr}};
   for (const auto& entry : kDTypes) {
     add<DTypeConstant>(module, ConstantKind::kDType, static_cast<int64_t>(entry.dtype), name_of(entry.dtype), entry.alias);
   }

@@ -197,6 +197,7 @@ void bind_kind(nb::class_<Tensor>& tensor) {
     const ops::SparsePtr sparse = ops::as_sparse(x);
     return sparse && sparse->is_coo();
   });
+  tensor.def_prop_ro("is_quantized", [](const Tensor& x) { return x.impl()->layout == Functionality::kQuantized; });
   tensor.def_prop_ro("is_cuda", [](const Tensor& x) { return x.device().kind == DeviceKind::kCUDA; });
   tensor.def_prop_ro("is_meta", [](const Tensor& x) { return x.is_meta(); });
   tensor.def_prop_ro("_version", [](const Tensor& x) { return x.version(); });

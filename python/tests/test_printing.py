@@ -38,3 +38,27 @@ def test_options():
 
 def test_formats():
     assert f"{engine.tensor(1.23456):.2f}" == "1.23" and f"{engine.tensor([1])}" == "tensor([1])"
+
+
+@pytest.mark.parametrize("layout", ["sparse", "sparse_csr"])
+def test_sparse(layout):
+    dense = torch.tensor([[0.0, 1.5], [2.0, 0.0]])
+    expected = repr(getattr(dense, f"to_{layout}")())
+    assert repr(getattr(from_torch(dense), f"to_{layout}")()).replace("engine.", "torch.") == expected
+
+
+class _Quantizing(torch.nn.Module):
+    def forward(self, x):
+        return torch.quantize_per_tensor(x, 0.5, 3, torch.quint8)
+
+
+def test_quantized(tmp_path):
+    torch.jit.script(_Quantizing()).save(str(tmp_path / "model.pt"))
+    x = engine.jit.load(str(tmp_path / "model.pt"))(engine.tensor([[1.0, 2.5], [0.0, -1.0]]))
+    assert x.is_quantized and x.dtype is engine.quint8 and x.shape == (2, 2)
+    expected = repr(_Quantizing()(torch.tensor([[1.0, 2.5], [0.0, -1.0]])))
+    assert repr(x).replace("engine.", "torch.") == expected
+    assert x.dequantize().tolist() == [[1.0, 2.5], [0.0, -1.0]]
+    for read in (x.numpy, x.stride, x.tolist, x.data_ptr):
+        with pytest.raises((engine.UnimplementedError, TypeError), match="quint8|quantized"):
+            read()

@@ -131,19 +131,41 @@ def tensor_repr(self) -> str:
         return _format_tensor(self)
 
 
+def _sparse_parts(tensor) -> list[tuple]:
+    if tensor.layout is _engine.sparse_coo:
+        return [("indices", tensor._indices()), ("values", tensor._values())]
+    if tensor.layout in (_engine.sparse_csr, _engine.sparse_bsr):
+        return [("crow_indices", tensor.crow_indices()), ("col_indices", tensor.col_indices()), ("values", tensor.values())]
+    return [("ccol_indices", tensor.ccol_indices()), ("row_indices", tensor.row_indices()), ("values", tensor.values())]
+
+
+def _format_quantized(tensor) -> str:
+    body = "tensor(" + _format_values(tensor.dequantize(), len("tensor("))
+    suffixes = [f"size={tuple(tensor.shape)}", f"dtype={tensor.dtype}"]
+    if tensor.qscheme() == 0:  # one scale
+        suffixes += ["quantization_scheme=engine.per_tensor_affine", f"scale={tensor.q_scale()}", f"zero_point={tensor.q_zero_point()}"]
+    return _with_suffixes(body, suffixes)
+
+
 def _format_sparse(tensor) -> str:
     gap = ",\n" + " " * len("tensor(")
     parts = []
-    for name, part in (("indices", tensor._indices()), ("values", tensor._values())):
+    for name, part in _sparse_parts(tensor):
         lines = tensor_repr(part).split("\n")
         parts.append(f"{name}=" + ("\n" + " " * len(f"tensor({name}=")).join(lines))
+    if tensor.layout is not _engine.sparse_coo:
+        dtypes = [] if tensor.dtype is _engine.float32 else [f"dtype={tensor.dtype}"]
+        suffixes = [f"size={tuple(tensor.shape)}", f"nnz={tensor._nnz()}", *dtypes, f"layout={tensor.layout}"]
+        return _with_suffixes("tensor(" + gap.join(parts), suffixes)
     dtype = "" if tensor.dtype is _engine.float32 else f", dtype={tensor.dtype}"
     return f"tensor({gap.join(parts)}{gap}size={tuple(tensor.shape)}, nnz={tensor._nnz()}{dtype}, layout={tensor.layout})"
 
 
 def _format_tensor(tensor) -> str:
-    if tensor.is_sparse:
+    if tensor.layout is not _engine.strided:
         return _format_sparse(tensor)
+    if tensor.is_quantized:
+        return _format_quantized(tensor)
     prefix = "tensor("
     suffixes = []
     if tensor.device.type != "cpu":
