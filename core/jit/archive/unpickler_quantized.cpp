@@ -51,9 +51,7 @@ Value read(const std::string& source, Fn&& fn) {
 // torch.save have no classes, and quantized tensors are not supported in them.
 std::optional<Value> Unpickler::quantized_global(const std::string& name) {
   const auto make = [&](Call call) { return make_intrusive<Global>(name, call); };
-  const auto give = [](IntrusivePtr<Global> global) {
-    return Value(IntrusivePtr<ops::OpaqueObject>(std::move(global)));
-  };
+  const auto give = [](const IntrusivePtr<Global>& global) { return Value(IntrusivePtr<ops::OpaqueObject>(global)); };
   std::optional<Value> found;
   if (name == "torch._utils._rebuild_qtensor") found = give(make(&Unpickler::call_quantized));
   for (const Scheme& scheme : kSchemes) {
@@ -121,7 +119,7 @@ Value Unpickler::call_quantized(const Global& callee, std::span<const Value> arg
     viewed_.add(values, context_.source);
     auto made = make_intrusive<ops::QuantizedTensor>(*ref->quantized, std::move(values), std::move(quantizer), columns);
     made->is_of_module = true;
-    return Value(Tensor(std::move(made)));
+    return Value(Tensor(made));
   });
 }
 

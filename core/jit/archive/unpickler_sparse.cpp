@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/jit/archive/unpickler.h"
 #include "core/ops/sparse.h"
+#include "core/ops/unbox.h"
 
 namespace tensord::jit {
 

@@ -124,7 +124,7 @@ METHODS = {
 PROPERTIES: dict = {
     "H": (_adjoint, None, Tensor), "mH": (lambda self: aten("mH")(self), None, Tensor), "real": (lambda self: aten("real")(self), _set_part("real"), Tensor),
     "imag": (lambda self: aten("imag")(self), _set_part("imag"), Tensor), "is_cpu": (lambda self: self.device.type == "cpu", None, builtins.bool),
-    "is_sparse_csr": (lambda self: self.layout is _engine.sparse_csr, None, builtins.bool), "is_quantized": (lambda self: False, None, builtins.bool),
+    "is_sparse_csr": (lambda self: self.layout is _engine.sparse_csr, None, builtins.bool),
     "is_nested": (lambda self: False, None, builtins.bool),
 }
 
