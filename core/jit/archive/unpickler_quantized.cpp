@@ -63,7 +63,7 @@ std::optional<Value> Unpickler::quantized_global(const std::string& name) {
     auto storage = make(nullptr);
     storage->storage_dtype = static_cast<int>(ops::storage_dtype(element.type));
     storage->quantized = element.type;
-    found = give(std::move(storage));
+    found = give(storage);
   }
   if (found && !context_.find_type) {
     fail(ErrorCode::kUnimplemented, context_.source, ": quantized tensors are not supported (", name, ")");
