@@ -13,12 +13,12 @@ Tensor allocate(const TensorMeta& meta, Device device);
 void fill_outputs(const KernelFunction& kernel, const KernelContext& context, std::span<const Value> arguments,
                   std::span<Tensor> outputs);
 
-// Tensors that the schema marks as written.
+// Tensors that the schema marks as written. Of other layouts the parts are written, by operators of their own.
 template <class Fn>
 void for_each_written(const Op& op, std::span<const Value> arguments, Fn&& fn) {
   if (op.is_pure || (op.writes_when >= 0 && !arguments[static_cast<size_t>(op.writes_when)].to_bool())) return;
   for (size_t i = 0; i < op.schema.arguments.size() && i < arguments.size(); ++i) {
-    if (op.schema.arguments[i].alias.is_write && arguments[i].is_tensor() && !arguments[i].to_tensor().is_meta()) {
+    if (op.schema.arguments[i].alias.is_write && arguments[i].is_strided() && !arguments[i].to_tensor().is_meta()) {
       fn(arguments[i].to_tensor());
     }
   }

@@ -299,6 +299,10 @@ const TensorImpl* find_unstrided(std::span<const Value> values) {
   for (const Value& value : values) {
     if (value.is_tensor() && !value.is_strided()) return value.to_tensor().impl();
     if (!value.is_list()) continue;
+    // Lists of tensors alone: others may be deep, or hold themselves.
+    const Type* element = value.to_list()->element.get();
+    while (element->kind() == TypeKind::kOptional) element = element->element().get();
+    if (element->kind() != TypeKind::kTensor) continue;
     if (const TensorImpl* found = find_unstrided(value.to_list()->items)) return found;
   }
   return nullptr;
