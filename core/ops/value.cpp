@@ -317,7 +317,7 @@ std::string to_string(std::complex<double> value) {
     }
     return std::string(buffer);
   };
-  const std::string imaginary = part(value.imag()) + "j";
+  std::string imaginary = part(value.imag()) + "j";
   if (value.real() == 0 && !std::signbit(value.real())) return imaginary;
   return "(" + part(value.real()) + (imaginary.front() == '-' ? "" : "+") + imaginary + ")";
 }
