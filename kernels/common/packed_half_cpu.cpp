@@ -8,7 +8,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/run.h"
 #include "core/tensor/strided_copy.h"
-#include "kernels/common/half_finish.h"
+#include "kernels/common/half_epilogue.h"
 #include "kernels/common/half_rows.h"
 
 namespace tensord::kernels {
@@ -47,28 +47,6 @@ void narrow(const void* from, const Tensor& wide, void* half, const Tensor& meta
   narrow_row(in, static_cast<BFloat16*>(half), meta.numel());
 }
 
-// What follows the call, in this order.
-struct HalfSteps {
-  Tensor scale, shift;  // float32, one for each channel
-  bool has_add = false, has_relu = false;
-
-  bool is_none() const { return !scale.defined() && !has_add && !has_relu; }
-  bool join(const ops::Epilogue& next) {
-    using Kind = ops::Epilogue::Kind;
-    if (has_relu || (has_add && next.kind != Kind::kFormula)) return false;
-    switch (next.kind) {
-      case Kind::kChannelAffine:
-        if (scale.defined()) return false;
-        scale = next.scale.contiguous();
-        shift = next.shift.contiguous();
-        return true;
-      case Kind::kAdd: return has_add = true;
-      case Kind::kFormula: return has_relu = next.formula == "relu";
-    }
-    return false;
-  }
-};
-
 // How channels lie in a tensor: rows of all of them, or planes of one each.
 struct ChannelRows {
   int64_t rows = 0, length = 0;
@@ -95,7 +73,7 @@ void finish(const HalfSteps& steps, const ChannelRows& lie, const float* from, c
   parallel_for_cost(lie.rows, kNsPerElement * static_cast<double>(lie.length), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const int64_t at = row * lie.length;
-      HalfFinish each{.has_row_of_scales = !lie.are_planes, .has_relu = steps.has_relu};
+      HalfEpilogue each{.has_row_of_scales = !lie.are_planes, .has_relu = steps.has_relu};
       if (steps.scale.defined()) {
         const int64_t channel = lie.are_planes ? row % like.sizes()[1] : 0;
         each.scale = steps.scale.data<float>() + channel;
@@ -103,7 +81,8 @@ void finish(const HalfSteps& steps, const ChannelRows& lie, const float* from, c
       }
       each.has_row_of_scales = each.has_row_of_scales && each.scale != nullptr;
       if (other != nullptr) each.other = other + at;
-      finish_row(from + at, each, to + at, std::min(lie.length, count - at));
+      const int64_t length = std::min(lie.length, count - at);
+      finish_rows({from + at, 1, length, length}, each, to + at, length);
     }
   });
 }
@@ -130,13 +109,9 @@ class PreparedHalf final : public ops::PreparedCall {
   }
 
   // Of one output. `other` is summed with it, where it is defined, and is the second input.
-  void add_steps(const HalfSteps& steps, const Tensor& other, const std::vector<ops::BoundCall>& calls) {
+  void add_steps(const HalfSteps& steps, const Tensor& other) {
     steps_ = steps;
     const Tensor& output = outputs_[0].meta;
-    for (size_t i = 1; i < calls.size(); ++i) {
-      const std::string& name = calls[i].op->schema.name;
-      label += "+" + name.substr(name.find("::") + 2);
-    }
     if (!other.defined()) return;
     other_ = Tensor::meta_strided(other.sizes(), other.strides(), other.dtype());
     if (other.strides() == output.strides()) {
@@ -223,16 +198,18 @@ class PackedHalf final : public PackedOp {
                                              const ops::PrepareArgs& args) const override {
     const Tensor& out = args.outputs[0];
     if (input.dtype() != dtype_ || !covers(out, other)) return nullptr;
-    const Tensor wide_input = wide_meta(input), wide_output = wide_meta(out);
     // A sum with a larger tensor repeats the result.
     if (other.defined() && first_result(input).sizes() != out.sizes()) return nullptr;
+    if (auto call = prepare_directly(input, other, args)) return call;
+    const Tensor wide_input = wide_meta(input), wide_output = wide_meta(out);
     std::vector<ops::Value> arguments(args.arguments.begin(), args.arguments.end());
     arguments[1] = wide_input;
     auto wide = wide_->prepare(wide_input, Tensor(),
                                {args.op, arguments, {&wide_output, 1}, args.threads, args.precision, args.packs});
     if (!wide) return nullptr;
     auto call = std::make_unique<PreparedHalf>(std::move(wide), std::span(&input, 1), args.outputs);
-    if (!steps_.is_none()) call->add_steps(steps_, other, calls());
+    if (!steps_.is_none()) call->add_steps(steps_, other);
+    add_labels(*call);
     return call;
   }
 
@@ -253,6 +230,21 @@ class PackedHalf final : public PackedOp {
   }
 
  private:
+  std::unique_ptr<ops::PreparedCall> prepare_directly(const Tensor& input, const Tensor& other,
+                                                      const ops::PrepareArgs& args) const {
+    const auto* const op = dynamic_cast<const ReadsHalves*>(wide_.get());
+    if (op == nullptr || dtype_ != DType::kBFloat16) return nullptr;
+    auto call = op->prepare_halves(input, other, args, steps_);
+    if (call) add_labels(*call);
+    return call;
+  }
+  void add_labels(ops::PreparedCall& call) const {
+    for (size_t i = 1; i < calls().size(); ++i) {
+      const std::string& name = calls()[i].op->schema.name;
+      call.label += "+" + name.substr(name.find("::") + 2);
+    }
+  }
+
   // Of the layer alone, by shape.
   Tensor first_result(const Tensor& input) const {
     const ops::BoundCall& first = calls().front();
@@ -277,6 +269,21 @@ class PackedHalf final : public PackedOp {
 };
 
 }  // namespace
+
+bool HalfSteps::join(const ops::Epilogue& next) {
+  using Kind = ops::Epilogue::Kind;
+  if (has_relu || (has_add && next.kind != Kind::kFormula)) return false;
+  switch (next.kind) {
+    case Kind::kChannelAffine:
+      if (scale.defined()) return false;
+      scale = next.scale.contiguous();
+      shift = next.shift.contiguous();
+      return true;
+    case Kind::kAdd: return has_add = true;
+    case Kind::kFormula: return has_relu = next.formula == "relu";
+  }
+  return false;
+}
 
 Tensor wide_meta(const Tensor& like) {
   const bool is_dense = is_non_overlapping_and_dense(like.sizes(), like.strides());

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "kernels/common/half_epilogue.h"
 #include "kernels/conv/conv.h"
 #include "kernels/conv/simd.h"
 #include "kernels/linear/packed_plan.h"
@@ -17,6 +18,12 @@ class ConvKernel {
   virtual ~ConvKernel() = default;
   // `other` is null when nothing is added.
   virtual void run(const float* src, const float* other, float* dst, void* scratch) const = 0;
+  // What run_halves needs as scratch; none: it reads and writes float32 alone.
+  virtual std::optional<size_t> halves_scratch_bytes() const { return std::nullopt; }
+  // In bfloat16. `finish.other` lies as dst does and may be it.
+  virtual void run_halves(const BFloat16*, const HalfEpilogue&, BFloat16*, void* /*scratch*/) const {
+    fail(ErrorCode::kInternal, variant, " does not read halves");
+  }
 
   size_t scratch_bytes = 0;    // memory for `scratch`, aligned to 64
   bool sums_in_place = false;  // run wants the other tensor in dst instead of in `other`

@@ -3,6 +3,7 @@
 
 #include "core/base/cancellation.h"
 #include "core/base/parallel.h"
+#include "kernels/common/half_rows.h"
 #include "kernels/conv/kernel.h"
 
 namespace tensord::kernels {
@@ -24,6 +25,7 @@ class DirectKernel final : public ConvKernel {
     lay_out();
     pack(p);
     cut(p.threads);
+    make_band(p.threads);
   }
 
   void run(const float* src, const float* other, float* dst, void* scratch) const override {
@@ -54,7 +56,57 @@ class DirectKernel final : public ConvKernel {
     }
   }
 
+  std::optional<size_t> halves_scratch_bytes() const override {
+    if (band_.out_h == 0) return std::nullopt;
+    return static_cast<size_t>(source_floats() + padded_floats() + band_floats() * band_parts_) * sizeof(float);
+  }
+  // The source in float32, then bands of rows of the result, which are rounded while they are in the cache.
+  void run_halves(const BFloat16* src, const HalfEpilogue& finish, BFloat16* dst, void* scratch) const override {
+    auto* const wide = static_cast<float*>(scratch);
+    float *const padded = wide + source_floats(), *const bands = padded + padded_floats();
+    const int64_t in_image = plane_.in_channels * plane_.in_h * plane_.in_w, channels = conv_.out_channels;
+    const int64_t count = (conv_.out_h + band_.out_h - 1) / band_.out_h;
+    widen_row(src, wide, plane_.batch * in_image);
+    for (int64_t image = 0; image < plane_.batch; ++image) {
+      run_pad_copy(copy_, wide + image * in_image, padded, 0, copy_.out_h);
+      parallel_run(band_parts_, [&](int part) {
+        float* const own = bands + part * band_floats();
+        for (int64_t i = count * part / band_parts_; i < count * (part + 1) / band_parts_; ++i) {
+          check_work_cancelled();
+          const int64_t y = i * band_.out_h, rows = std::min(band_.out_h, conv_.out_h - y);
+          const int64_t groups = conv_pixel_groups(band_) / band_.out_h * rows;
+          run_direct_conv(band_, padded + y * conv_.row_step, nullptr, own, {0, groups}, {0, conv_panels(band_)});
+          HalfEpilogue steps = finish;
+          const int64_t at = (image * conv_.out_h + y) * conv_.out_w * channels;
+          if (steps.other != nullptr) steps.other = static_cast<const BFloat16*>(steps.other) + at;
+          finish_rows({own, rows * conv_.out_w, channels, channels}, steps, dst + at, channels);
+        }
+      });
+    }
+  }
+
  private:
+  // Rows of the result that stay in the cache; none where there are few of them, or no padded image with rows.
+  void make_band(int threads) {
+    band_.out_h = 0;
+    if (!copies_ || conv_.out_h != plane_.out_h) return;
+    constexpr int64_t kFloats = 32 * 1024, kMinBands = 4;
+    const int64_t rows = std::clamp<int64_t>(kFloats / (conv_.out_w * conv_.out_channels), 1, conv_.out_h);
+    const int64_t bands = (conv_.out_h + rows - 1) / rows;
+    if (bands < kMinBands || bands < 2 * threads) return;
+    band_ = conv_;
+    band_.out_h = rows;
+    const double flops = 2.0 * static_cast<double>(conv_.taps.size()) * static_cast<double>(conv_.depth) *
+                         static_cast<double>(band_floats());
+    band_parts_ = parallel_parts(bands, flops * kNsPerFlop, threads);
+  }
+  int64_t source_floats() const { return rounded_up(plane_.batch * plane_.in_channels * plane_.in_h * plane_.in_w); }
+  int64_t band_floats() const { return rounded_up(band_.out_h * band_.out_w * band_.out_channels); }
+  static int64_t rounded_up(int64_t floats) {
+    constexpr int64_t kAlign = 16;
+    return (floats + kAlign - 1) / kAlign * kAlign;
+  }
+
   // Where pixels and taps are, in the source or in a padded copy of an image.
   void lay_out() {
     const ConvPlane& p = plane_;
@@ -129,10 +181,7 @@ class DirectKernel final : public ConvKernel {
     conv_.bias = bias_.data<float>();
   }
 
-  int64_t padded_floats() const {
-    constexpr int64_t kAlign = 16;
-    return (copy_.out_h * copy_.out_w * copy_.pixel_step + kAlign - 1) / kAlign * kAlign;
-  }
+  int64_t padded_floats() const { return rounded_up(copy_.out_h * copy_.out_w * copy_.pixel_step); }
 
   void cut(int threads) {
     const int64_t groups = conv_pixel_groups(conv_), panels = conv_panels(conv_), pairs = (groups + 1) / 2;
@@ -169,9 +218,10 @@ class DirectKernel final : public ConvKernel {
 
   ConvPlane plane_;
   DirectConv conv_;
+  DirectConv band_;  // some rows of conv_, from any row on
   PadCopy copy_;
   bool copies_ = false, cuts_panels_ = false;
-  int parts_ = 1, image_parts_ = 1;
+  int parts_ = 1, image_parts_ = 1, band_parts_ = 1;
   Tensor weights_, bias_;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 class GemmKernel final : public ConvKernel {
  public:
-  GemmKernel(const ConvProblem& p, const ConvPlane& plane) : plane_(plane) {
+  GemmKernel(const ConvProblem& p, const ConvPlane& plane) : plane_(plane), precision_(p.precision) {
     const int64_t taps = plane.kernel_h * plane.kernel_w, depth = taps * plane.in_channels;
     const int64_t pixels = plane.batch * plane.out_h * plane.out_w;
     lays_out_ = taps > 1 || plane.pad_h > 0 || plane.pad_w > 0;
@@ -34,8 +34,20 @@ class GemmKernel final : public ConvKernel {
 
   void run(const float* src, const float* other, float* dst, void* scratch) const override {
     if (lays_out_) lay_out(src, static_cast<float*>(scratch));
-    gemm_->run(lays_out_ ? static_cast<const float*>(scratch) : src, other, dst,
+    gemm_->run({.x = lays_out_ ? static_cast<const float*>(scratch) : src, .other = other, .y = dst},
                static_cast<char*>(scratch) + rows_bytes_);
+  }
+
+  std::optional<size_t> halves_scratch_bytes() const override {
+    if (word_type(precision_) != WordType::kBf16) return std::nullopt;
+    return gemm_->scratch_bytes();
+  }
+  // Rows are laid out where they are multiplied, as there is nothing to round.
+  void run_halves(const BFloat16* src, const HalfEpilogue& finish, BFloat16* dst, void* scratch) const override {
+    const RowLoader load = [this, src](int64_t first, int64_t end, BFloat16* out, int64_t stride) {
+      for (int64_t i = first; i < end; ++i, out += stride) copy_pixel(src, i, out);
+    };
+    gemm_->run({.load = &load, .halves = dst, .finish = finish}, scratch);
   }
 
  private:
@@ -50,26 +62,26 @@ class GemmKernel final : public ConvKernel {
     const ConvPlane& p = plane_;
     const int64_t depth = p.kernel_h * p.kernel_w * p.in_channels;
     constexpr double kNsPerFloat = 0.15;
-    parallel_for_cost(
-        p.batch * p.out_h * p.out_w, kNsPerFloat * static_cast<double>(depth), [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            const int64_t x = i % p.out_w * p.stride_w - p.pad_w, y = i / p.out_w % p.out_h * p.stride_h - p.pad_h;
-            const float* image = src + i / (p.out_w * p.out_h) * p.in_h * p.in_w * p.in_channels;
-            copy_taps(image, y, x, rows + i * depth);
-          }
-        });
+    parallel_for_cost(p.batch * p.out_h * p.out_w, kNsPerFloat * static_cast<double>(depth),
+                      [&](int64_t begin, int64_t end) {
+                        for (int64_t i = begin; i < end; ++i) copy_pixel(src, i, rows + i * depth);
+                      });
   }
 
-  void copy_taps(const float* image, int64_t y, int64_t x, float* to) const {
+  // What the taps of an output pixel read.
+  template <class T>
+  void copy_pixel(const T* src, int64_t index, T* to) const {
     const ConvPlane& p = plane_;
-    const size_t bytes = static_cast<size_t>(p.in_channels) * sizeof(float);
+    const int64_t x = index % p.out_w * p.stride_w - p.pad_w, y = index / p.out_w % p.out_h * p.stride_h - p.pad_h;
+    const T* image = src + index / (p.out_w * p.out_h) * p.in_h * p.in_w * p.in_channels;
+    const size_t bytes = static_cast<size_t>(p.in_channels) * sizeof(T);
     for (int64_t i = 0; i < p.kernel_h; ++i) {
       for (int64_t j = 0; j < p.kernel_w; ++j, to += p.in_channels) {
         const int64_t row = y + i * p.dilation_h, column = x + j * p.dilation_w;
         if (row >= 0 && row < p.in_h && column >= 0 && column < p.in_w)
           std::memcpy(to, image + (row * p.in_w + column) * p.in_channels, bytes);
         else
-          std::memset(to, 0, bytes);
+          std::fill_n(to, p.in_channels, T(0));
       }
     }
   }
@@ -99,6 +111,7 @@ class GemmKernel final : public ConvKernel {
   }
 
   ConvPlane plane_;
+  ops::Precision precision_;
   bool lays_out_ = false;
   size_t rows_bytes_ = 0;
   std::unique_ptr<PackedGemm> gemm_;

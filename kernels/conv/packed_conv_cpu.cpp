@@ -125,7 +125,33 @@ class ConvCall final : public ops::PreparedCall {
   size_t src_at_ = 0, other_at_ = 0, dst_at_ = 0, inner_at_ = 0;  // in scratch
 };
 
-class PackedConv final : public PackedOp {
+// A kernel that reads and writes bfloat16 itself.
+class HalfConvCall final : public ops::PreparedCall {
+ public:
+  HalfConvCall(std::unique_ptr<ConvKernel> kernel, HalfSteps steps)
+      : kernel_(std::move(kernel)), steps_(std::move(steps)) {
+    scratch_bytes = *kernel_->halves_scratch_bytes();
+    variant = std::string(kernel_->variant) + " of " + std::string(name_of(DType::kBFloat16));
+    if (steps_.has_add) may_overwrite = 2;
+  }
+
+  void run(const ops::KernelContext&, const ops::PreparedRun& memory) const override {
+    HalfEpilogue finish{.has_row_of_scales = steps_.scale.defined(), .has_relu = steps_.has_relu};
+    if (steps_.scale.defined()) {
+      finish.scale = steps_.scale.data<float>();
+      finish.shift = steps_.shift.data<float>();
+    }
+    if (steps_.has_add) finish.other = memory.inputs[1];
+    kernel_->run_halves(static_cast<const BFloat16*>(memory.inputs[0]), finish,
+                        static_cast<BFloat16*>(memory.outputs[0]), memory.scratch);
+  }
+
+ private:
+  std::unique_ptr<ConvKernel> kernel_;
+  HalfSteps steps_;
+};
+
+class PackedConv final : public PackedOp, public ReadsHalves {
  public:
   PackedConv(const ops::PackArgs& args, ConvGeometry geometry, Tensor weight, Tensor bias)
       : PackedOp(args, 0), geometry_(std::move(geometry)), weight_(std::move(weight)), precision_(args.precision) {
@@ -166,9 +192,30 @@ class PackedConv final : public PackedOp {
       return nullptr;
     auto call = make_call(input.sizes(), out.sizes(), orders, args.threads);
     // Pixels are still read when the first results are written.
-    const bool is_input =
-        other.defined() && (other.is_same(input) || (other.alias_id() != 0 && other.alias_id() == input.alias_id()));
-    if (is_input) call->may_overwrite = 0;
+    if (is_one_memory(input, other)) call->may_overwrite = 0;
+    return call;
+  }
+
+  std::unique_ptr<ops::PreparedCall> prepare_halves(const Tensor& input, const Tensor& other,
+                                                    const ops::PrepareArgs& args,
+                                                    const HalfSteps& steps) const override {
+    const Tensor& out = args.outputs[0];
+    if (!epilogues_.steps.empty() || epilogues_.has_add || epilogues_.scale.defined()) return nullptr;
+    if (static_cast<size_t>(input.ndim()) != geometry_.spatial() + 2 || input.numel() == 0) return nullptr;
+    if (input.sizes()[1] != weight_.sizes()[1] * geometry_.groups) return nullptr;
+    if (out.sizes() != conv_output_sizes("conv", input.sizes(), weight_.sizes(), geometry_)) return nullptr;
+    const auto is_half = [](const Tensor& t) { return t.dtype() == DType::kBFloat16 && t.device() == Device{}; };
+    const auto is_half_last = [&](const Tensor& t) { return is_half(t) && order_of(t) == Order::kLast; };
+    const bool has_planes = order_of(input) == Order::kPlanes;
+    if (!is_half(input) || order_of(input) == Order::kOther) return nullptr;
+    if (!is_half_last(out) || (other.defined() && !is_half_last(other))) return nullptr;
+    const ThreadBudgetScope budget(args.threads);
+    auto kernel = onednn_call(
+        "conv", [&] { return make_conv_kernel(problem_of(input.sizes(), out.sizes(), has_planes, args.threads)); });
+    if (!kernel->halves_scratch_bytes() || kernel->reads_planes != has_planes) return nullptr;
+    auto call = std::make_unique<HalfConvCall>(std::move(kernel), steps);
+    describe(*call, input.sizes(), out.sizes());
+    if (is_one_memory(input, other)) call->may_overwrite = 0;
     return call;
   }
 
@@ -209,17 +256,27 @@ class PackedConv final : public PackedOp {
 
   std::unique_ptr<ConvCall> make_call(const Dims& input, const Dims& output, ConvOrders orders, int threads) const {
     const ThreadBudgetScope budget(threads);  // primitives may be made for a team of another size
-    const ConvProblem problem{
-        geometry_, weight_,   epilogues_, store().get(), input, output, orders.input == Order::kPlanes,
-        threads,   precision_};
+    const ConvProblem problem = problem_of(input, output, orders.input == Order::kPlanes, threads);
     auto call =
         onednn_call("conv", [&] { return std::make_unique<ConvCall>(problem, orders, make_conv_kernel(problem)); });
-    call->cost = cost(input, output);
+    describe(*call, input, output);
+    return call;
+  }
+
+  ConvProblem problem_of(const Dims& input, const Dims& output, bool has_planes, int threads) const {
+    return {geometry_, weight_, epilogues_, store().get(), input, output, has_planes, threads, precision_};
+  }
+
+  void describe(ops::PreparedCall& call, const Dims& input, const Dims& output) const {
+    call.cost = cost(input, output);
     for (const BoundCall& step : calls()) {
       const std::string& name = step.op->schema.name;
-      call->label += (call->label.empty() ? "" : "+") + name.substr(name.find("::") + 2);
+      call.label += (call.label.empty() ? "" : "+") + name.substr(name.find("::") + 2);
     }
-    return call;
+  }
+
+  static bool is_one_memory(const Tensor& input, const Tensor& other) {
+    return other.defined() && (other.is_same(input) || (other.alias_id() != 0 && other.alias_id() == input.alias_id()));
   }
 
   ops::Cost cost(const Dims& input, const Dims& output) const {

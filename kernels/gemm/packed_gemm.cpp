@@ -55,9 +55,7 @@ bool GemmEpilogue::adds_other() const {
 
 // What one thread does: blocks of rows by panels, in memory of its own.
 struct PackedGemm::Part {
-  const float* x;
-  const float* other;
-  float* y;
+  const GemmRun& operands;
   char* scratch;
   int64_t first_block, last_block, first_panel, last_panel;
   // The rows of the chunk being done.
@@ -143,13 +141,11 @@ std::string PackedGemm::variant() const {
   return std::string(layout_.rows == 1 ? "gemv " : "gemm ") + matrix_->kernels().name;
 }
 
-void PackedGemm::run(const float* x, const float* other, float* y, void* scratch) const {
+void PackedGemm::run(const GemmRun& operands, void* scratch) const {
   const int64_t parts = row_parts_ * panel_parts_;
   parallel_run(static_cast<int>(parts), [&](int i) {
     const int64_t row = i / panel_parts_, column = i % panel_parts_, panels = matrix_->panels();
-    Part part{x,
-              other,
-              y,
+    Part part{operands,
               static_cast<char*>(scratch) + static_cast<size_t>(i) * part_bytes_,
               blocks_ * row / row_parts_,
               blocks_ * (row + 1) / row_parts_,
@@ -167,7 +163,7 @@ void PackedGemm::run_part(Part& part) const {
     if (row_words_ > 0) {
       load_part(part, row, first_row(end));
     } else {
-      part.a = reinterpret_cast<const uint32_t*>(part.x + row * layout_.row_stride);
+      part.a = reinterpret_cast<const uint32_t*>(part.operands.x + row * layout_.row_stride);
       part.a_stride = layout_.row_stride;
     }
     run_rows(part, begin, end);
@@ -178,11 +174,16 @@ void PackedGemm::run_part(Part& part) const {
 // read lie further on than what is written.
 void PackedGemm::load_part(Part& part, int64_t first, int64_t end) const {
   auto* rows = reinterpret_cast<uint32_t*>(part.scratch + rows_at_);
-  const RowSource source{part.x, layout_.row_stride, layout_.column_stride,
+  const RowSource source{part.operands.x, layout_.row_stride, layout_.column_stride,
                          layout_.offsets.empty() ? nullptr : layout_.offsets.data()};
   const int64_t behind = widens_ ? row_words_ - matrix_->words() : 0, k = matrix_->depth();
-  load_rows(matrix_->type(), source, first, end, k, rows + behind, row_words_,
-            reinterpret_cast<float*>(part.scratch + scales_at_), reinterpret_cast<float*>(part.scratch + space_at_));
+  if (part.operands.load != nullptr) {
+    for (int64_t r = 0; k % 2 != 0 && r < end - first; ++r) rows[behind + r * row_words_ + k / 2] = 0;
+    (*part.operands.load)(first, end, reinterpret_cast<BFloat16*>(rows + behind), 2 * row_words_);
+  } else {
+    load_rows(matrix_->type(), source, first, end, k, rows + behind, row_words_,
+              reinterpret_cast<float*>(part.scratch + scales_at_), reinterpret_cast<float*>(part.scratch + space_at_));
+  }
   for (int64_t r = 0; widens_ && r < end - first; ++r) {
     uint32_t* const row = rows + r * row_words_;
     auto* const wide = reinterpret_cast<float*>(row);
@@ -233,10 +234,14 @@ void PackedGemm::run_rows(Part& part, int64_t begin, int64_t end) const {
 // Asks for the memory that results go to, which would otherwise be waited for.
 void PackedGemm::expect_results(const Part& part, int64_t row, int64_t rows, int64_t column, int64_t width) const {
   constexpr int64_t kLine = 16;
+  const int64_t n = matrix_->columns();
+  const GemmRun& to = part.operands;
   for (int64_t r = row; r < row + rows; ++r) {
-    for (int64_t c = column; c < column + width; c += kLine) {
-      __builtin_prefetch(part.y + r * matrix_->columns() + c, 1);
-      if (adds_other_) __builtin_prefetch(part.other + r % other_rows_ * matrix_->columns() + c);
+    for (int64_t c = column; to.halves != nullptr && c < column + width; c += 2 * kLine)
+      __builtin_prefetch(to.halves + r * n + c, 1);
+    for (int64_t c = column; to.halves == nullptr && c < column + width; c += kLine) {
+      __builtin_prefetch(to.y + r * n + c, 1);
+      if (adds_other_) __builtin_prefetch(to.other + r % other_rows_ * n + c);
     }
   }
 }
@@ -244,15 +249,34 @@ void PackedGemm::expect_results(const Part& part, int64_t row, int64_t rows, int
 void PackedGemm::finish(const Part& part, int64_t block, int64_t panel, int64_t panels, float* tile) const {
   const int64_t n = matrix_->columns(), width = kernels().panel_columns(), column = panel * width;
   const int64_t row = first_row(block), in_chunk = row - first_row(block - (block - part.first_block) % chunk_blocks_);
-  const bool is_int8 = matrix_->type() == WordType::kInt8;
+  const GemmRun& to = part.operands;
   static constexpr EpilogueStep kBiasOnly;
-  const bool has_steps = !finish_->steps.empty();
-  finish_tile({tile, group_panels_ * width, first_row(block + 1) - row, std::min(panels * width, n - column),
-               finish_->bias.data() + column, has_steps ? finish_->steps.data() : &kBiasOnly,
-               has_steps ? static_cast<int64_t>(finish_->steps.size()) : 1, adds_other_ ? part.other + column : nullptr,
-               n, row, other_rows_, part.y + row * n + column, n, is_int8 ? matrix_->offsets() + column : nullptr,
-               is_int8 ? matrix_->scales() + column : nullptr,
-               is_int8 ? reinterpret_cast<const float*>(part.scratch + scales_at_) + in_chunk : nullptr});
+  const bool has_steps = !finish_->steps.empty(), is_half = to.halves != nullptr;
+  EpilogueRun run{.tile = tile,
+                  .tile_stride = group_panels_ * width,
+                  .rows = first_row(block + 1) - row,
+                  .columns = std::min(panels * width, n - column),
+                  .bias = finish_->bias.data() + column,
+                  .steps = has_steps ? finish_->steps.data() : &kBiasOnly,
+                  .step_count = has_steps ? static_cast<int64_t>(finish_->steps.size()) : 1,
+                  .other = adds_other_ ? to.other + column : nullptr,
+                  .other_stride = n,
+                  .first_row = row,
+                  .other_rows = other_rows_,
+                  .out = is_half ? tile : to.y + row * n + column,
+                  .out_stride = is_half ? group_panels_ * width : n};
+  if (matrix_->type() == WordType::kInt8) {
+    run.column_offset = matrix_->offsets() + column;
+    run.column_scale = matrix_->scales() + column;
+    run.row_scale = reinterpret_cast<const float*>(part.scratch + scales_at_) + in_chunk;
+  }
+  finish_tile(run);
+  if (!is_half) return;
+  HalfEpilogue steps = to.finish;
+  const int64_t at = row * n + column;
+  if (steps.scale != nullptr) steps.scale += column, steps.shift += column;
+  if (steps.other != nullptr) steps.other = static_cast<const BFloat16*>(steps.other) + at;
+  finish_rows({tile, run.rows, run.columns, run.tile_stride}, steps, to.halves + at, n);
 }
 
 }  // namespace tensord::kernels

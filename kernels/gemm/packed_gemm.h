@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/ops/attributes/packed.h"
+#include "core/tensor/half.h"
+#include "kernels/common/half_epilogue.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/packed_gemm_tile.h"
 
@@ -70,6 +73,20 @@ struct GemmEpilogue {
   bool adds_other() const;
 };
 
+// Writes the rows first … end of x as bfloat16, `stride` elements from row to row.
+using RowLoader = std::function<void(int64_t first, int64_t end, BFloat16* out, int64_t stride)>;
+
+// Operands of one run.
+struct GemmRun {
+  const float* x = nullptr;
+  const RowLoader* load = nullptr;  // instead of x, for a matrix of words of bfloat16
+  const float* other = nullptr;     // row-major, and may be y; null: nothing is added
+  float* y = nullptr;               // row-major
+  // Instead of y and other: results in bfloat16, by these steps. What they add lies as `halves` does, and may be it.
+  BFloat16* halves = nullptr;
+  HalfEpilogue finish = {};
+};
+
 // One product for one layout of x, cut for a number of threads.
 class PackedGemm {
  public:
@@ -77,8 +94,8 @@ class PackedGemm {
   PackedGemm(std::shared_ptr<const PackedMatrix> matrix, std::shared_ptr<const GemmEpilogue> finish, RowLayout rows,
              int64_t other_rows, int threads);
 
-  // y is row-major; `other` too, or null, and may be y. `scratch` is aligned to 64.
-  void run(const float* x, const float* other, float* y, void* scratch) const;
+  // `scratch` is aligned to 64.
+  void run(const GemmRun& operands, void* scratch) const;
 
   bool adds_other() const { return adds_other_; }
   size_t scratch_bytes() const { return part_bytes_ * static_cast<size_t>(row_parts_ * panel_parts_); }

@@ -28,8 +28,9 @@ class PreparedLinear final : public ops::PreparedCall {
   }
   void run(const ops::KernelContext&, const ops::PreparedRun& memory) const override {
     const auto input = [&](int i) { return static_cast<const float*>(memory.inputs[i]); };
-    gemm_.run(input(0), gemm_.adds_other() ? input(1) : nullptr, static_cast<float*>(memory.outputs[0]),
-              memory.scratch);
+    gemm_.run(
+        {.x = input(0), .other = gemm_.adds_other() ? input(1) : nullptr, .y = static_cast<float*>(memory.outputs[0])},
+        memory.scratch);
   }
 
  private:
@@ -98,8 +99,9 @@ class PackedLinear final : public PackedOp {
     const bool overwrites = can_overwrite && addend.is_same(other) && other.sizes() == sizes;
     Tensor out = overwrites ? other : Tensor::empty(sizes, DType::kFloat32);
     const Tensor scratch = Tensor::empty(Dims{static_cast<int64_t>(product.scratch_bytes())}, DType::kUInt8);
-    product.run(input.data<float>(), addend.defined() ? addend.data<float>() : nullptr, out.data<float>(),
-                scratch.raw_data());
+    product.run(
+        {.x = input.data<float>(), .other = addend.defined() ? addend.data<float>() : nullptr, .y = out.data<float>()},
+        scratch.raw_data());
     return out;
   }
 

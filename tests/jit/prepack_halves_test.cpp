@@ -16,7 +16,7 @@ const std::string kWidened = R"(
 // Random, of `sizes`, in [-1, 1).
 Tensor drawn(const std::vector<int64_t>& sizes, DType dtype) {
   const Tensor out = Tensor::empty(Dims(sizes), DType::kFloat32);
-  std::copy_n(random({4096}).data<float>(), out.numel(), out.data<float>());
+  std::copy_n(random({out.numel()}).data<float>(), out.numel(), out.data<float>());
   return out.to(dtype);
 }
 
@@ -90,30 +90,37 @@ TEST(PrepackHalves, StepsBehindALayer) {
       {add("%c"), "%a"},
       {relu("%c"), "%r"},
   };
-  const std::vector<std::vector<int64_t>> inputs{{2, 4, 7, 6}, {1, 4, 33, 31}, {3, 24}};
+  // Convolutions that read planes, or pixels by products of an even and an odd depth; linear layers.
+  const std::vector<std::vector<int64_t>> inputs{{2, 4, 7, 6}, {1, 4, 65, 61}, {2, 24, 9, 7}, {1, 17, 6, 5}, {3, 24}};
+  const auto in_last = [](const Tensor& t) {
+    const Tensor last = Tensor::empty_strided(t.sizes(), channels_last_strides(t.sizes()), t.dtype());
+    last.copy_from(t);
+    return last;
+  };
   for (const DType dtype : {DType::kBFloat16, DType::kFloat16}) {
-    const std::vector<Value> constants{drawn({40, 4, 3, 3}, dtype), drawn({40, 24}, dtype), drawn({40}, dtype),
-                                       positive({40}).to(dtype),    random({40}).to(dtype), random({40}).to(dtype),
-                                       positive({40}).to(dtype)};
     for (const auto& row : rows) {
       for (const std::vector<int64_t>& sizes : inputs) {
         const bool is_conv = sizes.size() == 4;
+        const std::vector<Value> constants{drawn({40, is_conv ? sizes[1] : 1, 3, 3}, dtype),
+                                           drawn({40, 24}, dtype),
+                                           drawn({40}, dtype),
+                                           positive({40}).to(dtype),
+                                           random({40}).to(dtype),
+                                           random({40}).to(dtype),
+                                           positive({40}).to(dtype)};
         const std::string text = "graph(%x : Tensor, %y : Tensor):" + kNumbers + constant("w", 0) + constant("l", 1) +
                                  constant("b", 2) + constant("g", 3) + constant("h", 4) + constant("m", 5) +
                                  constant("v", 6) + (is_conv ? conv : linear) + row.text + "    return (" + row.result +
                                  ")\n";
         SCOPED_TRACE(concat(text.substr(text.find("%c : ")), name_of(dtype), ' ', sizes.back()));
         const auto graph = parse_graph(text, constants);
-        const Tensor x = drawn(sizes, dtype);
+        Tensor x = drawn(sizes, dtype);
+        if (is_conv && sizes[1] > 4) x = in_last(x);
         static_cast<uint16_t*>(x.raw_data())[5] = 0x7fff;  // NaN
         std::vector<int64_t> out = sizes;
         out[1] = 40;
         const Tensor y = drawn(out, dtype);
-        Tensor last = y;
-        if (is_conv) {
-          last = Tensor::empty_strided(y.sizes(), channels_last_strides(y.sizes()), dtype);
-          last.copy_from(y);
-        }
+        const Tensor last = is_conv ? in_last(y) : y;
         const auto joined = packed(*graph);
         EXPECT_EQ(count(*joined, "aten::batch_norm") + count(*joined, "aten::relu") + count(*joined, "aten::relu_"), 0);
         EXPECT_EQ(count(*joined, "aten::add.Tensor") + count(*joined, "aten::add_.Tensor"), 0);
