@@ -19,6 +19,7 @@ install(EXPORT tensord-engine FILE tensord-engine-targets.cmake NAMESPACE tensor
 export(EXPORT tensord-engine FILE ${CMAKE_BINARY_DIR}/tensord-engine-targets.cmake NAMESPACE tensord::)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/core DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tensord COMPONENT development
         FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY ${CMAKE_BINARY_DIR}/generated/core DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tensord COMPONENT development)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 file(RELATIVE_PATH way_up "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(${CMAKE_SOURCE_DIR}/cmake/tensord-engine.pc.in ${CMAKE_BINARY_DIR}/tensord-engine.pc @ONLY)

@@ -9,9 +9,11 @@
 #include <string_view>
 #include <thread>
 
+#include "core/base/test_hooks_option.h"
+
 namespace tensord {
 
-// Inserts pauses at named places, so that tests can provoke rare races. The variable
+// Inserts pauses at named places of builds with TENSORD_TEST_HOOKS, so that tests can provoke rare races. The variable
 // TENSORD_DELAYS="NAME=MICROSECONDS,NAME=MICROSECONDS" names the places. Each pass through a place sleeps for a random
 // time from 0 to the given one; the times are the same in every run that passes through the places in the same order.
 // Without the variable a place costs one load. Malformed entries, and entries above a second, are ignored.
@@ -59,8 +61,12 @@ class DelayPoint {
 }  // namespace tensord
 
 // Pauses at this line where TENSORD_DELAYS names it: TENSORD_DELAY("queue.pop").
+#if TENSORD_TEST_HOOKS
 #define TENSORD_DELAY(NAME)                            \
   do {                                                 \
     static ::tensord::DelayPoint tensord_delay_{NAME}; \
     tensord_delay_.pass();                             \
   } while (false)
+#else
+#define TENSORD_DELAY(NAME) static_cast<void>(0)
+#endif

@@ -24,7 +24,6 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       ->capture_default_str();
   command.add_flag("--no-optimize", options.no_optimize, "Disable all passes");
   command.add_flag("--no-plan", options.no_plan, "Interpret every run instead of planning for shapes");
-  command.add_flag("--poison-plan", options.poison_plan, "Fill a plan's memory with NaN before every run; for tests");
 }
 
 jit::LoadOptions load_options(const ModelOptions& options) {
@@ -32,7 +31,6 @@ jit::LoadOptions load_options(const ModelOptions& options) {
   out.optimize = !options.no_optimize;
   out.precision = jit::parse_precision(options.precision);
   out.plan.is_enabled = !options.no_plan;
-  out.plan.poison = out.plan.poison || options.poison_plan;
   for (const std::string& pass : options.disabled) jit::disable_pass(out, pass);
   for (const std::string& limit : options.limits) jit::limit_pass(out, limit);
   return out;

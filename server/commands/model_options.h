@@ -22,7 +22,6 @@ struct ModelOptions {
   std::string precision = "f32";
   bool no_optimize = false;
   bool no_plan = false;
-  bool poison_plan = false;
 };
 
 // Adds MODEL and the flags to a subcommand. `options` must outlive the parse.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/mutex.h"
+#include "core/base/test_hooks.h"
 #include "core/jit/ir/function.h"
 #include "core/jit/ir/graph.h"
 
@@ -21,7 +22,7 @@ struct PassOptions {
   // Called after every pass that changed the graph, and once before the first with pass "".
   std::function<void(const std::string& pass, const Graph& graph)> observer = {};
   // Called after every pass; breaks graphs, or throws. For tests.
-  std::function<void(const std::string& pass, Graph& graph)> alter = {};
+  TestHook<void(const std::string& pass, Graph& graph)> alter = {};
 };
 
 // Counts failures of passes. Each is a bug in tensord. Thread-safe.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/mutex.h"
+#include "core/base/test_hooks.h"
 #include "core/base/thread.h"
 #include "core/jit/runtime/frame.h"
 #include "core/jit/runtime/program.h"
@@ -22,10 +23,10 @@
 namespace tensord::jit {
 
 struct PlanOptions {
-  bool is_enabled = true;                 // false: every run is interpreted
-  size_t cache_size = 64;                 // signatures cached per method; the least recently used is evicted
-  bool poison = poisons_memory();         // run plans on memory filled with NaN; for tests
-  std::function<void(Plan&)> alter = {};  // corrupts plans before they are verified; for tests
+  bool is_enabled = true;            // false: every run is interpreted
+  size_t cache_size = 64;            // signatures cached per method; the least recently used is evicted
+  bool poison = poisons_memory();    // run plans on memory filled with NaN; for tests
+  TestHook<void(Plan&)> alter = {};  // corrupts plans before they are verified
 };
 
 // Counters since the model was loaded. `build_ns` is the time spent building. `refused` plans failed verification and

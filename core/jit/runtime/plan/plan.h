@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "core/base/test_hooks.h"
 #include "core/jit/ir/graph.h"
 #include "core/ops/op.h"
 
@@ -71,12 +71,12 @@ struct PlanSettings {
   int threads = 1;
   ops::Precision precision = ops::Precision::kF32;
   ops::PackStore* packs = nullptr;
-  bool reuses_in_place = true;            // results take the memory of operands that die
-  bool shares_memory = true;              // tensors with disjoint lifetimes share memory
-  bool splits_samples = true;             // batches run a few samples at a time if that is faster
-  std::set<std::string> plain = {};       // operators whose kernels are used, not their prepared forms; "*": all
-  size_t cache_bytes = 0;                 // limit of live memory in a tile; 0: a quarter of the last-level cache
-  std::function<void(Plan&)> alter = {};  // for tests: corrupts the plan before it is verified
+  bool reuses_in_place = true;       // results take the memory of operands that die
+  bool shares_memory = true;         // tensors with disjoint lifetimes share memory
+  bool splits_samples = true;        // batches run a few samples at a time if that is faster
+  std::set<std::string> plain = {};  // operators whose kernels are used, not their prepared forms; "*": all
+  size_t cache_bytes = 0;            // limit of live memory in a tile; 0: a quarter of the last-level cache
+  TestHook<void(Plan&)> alter = {};  // corrupts the plan before it is verified
 };
 
 // The body of a prim::Plan node as a flat list of calls with selected kernels and placed tensors. Immutable; workers

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/test_hooks.h"
 #include "core/jit/passes/pass.h"
 #include "core/jit/runtime/frame.h"
 #include "core/jit/runtime/signature.h"
@@ -26,10 +27,10 @@ struct PlannedStepOptions {
   // Planned steps run the interpreter's kernels in its order: the same bits, or they are not used. False: they are
   // fused and use prepared calls, as inference does, and may differ by rounding.
   bool keeps_bits = true;
-  std::set<const void*> lasting;          // lists and dicts that outlive a step, by identity (Value::identity)
-  std::function<void(Plan&)> alter = {};  // corrupts plans before they are verified; for tests
-  Profile* profile = nullptr;             // planned steps are added to it; not owned
-  size_t cache_size = 8;                  // number of cached shapes; steps with others are interpreted
+  std::set<const void*> lasting;     // lists and dicts that outlive a step, by identity (Value::identity)
+  TestHook<void(Plan&)> alter = {};  // corrupts plans before they are verified
+  Profile* profile = nullptr;        // planned steps are added to it; not owned
+  size_t cache_size = 8;             // number of cached shapes; steps with others are interpreted
 };
 
 // How often steps ran which way, and the state of the most recent shapes.
