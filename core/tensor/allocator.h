@@ -16,28 +16,28 @@ class Allocator {
   virtual ~Allocator() = default;
   // Memory aligned to kAlignment, or null when there is none. size_bytes > 0.
   virtual void* allocate(size_t size_bytes) = 0;
-  // Of a device: after all work that may use it.
+  // Memory of a device is freed after all work that may use it has run.
   virtual void free(void* data, size_t size_bytes) = 0;
-  // The range stays allocated, but its contents are not needed; the device may take its memory until it is used again.
+  // The range stays allocated, but its contents are not needed. The device may reclaim the pages until they are used
+  // again.
   virtual void purge(void* data, size_t size_bytes) { (void)data, (void)size_bytes; }
   virtual Device device() const = 0;
-  // Whether freed blocks may be kept, cut and given out again; else every block is allocated and freed by itself, with
-  // the size asked for.
+  // Whether freed blocks may be cached, split and reused. Otherwise each block is allocated and freed on its own, with
+  // the requested size.
   virtual bool is_cached() const { return true; }
 };
 
-// Alignment of every block: a cache line, and what AVX-512 loads like best.
+// Alignment of every block: a cache line, and the alignment that AVX-512 loads are fastest at.
 inline constexpr size_t kAlignment = 64;
 
-// Who memory is charged to: a model version ("resnet50/1"), a job, "server". Bytes
-// stay charged to the owner that allocated them until they are freed, on whatever
-// thread that happens.
+// The owner that memory is charged to: a model version ("resnet50/1"), a job, "server". Bytes stay charged to the owner
+// that allocated them until they are freed, on whatever thread that happens.
 using OwnerId = uint32_t;
 inline constexpr OwnerId kServerOwner = 0;
 
-// Finds or makes the owner of this name. Names of owners without bytes are kept.
+// Finds or makes the owner with this name. Names stay in the table after their bytes are gone.
 OwnerId memory_owner(const std::string& name);
-std::string memory_owner_name(OwnerId owner);  // empty when there is none
+std::string memory_owner_name(OwnerId owner);  // empty if there is none
 
 // Sets the calling thread's owner for its scope; scopes nest.
 using MemoryOwnerScope = ContextPart<&ExecutionContext::memory_owner>;

@@ -20,7 +20,7 @@ std::complex<double> item_complex(const Tensor& tensor) {
 
 namespace {
 
-// The same memory (of a meta tensor: what it stands for) read as another type.
+// Views the same memory (of a meta tensor: the memory it stands for) with another dtype.
 Tensor reinterpret(const Tensor& x, Dims sizes, Dims strides, int64_t offset, DType dtype) {
   Tensor out = x.as_view(std::move(sizes), std::move(strides), offset);
   out.impl()->dtype = dtype;

@@ -8,8 +8,8 @@
 
 namespace tensord {
 
-// Element types of complex64 and complex128. They are apart from dtype.h's lists on purpose: operators
-// that know real numbers only refuse complex tensors by name, in dispatch_all.
+// Element types of complex64 and complex128. dtype.h's lists do not contain them, so that an operator for real numbers
+// refuses complex tensors by name, in dispatch_all.
 using Complex64 = std::complex<float>;
 using Complex128 = std::complex<double>;
 
@@ -32,23 +32,23 @@ decltype(auto) dispatch_complex(DType dtype, std::string_view op, Fn&& fn) {
   }
 }
 
-// Every dtype that a tensor can have.
+// Covers every dtype that a tensor can have.
 template <class Fn>
 decltype(auto) dispatch_any(DType dtype, std::string_view op, Fn&& fn) {
   if (is_complex(dtype)) return dispatch_complex(dtype, op, std::forward<Fn>(fn));
   return dispatch_all(dtype, op, std::forward<Fn>(fn));
 }
 
-// float32 of complex64, float64 of complex128; any other dtype itself.
+// complex64 → float32, complex128 → float64; any other dtype is returned as it is.
 DType real_dtype(DType dtype);
-// complex128 of float64, complex64 of every other real dtype; a complex dtype itself.
+// float64 → complex128, any other real dtype → complex64; a complex dtype is returned as it is.
 DType complex_dtype(DType dtype);
 
 // The single element of a tensor of any dtype. Throws Error when numel() != 1.
 std::complex<double> item_complex(const Tensor& tensor);
 
-// The same memory as pairs of real numbers, with a last dimension of 2; and back. Views, without autograd.
-// `as_complex` throws Error{kInvalidArgument} where the memory is not such pairs.
+// Views the same memory as pairs of real numbers, with a last dimension of 2, and back. Autograd does not see either.
+// `as_complex` throws Error{kInvalidArgument} if the memory is not laid out as such pairs.
 Tensor as_real_pairs(const Tensor& complex);
 Tensor as_complex(const Tensor& pairs);
 

@@ -9,7 +9,7 @@
 namespace tensord {
 namespace {
 
-constexpr int64_t kFillBytes = 64 << 20;  // some tens of milliseconds where the system has to bring each page
+constexpr int64_t kFillBytes = 64 << 20;  // takes some tens of milliseconds if the system has to bring in each page
 
 class CpuStream final : public DeviceStream {
  public:
@@ -55,7 +55,7 @@ class CpuRuntime final : public DeviceRuntime {
 }  // namespace
 
 DeviceRuntime& cpu_runtime() {
-  static CpuRuntime* const runtime = new CpuRuntime;  // used until the last storage goes
+  static CpuRuntime* const runtime = new CpuRuntime;  // is used until the last storage is freed
   return *runtime;
 }
 

@@ -4,7 +4,7 @@
 
 namespace tensord {
 
-// The processor as a device: work is done when it is asked for, so streams are empty and events have passed.
+// The CPU as a device: work runs when it is submitted, so streams are always empty and every event has passed.
 DeviceRuntime& cpu_runtime();
 
 }  // namespace tensord

@@ -8,14 +8,14 @@ namespace {
 
 bool is_dense(const Tensor& tensor) { return is_non_overlapping_and_dense(tensor.sizes(), tensor.strides()); }
 
-// What `later` is given from now on waits for what `earlier` has been given.
+// Work submitted to `later` from now on waits for the work that `earlier` has now.
 void order(DeviceRuntime& runtime, DeviceStream& earlier, DeviceStream& later) {
   const std::unique_ptr<DeviceEvent> event = runtime.make_event();
   event->record(earlier);
   event->hold(later);
 }
 
-// The stream's work on them outlasts the call.
+// The streams' work on these tensors outlasts the call.
 void record_streams(const Tensor& target, const Tensor& source, DeviceStream& stream) {
   target.storage()->record_stream(stream);
   source.storage()->record_stream(stream);
@@ -30,7 +30,7 @@ void copy_between_host_and_device(const Tensor& target, const Tensor& source) {
   if (target.device().is_host()) stream.synchronize();
 }
 
-// Both are dense with the same strides and dtype, on two devices.
+// Both tensors are dense, with the same strides and dtype, on two devices.
 void copy_block(const Tensor& target, const Tensor& source) {
   const Device to = target.device(), from = source.device();
   if (to.is_host() || from.is_host()) return copy_between_host_and_device(target, source);

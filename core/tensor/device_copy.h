@@ -4,16 +4,16 @@
 
 namespace tensord {
 
-// Copies every element of `source` to `target`, converted to its dtype: same sizes, any strides, any devices. They
-// overlap wholly or not at all. On the host it is done when the call returns; else it is queued on the current stream
-// of each device that takes part, and `source` may be dropped or written, in that stream, at once. What crosses between
-// devices crosses as one block.
+// Copies every element of `source` to `target` and converts it to its dtype. Both have the same sizes, any strides and
+// any devices; they overlap wholly or not at all. A copy on the host is complete when the call returns. Any other copy
+// is queued on the current stream of each device that takes part, and `source` may be dropped, or written in that
+// stream, at once. Data crosses between devices as one block.
 void copy_elements(const Tensor& target, const Tensor& source);
 
-// Writes zeros all over a tensor without gaps; on a device queued as above.
+// Fills a dense tensor with zeros; on a device, the fill is queued as above.
 void zero_elements(const Tensor& dense);
 
-// The tensor where the host may read its elements: itself when it lies there.
+// The tensor in host memory; the tensor itself if it is there already.
 inline Tensor host_copy(const Tensor& tensor) { return tensor.to(Device{}); }
 
 }  // namespace tensord

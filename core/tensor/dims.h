@@ -88,7 +88,7 @@ class Dims {
 
 // "[2, 3]".
 std::string to_string(std::span<const int64_t> dims);
-// The same, for check(): nothing is formatted while the condition holds.
+// The same for check(), which formats nothing while the condition holds.
 std::ostream& operator<<(std::ostream& out, const Dims& dims);
 
 }  // namespace tensord

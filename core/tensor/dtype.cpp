@@ -12,7 +12,7 @@ struct Info {
   bool is_signed = false;
 };
 
-// By PyTorch's number; a name of null: there is none.
+// Indexed by PyTorch's number. A null name marks a number that no dtype has.
 constexpr Info kInfos[] = {
     {1, "uint8", 'i', false},    {1, "int8", 'i', true},      {2, "int16", 'i', true},       {4, "int32", 'i', true},
     {8, "int64", 'i', true},     {2, "float16", 'f', true},   {4, "float32", 'f', true},     {8, "float64", 'f', true},
@@ -23,7 +23,7 @@ constexpr Info kInfos[] = {
 static_assert(std::size(kInfos) == static_cast<size_t>(DType::kQUInt4x2) + 1);
 
 const Info& info(DType dtype) {
-  const auto number = static_cast<size_t>(dtype);  // of what is negative: a vast one
+  const auto number = static_cast<size_t>(dtype);  // a negative number becomes a huge one
   if (number >= std::size(kInfos) || kInfos[number].name == nullptr) {
     fail(ErrorCode::kInvalidArgument, "dtype ", static_cast<int>(dtype), " does not exist");
   }
@@ -56,7 +56,7 @@ DType dtype_from_number(int64_t number) {
 DType promote_types(DType a, DType b) {
   if (a == b) return a;
   if (is_complex(a) || is_complex(b)) {
-    // Of two parts: the wider of the complex type's and the other's, where that has a fraction.
+    // With a complex type, the result is wide if either part is: the complex type, or the other one if it is floating.
     const auto is_wide = [](DType dtype) { return dtype == DType::kComplex128 || dtype == DType::kFloat64; };
     if (a == DType::kComplex32 || b == DType::kComplex32)
       fail(ErrorCode::kUnimplemented, "dtype complex32 is not supported");
@@ -65,7 +65,7 @@ DType promote_types(DType a, DType b) {
   const bool a_floating = is_floating(a), b_floating = is_floating(b);
   if (a_floating != b_floating) return a_floating ? a : b;
   if (a_floating) {
-    // float16 with bfloat16 has no common 16-bit type.
+    // float16 and bfloat16 have no common 16-bit type.
     const size_t sa = size_of(a), sb = size_of(b);
     if (sa == sb) return DType::kFloat32;
     return sa > sb ? a : b;

@@ -25,12 +25,12 @@ enum class DType : int8_t {
   kComplex64 = 9,  // complex.h has the types of elements
   kComplex128 = 10,
   kBool = 11,
-  // Of quantized tensors alone (core/ops/quantized.h).
+  // Only for quantized tensors (core/ops/quantized.h).
   kQInt8 = 12,
   kQUInt8 = 13,
   kQInt32 = 14,
   kBFloat16 = 15,
-  kQUInt4x2 = 16,  // two in a byte
+  kQUInt4x2 = 16,  // two elements in a byte
 };
 
 size_t size_of(DType dtype);       // bytes of one element
@@ -42,8 +42,8 @@ inline bool is_complex(DType dtype) {
 }
 bool is_signed(DType dtype);
 
-// Throws Error{kUnimplemented} naming the dtype when no tensor of it can be made;
-// kInvalidArgument when the number is no dtype at all.
+// Throws Error{kUnimplemented} naming the dtype if no tensor of it can be made, kInvalidArgument if the number is not a
+// dtype.
 DType dtype_from_number(int64_t number);
 
 // PyTorch's promotion of two tensors' dtypes of the same category rank.

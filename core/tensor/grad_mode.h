@@ -16,7 +16,7 @@ struct NoGradGuard : GradModeGuard {
 struct EnableGradGuard : GradModeGuard {
   EnableGradGuard() : GradModeGuard({true, is_inference_mode()}) {}
 };
-// As torch.inference_mode(is_inference): false inside of an inference mode leaves it.
+// As torch.inference_mode(is_inference): with false, it leaves an enclosing inference mode.
 struct InferenceModeGuard : GradModeGuard {
   explicit InferenceModeGuard(bool is_inference = true)
       : GradModeGuard({is_inference ? false : is_grad_enabled() || is_inference_mode(), is_inference}) {}

@@ -18,7 +18,7 @@ struct Half {
   TENSORD_HOST_DEVICE Half(float value) : bits(from_float(value)) {}
   TENSORD_HOST_DEVICE operator float() const { return to_float(bits); }
 
-  // Round to nearest even, as IEEE 754 asks; overflow gives infinity.
+  // Rounds to nearest even, as IEEE 754 does; an overflow gives infinity.
   TENSORD_HOST_DEVICE static uint16_t from_float(float value) {
     const uint32_t x = __builtin_bit_cast(uint32_t, value);
     const uint32_t sign = (x >> 16) & 0x8000u;

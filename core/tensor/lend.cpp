@@ -21,7 +21,8 @@ size_t extent_bytes(const Tensor& tensor) {
 }  // namespace
 
 void StorageImpl::copy_lent() {
-  // Two threads of one script may write first. Other storages are copied meanwhile, as a rule.
+  // Two threads of one script may make the first write. Storages share the locks, so copies of different storages
+  // rarely wait for each other.
   static std::array<Mutex, 16> mutexes;
   const MutexLock lock(mutexes[reinterpret_cast<uintptr_t>(this) / sizeof(StorageImpl) % mutexes.size()]);
   if (is_writable()) return;

@@ -64,7 +64,7 @@ class LoopNest {
     parallel_for(numel_, grain, [&](int64_t begin, int64_t end) { rows(begin, end, row); });
   }
 
-  // The same for the elements begin … end-1 in loop order, on this thread.
+  // The same for the elements begin … end-1 in loop order, on the calling thread.
   template <class Row>
   void rows(int64_t begin, int64_t end, Row&& row) const {
     const size_t inner = ndim() - 1;

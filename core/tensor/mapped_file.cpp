@@ -73,8 +73,8 @@ void MappedFile::check_unchanged() const {
 size_t MappedFile::release_pages() const { return release_mapped_pages(data_, size_); }
 
 size_t release_mapped_pages(char* data, size_t size_bytes) {
-  // An entry per page of the address space: whether it is in memory, and whether it still is the file's. A page that
-  // was written is this process's own and has to stay.
+  // The kernel has an entry for each page of the address space: whether the page is in memory, and whether it still
+  // belongs to the file. A page that was written is private to this process and has to stay.
   constexpr uint64_t kIsPresent = uint64_t{1} << 63, kIsFile = uint64_t{1} << 61;
   const FileDescriptor pagemap(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
   if (pagemap.get() < 0) return 0;

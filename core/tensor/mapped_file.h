@@ -10,22 +10,22 @@
 
 namespace tensord {
 
-// A file in memory for as long as the object or a storage of it lives. Pages are private: writes to them stay in this
-// process. A file that is written to or cut off meanwhile gives other bytes or zeros, and never ends the process.
-// Immutable; thread-safe.
+// A file that is mapped for as long as the object, or a storage of it, lives. Pages are private: writes stay in this
+// process. If the file is overwritten or truncated in the meantime, reads return other bytes or zeros; they never end
+// the process. Immutable; thread-safe.
 class MappedFile : public std::enable_shared_from_this<MappedFile> {
  public:
-  // Throws Error: kNotFound (cannot be opened), kInvalidArgument (no regular file), kDataLoss (empty).
-  // `copies`: of a private copy of the file, see copy_privately, which adds kUnavailable and kResourceExhausted.
+  // Throws Error: kNotFound (cannot be opened), kInvalidArgument (not a regular file), kDataLoss (empty). With
+  // `copies`, maps a private copy of the file (see copy_privately), which adds kUnavailable and kResourceExhausted.
   static std::shared_ptr<const MappedFile> open(const std::string& path, bool copies = false);
   ~MappedFile();
 
   const std::string& path() const { return path_; }
   char* data() const { return data_; }
   size_t size() const { return size_; }
-  // These bytes where they lie, copied on write. REQUIRES: the range is in the file.
+  // A range of the file, mapped copy-on-write. REQUIRES: the range is in the file.
   Storage storage(size_t offset, size_t size_bytes) const;
-  // See ZipArchive, which has both; a file that was touched counts as changed.
+  // See ZipArchive, which has the same two functions; a new modification time counts as a change.
   void check_unchanged() const;
   size_t release_pages() const;
 
@@ -37,12 +37,12 @@ class MappedFile : public std::enable_shared_from_this<MappedFile> {
   char* data_ = nullptr;
   size_t size_ = 0;
   int64_t changed_ns_ = 0;
-  std::unique_ptr<FileDescriptor> file_;  // null: nobody else can reach the file
+  std::unique_ptr<FileDescriptor> file_;  // null if no other process can reach the file
   std::unique_ptr<FaultGuard> guard_;
 };
 
-// Gives back the memory of pages of a private mapping that were read and never written; who reads them again gets them
-// from the file. Returns the bytes given back.
+// Releases the pages of a private mapping that were read and never written; the next read loads them from the file.
+// Returns the number of bytes released.
 size_t release_mapped_pages(char* data, size_t size_bytes);
 
 }  // namespace tensord

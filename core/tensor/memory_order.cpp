@@ -9,7 +9,7 @@ Dims memory_order(std::span<const int64_t> sizes, std::span<const int64_t> strid
   Dims fastest_first(sizes.size(), 0);
   std::iota(fastest_first.begin(), fastest_first.end(), 0);
   std::reverse(fastest_first.begin(), fastest_first.end());
-  // 1: a is slower than b. An insertion sort that passes over what cannot be compared; std::sort could not.
+  // 1 if a is slower than b. An insertion sort can skip pairs that cannot be compared; std::sort cannot.
   const auto compare = [&](int64_t a, int64_t b) {
     const auto i = static_cast<size_t>(a), j = static_cast<size_t>(b);
     if (strides[i] == 0 || strides[j] == 0) return 0;

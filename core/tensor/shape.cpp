@@ -36,7 +36,7 @@ int64_t checked_numel(std::span<const int64_t> sizes) {
 
 namespace {
 
-// Shapes with a 0 may have other sizes of any kind; their strides wrap around and are never used.
+// In a shape with a 0, the other sizes may have any value. Their strides wrap around and are never used.
 int64_t wrapping_product(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
@@ -188,8 +188,7 @@ Dims view_strides(std::span<const int64_t> sizes, std::span<const int64_t> strid
                ? Dims(strides)
                : contiguous_strides(new_sizes);
   Dims out(new_sizes.size(), 1);
-  // Walk both shapes from the back; each chunk of old dimensions that is
-  // contiguous in itself must be covered by whole new dimensions.
+  // Walks both shapes from the back. Each contiguous chunk of old dimensions has to be covered by whole new dimensions.
   auto view_dim = static_cast<std::ptrdiff_t>(new_sizes.size()) - 1;
   int64_t chunk_base_stride = sizes.empty() ? 1 : strides.back();
   int64_t tensor_numel = 1, view_numel = 1;

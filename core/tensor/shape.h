@@ -7,7 +7,7 @@
 
 namespace tensord {
 
-// Most dimensions a tensor may have; as in PyTorch.
+// The largest number of dimensions of a tensor, as in PyTorch.
 inline constexpr size_t kMaxDims = 64;
 
 // Product of the sizes. Throws Error{kInvalidArgument} on a negative size or
@@ -23,27 +23,27 @@ Dims channels_last_strides(std::span<const int64_t> sizes);
 // Dimensions of size 1 may have any stride; tensors without elements are contiguous.
 bool is_contiguous(std::span<const int64_t> sizes, std::span<const int64_t> strides);
 bool is_channels_last(std::span<const int64_t> sizes, std::span<const int64_t> strides);
-// Every element of the spanned memory belongs to exactly one index, in any order of dimensions.
+// Whether each element of the spanned memory belongs to exactly one index, with dimensions in any order.
 bool is_non_overlapping_and_dense(std::span<const int64_t> sizes, std::span<const int64_t> strides);
 
-// Broadcast of two shapes. Throws Error{kInvalidArgument} with PyTorch's text.
+// Broadcasts two shapes. Throws Error{kInvalidArgument} with PyTorch's message.
 Dims broadcast_sizes(std::span<const int64_t> a, std::span<const int64_t> b);
 
 // Strides that read a tensor (sizes, strides) as if expanded to `to`; 0 where broadcast.
 // REQUIRES: sizes broadcast to `to`.
 Dims broadcast_strides(std::span<const int64_t> sizes, std::span<const int64_t> strides, std::span<const int64_t> to);
 
-// Turns a negative dimension into 0 … ndim-1. A 0-d tensor accepts -1 and 0.
-// Throws Error{kOutOfRange} with PyTorch's text.
+// Maps a negative dimension to 0 … ndim-1. A 0-d tensor accepts -1 and 0. Throws Error{kOutOfRange} with PyTorch's
+// message.
 int64_t wrap_dim(int64_t dim, int64_t ndim);
-// The same for reading a size or stride, which a 0-d tensor does not have.
+// The same for reading a size or stride, of which a 0-d tensor has none.
 int64_t axis_of(int64_t dim, int64_t ndim);
 
-// Sizes with one -1 replaced so that the product is numel. Throws as PyTorch does.
+// Replaces one -1 in the sizes so that their product is numel. Throws as PyTorch does.
 Dims infer_view_sizes(std::span<const int64_t> requested, int64_t numel);
 
-// Strides of a view with new sizes over the same memory; empty when the memory
-// order does not allow one and `*possible` is then false.
+// Strides of a view with new sizes over the same memory. Sets `*possible` to false and returns an empty list if the
+// memory order does not allow one.
 Dims view_strides(std::span<const int64_t> sizes, std::span<const int64_t> strides, std::span<const int64_t> new_sizes,
                   bool* possible);
 

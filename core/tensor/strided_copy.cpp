@@ -15,7 +15,7 @@ namespace {
 template <class T>
 inline constexpr bool is_complex_type = std::is_same_v<T, Complex64> || std::is_same_v<T, Complex128>;
 
-// As BFloat16's own, without a branch, so that loops of it become vector code.
+// As BFloat16's own conversion, but without a branch, so that loops over it are vectorized.
 BFloat16 rounded(float value) {
   const auto x = __builtin_bit_cast(uint32_t, value);
   const uint32_t up = (x + 0x7fffu + ((x >> 16) & 1u)) >> 16, nan = (x >> 16) | 0x40u;
@@ -24,8 +24,8 @@ BFloat16 rounded(float value) {
   return out;
 }
 
-// Long rows that lie differently to cache lines: some processors' string moves are ten times slower there, which the C
-// library takes from 2 KiB on.
+// Long rows that are misaligned to each other: on some processors, string moves are ten times slower for them, and the
+// C library uses those from 2 KiB on.
 template <class T>
 void copy_row(T* to, const T* from, int64_t count) {
   constexpr int64_t kPiece = 1024 / sizeof(T);
@@ -35,7 +35,7 @@ void copy_row(T* to, const T* from, int64_t count) {
     std::memcpy(to + i, from + i, static_cast<size_t>(std::min(piece, count - i)) * sizeof(T));
 }
 
-// The imaginary part goes where a complex number becomes a real one, as in PyTorch; bool is value != 0.
+// A complex number that becomes a real one loses its imaginary part, as in PyTorch; a bool is value != 0.
 template <class To, class From>
 To convert(From value) {
   if constexpr (is_complex_type<From> && is_complex_type<To>) {
@@ -52,7 +52,7 @@ To convert(From value) {
   } else if constexpr (std::is_same_v<To, Half>) {
     return To(static_cast<float>(value));
   } else if constexpr (std::is_floating_point_v<ComputeType<From>> && std::is_integral_v<To>) {
-    // Through int64, as PyTorch does, so that -1.0 becomes 255 in uint8 and nothing is undefined.
+    // Converts through int64, as PyTorch does, so that -1.0 becomes 255 in uint8 and nothing is undefined.
     const double wide = static_cast<double>(value);
     if (!(wide >= -9.2233720368547758e18 && wide < 9.2233720368547758e18)) {
       return static_cast<To>(std::numeric_limits<int64_t>::min());
@@ -65,7 +65,7 @@ To convert(From value) {
 
 constinit HalfRows half_rows;
 
-// Of two types, or null.
+// The copy between two types, or null.
 template <class To, class From>
 auto row_function() -> void (*)(const From*, To*, int64_t) {
   if constexpr (std::is_same_v<To, float> && std::is_same_v<From, Half>) return half_rows.widen_half;
@@ -128,7 +128,7 @@ StridedCopy::StridedCopy(const Tensor& target, const Tensor& source)
   }
 }
 
-// Unit strides in different dimensions: a (batched) transposition.
+// Unit strides in different dimensions: a (batched) transpose.
 template <class T>
 void StridedCopy::transpose(T* target, const T* source) const {
   const size_t inner = nest_.ndim() - 1, other = across_;

@@ -5,13 +5,12 @@
 
 namespace tensord {
 
-// Copies every element of `source` to `target`, converting the dtype. Both are CPU
-// tensors of the same sizes with any strides; memory that is dense in both is
-// copied as blocks. Runs on the caller's thread team.
+// Copies every element of `source` to `target`, converted to its dtype. Both are CPU tensors of the same sizes with any
+// strides; memory that is dense in both is copied as blocks. Runs on the caller's thread team.
 void strided_copy(const Tensor& target, const Tensor& source);
 
-// Rows of halves to float32 and back, for copies between these types; null where a loop over them is to do. Kernels
-// give theirs before main, which take what the processor has.
+// Converts rows of float16 or bfloat16 to float32 and back; null: strided_copy uses a scalar loop. Kernels register
+// versions for the processor's instruction set before main.
 struct HalfRows {
   void (*widen_half)(const Half* from, float* to, int64_t count) = nullptr;
   void (*widen_bfloat16)(const BFloat16* from, float* to, int64_t count) = nullptr;
@@ -20,8 +19,8 @@ struct HalfRows {
 };
 void set_half_rows(const HalfRows& rows);
 
-// A copy within one dtype, laid out for known sizes and strides; the tensors may be meta.
-// Immutable; runs without allocation on memory given each time.
+// A copy within one dtype, prepared for known sizes and strides; the tensors may be meta. Immutable; runs without
+// allocation on memory that is passed to each run.
 class StridedCopy {
  public:
   StridedCopy(const Tensor& target, const Tensor& source);
@@ -34,8 +33,8 @@ class StridedCopy {
   void transpose(T* target, const T* source) const;
 
   LoopNest<2> nest_;
-  size_t width_;   // bytes of an element
-  size_t across_;  // the dimension in which the source is dense; the last one: no transposition
+  size_t width_;   // in bytes, of an element
+  size_t across_;  // the dimension in which the source is dense; the last one if it is not a transpose
 };
 
 }  // namespace tensord

@@ -37,7 +37,7 @@ IntrusivePtr<TensorImpl> make_impl(std::span<const int64_t> sizes, std::span<con
   impl->dtype = dtype;
   impl->device = device;
   int64_t bytes = 0;
-  // Texts are made only when they are needed: this runs for every tensor.
+  // Messages are formatted only on failure: this runs for every tensor.
   if (__builtin_mul_overflow(impl->numel, static_cast<int64_t>(size_of(dtype)), &bytes)) {
     fail(ErrorCode::kInvalidArgument, "the size of shape ", to_string(sizes), " in bytes overflows");
   }

@@ -14,10 +14,10 @@
 
 namespace tensord {
 
-// What autograd keeps on a tensor; defined in core/autograd/meta.h, opaque here.
+// Autograd's data of a tensor; defined in core/autograd/meta.h, opaque here.
 class AutogradMeta : public RefCounted {};
 
-// What a handle points to: strided memory. Tensors of other layouts derive from it (core/ops/sparse.h, quantized.h):
+// The object behind a handle: strided memory. Tensors of other layouts derive from it (core/ops/sparse.h, quantized.h):
 // they have sizes, a dtype and a device, but no storage and no strides.
 struct TensorImpl : RefCounted {
   Storage storage;  // null for a meta tensor (shape and dtype only), and for other layouts
@@ -29,15 +29,15 @@ struct TensorImpl : RefCounted {
   Functionality layout = Functionality::kDense;  // also of complex numbers
   Device device;
   bool is_of_module =
-      false;  // of other layouts: part of a module, which all runs share; what writes in place refuses it
+      false;  // other layouts only: part of a module, which all runs share, so in-place writes refuse it
   bool is_inference = is_inference_mode();  // made in inference mode: never takes part in autograd
-  IntrusivePtr<AutogradMeta> autograd;      // null while autograd has nothing to say of it
-  uint64_t alias_id = 0;                    // of a meta tensor: the memory it stands for; its views have the same
+  IntrusivePtr<AutogradMeta> autograd;      // null until autograd needs it
+  uint64_t alias_id = 0;                    // meta tensors only: the memory it stands for; its views have the same id
 
   bool is_strided() const { return layout == Functionality::kDense; }
-  // "float32[2, 3]", for messages; of other layouts "qint8[2, 3]", "sparse_csr float32[2, 3]".
+  // "float32[2, 3]", for messages; for other layouts "qint8[2, 3]", "sparse_csr float32[2, 3]".
   virtual std::string describe() const;
-  // What a call with this tensor goes through.
+  // The dispatch keys of a call with this tensor.
   DispatchKeySet keys() const {
     if (!is_strided()) [[unlikely]]
       return layout;
@@ -47,16 +47,15 @@ struct TensorImpl : RefCounted {
   }
 };
 
-// A handle to an n-dimensional array: sizes, strides and an offset over a shared
-// Storage, or an array of another layout, whose parts its own class gives. Copies of the handle are the same tensor;
-// views are other tensors over the same storage. A default-constructed handle is undefined. Thread-safety: as for int;
-// concurrent reads are fine.
+// A handle to an n-dimensional array: sizes, strides and an offset over a shared Storage, or an array of another
+// layout, whose parts its own class has. Copies of the handle are the same tensor; views are other tensors over the
+// same storage. A default-constructed handle is undefined. As thread-safe as an int: concurrent reads are fine.
 class Tensor {
  public:
   Tensor() = default;
   explicit Tensor(IntrusivePtr<TensorImpl> impl) : impl_(std::move(impl)) {}
 
-  // Uninitialized memory, row-major. Throws Error on a bad shape or out of memory.
+  // Uninitialized memory, row-major. Throws Error on a bad shape, or if there is no memory.
   static Tensor empty(std::span<const int64_t> sizes, DType dtype, Device device = {});
   static Tensor empty_strided(std::span<const int64_t> sizes, std::span<const int64_t> strides, DType dtype,
                               Device device = {});
@@ -64,8 +63,7 @@ class Tensor {
   static Tensor meta(std::span<const int64_t> sizes, DType dtype, Device device = {});
   static Tensor meta_strided(std::span<const int64_t> sizes, std::span<const int64_t> strides, DType dtype,
                              Device device = {});
-  // A tensor over existing bytes. Throws Error{kInvalidArgument} when an element
-  // would lie outside of the storage.
+  // A tensor over existing bytes. Throws Error{kInvalidArgument} if an element would lie outside of the storage.
   static Tensor from_storage(Storage storage, std::span<const int64_t> sizes, std::span<const int64_t> strides,
                              int64_t offset, DType dtype);
   // 0-d tensor with one value.
@@ -77,7 +75,7 @@ class Tensor {
   TensorImpl* impl() const { return impl_.get(); }
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
 
-  // All that follows throws Error{kInvalidArgument} of an undefined tensor.
+  // All functions below throw Error{kInvalidArgument} for an undefined tensor.
   const Dims& sizes() const { return known("sizes").sizes; }
   const Dims& strides() const { return strided("strides").strides; }
   int64_t size(int64_t dim) const { return known("size").sizes[axis_of(dim, ndim())]; }
@@ -88,18 +86,18 @@ class Tensor {
   DType dtype() const { return known("dtype").dtype; }
   Device device() const { return known("device").device; }
   size_t size_bytes() const { return static_cast<size_t>(numel()) * size_of(dtype()); }
-  // These and strides() throw Error{kUnimplemented} of a tensor of another layout.
+  // storage() and strides() throw Error{kUnimplemented} for a tensor of another layout.
   const Storage& storage() const { return strided("storage").storage; }
   bool is_strided() const { return known("layout").is_strided(); }
   bool is_meta() const { return !known("is_meta").storage && impl_->is_strided(); }
-  // Of a meta tensor: the memory it stands for, by a number that its views share.
+  // Of a meta tensor: a number for the memory it stands for, which its views share.
   uint64_t alias_id() const { return known("alias_id").alias_id; }
   uint32_t version() const { return known("version").storage ? impl_->storage->version() : 0; }
 
   bool is_contiguous() const { return tensord::is_contiguous(sizes(), strides()); }
   bool is_channels_last() const { return tensord::is_channels_last(sizes(), strides()); }
 
-  // First element, in its device's memory. Throws Error of a meta tensor: who infers shapes must not come by elements.
+  // The first element, in its device's memory. Throws Error for a meta tensor: shape inference must not read elements.
   void* raw_data() const {
     if (!known("data").storage) [[unlikely]]
       fail_without_data();
@@ -111,24 +109,26 @@ class Tensor {
     check_internal(dtype() == dtype_of<T>, "tensor of ", name_of(dtype()), " read as ", name_of(dtype_of<T>));
     return static_cast<T*>(raw_data());
   }
-#ifdef TENSORD_METHODS  // programs over include/tensord: every operator as a member
+#ifdef TENSORD_METHODS  // programs that include <tensord/…>: every operator is a member
 #include TENSORD_METHODS
 #endif
-  Tensor as_view(Dims sizes, Dims strides, int64_t offset) const;  // same storage; in elements, not checked against it
-#ifndef TENSORD_METHODS  // the engine: what autograd does not see. On any device, queued in its current stream.
+  Tensor as_view(Dims sizes, Dims strides,
+                 int64_t offset) const;  // over the same storage; in elements, not checked against it
+#ifndef TENSORD_METHODS  // for the engine: autograd does not see these. On any device, queued on its current stream.
 #define TENSORD_TENSOR_WITHOUT_METHODS
-  Tensor contiguous() const;  // row-major copy, or this tensor when it is row-major already
-  // Copies the elements to new memory: row-major, or same order of dimensions when
-  // `preserve_strides` and the tensor is dense.
+  Tensor contiguous() const;  // a row-major copy, or this tensor if it is row-major already
+  // Copies the elements to new memory: row-major, or in the same order of dimensions if `preserve_strides` is set and
+  // the tensor is dense.
   Tensor clone(bool preserve_strides = false) const;
   // Same data in another dtype (converted as by static_cast; bool is value != 0).
   Tensor to(DType dtype) const;
-  // Same data on another device, strides kept where the tensor is dense; itself when it lies there already.
+  // The same data on another device, with the same strides if the tensor is dense; the tensor itself if it is there
+  // already.
   Tensor to(Device device) const;
 #endif
-  void copy_from(const Tensor& source) const;  // broadcast, converted, from any device; autograd does not see it
+  void copy_from(const Tensor& source) const;  // broadcasts, converts, copies between devices; autograd does not see it
 
-  // The single element as double, int64 or bool; waits for the tensor's device. Throws Error when numel() != 1.
+  // The only element as double, int64 or bool; waits for the tensor's device. Throws Error if numel() != 1.
   double item_double() const;
   int64_t item_int() const;
   bool item_bool() const;
@@ -157,12 +157,11 @@ Tensor Tensor::scalar(T value, DType dtype) {
   return out;
 }
 
-// As TensorImpl::describe; "undefined" where there is none.
+// As TensorImpl::describe; "undefined" for an undefined tensor.
 std::string describe(const Tensor& tensor);
 
-// Whether `a` and `b` share memory: the very same elements in the same order (kFull),
-// dense ranges that overlap otherwise (kPartial), one storage but too irregular to
-// tell cheaply (kUnknown).
+// Whether `a` and `b` share memory: exactly the same elements in the same order (kFull), dense ranges that overlap
+// otherwise (kPartial), one storage but too irregular to tell cheaply (kUnknown).
 enum class Overlap { kNo, kFull, kPartial, kUnknown };
 Overlap overlap(const Tensor& a, const Tensor& b);
 

@@ -12,10 +12,10 @@
 namespace tensord {
 namespace {
 
-constexpr size_t kSmallRequest = size_t{1} << 20;  // up to this, requests share segments
+constexpr size_t kSmallRequest = size_t{1} << 20;  // requests up to this size share segments
 constexpr size_t kSmallSegment = size_t{2} << 20;
 constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kMinSplitLarge = size_t{1} << 20;  // smaller rests of large blocks stay with the block
+constexpr size_t kMinSplitLarge = size_t{1} << 20;  // a smaller remainder of a large block is not split off
 constexpr size_t kMinPurge = size_t{64} << 10;
 
 size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
@@ -46,7 +46,7 @@ Block* CachingAllocator::State::take(size_t size_bytes, OwnerId owner) {
   DeviceStream* const stream = device.is_host() ? nullptr : &current_stream(device);
   if (has_waiting.load(std::memory_order_relaxed)) collect_waiting(/*waits=*/false);
   Block* block = take_charged(size_bytes, owner, stream);
-  if (!block) {  // others may have something that their events still hold
+  if (!block) {  // blocks of other streams may be waiting for their events
     collect_waiting(/*waits=*/true);
     block = take_charged(size_bytes, owner, stream);
   }
@@ -67,7 +67,7 @@ void CachingAllocator::State::fill_with_poison(void* data, size_t size_bytes) {
   }
 }
 
-// Null when there is no room, and something to wait for.
+// Returns null if there is no room now but blocks of other streams may become free.
 Block* CachingAllocator::State::take_charged(size_t size_bytes, OwnerId owner, DeviceStream* stream) {
   const size_t size = size_bytes > kMaxRequest ? 0 : round_up(std::max<size_t>(size_bytes, 1), kAlignment);
   MutexLock lock(mutex);
@@ -112,7 +112,7 @@ Block* CachingAllocator::State::take_locked(size_t size, bool is_small, DeviceSt
   return block;
 }
 
-// Nothing of theirs is still to run, so their free blocks are anybody's.
+// A closed stream has no work left, so any stream may take its free blocks.
 void CachingAllocator::State::adopt_closed_streams(DeviceStream* stream) {
   for (auto it = stream_blocks.begin(); it != stream_blocks.end();) {
     DeviceStream* const from = it->first;
@@ -132,7 +132,7 @@ void CachingAllocator::State::adopt_closed_streams(DeviceStream* stream) {
   }
 }
 
-// A block without a segment.
+// Allocates a block without a segment.
 Block* CachingAllocator::State::take_alone(size_t size) {
   if (options.cap_bytes && (size > options.cap_bytes || stats.reserved_bytes > options.cap_bytes - size))
     return nullptr;
@@ -146,7 +146,7 @@ Block* CachingAllocator::State::take_alone(size_t size) {
   return block;
 }
 
-// Gives back whether the state is to die with it.
+// Returns whether the state has to be deleted with this block.
 bool CachingAllocator::State::give_alone(Block* block) {
   source->free(block->data, block->size);
   MutexLock lock(mutex);
@@ -157,7 +157,7 @@ bool CachingAllocator::State::give_alone(Block* block) {
   return is_orphaned && stats.live_bytes == 0;
 }
 
-// Large blocks keep a rest below kMinSplitLarge, so no block is more than twice its request.
+// A remainder below kMinSplitLarge stays with a large block, so no block is more than twice its request.
 void CachingAllocator::State::split(Block* block, size_t size) {
   const size_t rest_size = block->size - size;
   if (rest_size < (block->segment->is_small ? kAlignment : kMinSplitLarge)) return;
@@ -175,7 +175,7 @@ void CachingAllocator::State::split(Block* block, size_t size) {
   lists(*rest).insert(rest);
 }
 
-// First the usual segment size, then just what is asked for, then both again without the cache.
+// Tries the usual segment size, then the exact size, then both again after the cache was released.
 Block* CachingAllocator::State::grow(size_t size, bool is_small, DeviceStream* stream) {
   const size_t step = size >= 4 * kHugePage ? kHugePage : kHugePage / 8;
   const size_t usual = is_small ? kSmallSegment : round_up(size, step);
@@ -187,7 +187,7 @@ Block* CachingAllocator::State::grow(size_t size, bool is_small, DeviceStream* s
   return usual > size ? add_segment(size, is_small, stream) : nullptr;
 }
 
-// Null when the cap or the device has no room.
+// Returns null if the cap or the device leaves no room.
 Block* CachingAllocator::State::add_segment(size_t size, bool is_small, DeviceStream* stream) {
   if (options.cap_bytes && (size > options.cap_bytes || stats.reserved_bytes > options.cap_bytes - size))
     return nullptr;
@@ -247,7 +247,7 @@ void CachingAllocator::State::give(Block* block) {
   if (is_last) delete this;
 }
 
-// Free from now on, in the order of its own stream. Gives the block that it is part of now.
+// Marks the block free in the order of its own stream. Returns the block that it was merged into.
 Block* CachingAllocator::State::merge_locked(Block* block) {
   FreeLists& free_blocks = lists(*block);
   if (Block* right = block->right; right && right->is_free && right->stream == block->stream) {
@@ -270,7 +270,7 @@ Block* CachingAllocator::State::merge_locked(Block* block) {
   return block;
 }
 
-// The points up to which other streams may use the block.
+// Records the events that other streams' uses of the block have to pass.
 std::vector<std::unique_ptr<DeviceEvent>> CachingAllocator::State::events_of(Block* block) {
   std::vector<std::unique_ptr<DeviceEvent>> events;
   DeviceRuntime& runtime = device_runtime(source->device());
@@ -282,7 +282,7 @@ std::vector<std::unique_ptr<DeviceEvent>> CachingAllocator::State::events_of(Blo
   return events;
 }
 
-// Asks without the lock: an answer may run work that frees memory.
+// Polls events without the lock, because polling may run work that frees memory.
 void CachingAllocator::State::collect_waiting(bool waits) {
   std::vector<WaitingBlock> asked;
   {
@@ -326,7 +326,7 @@ Doomed CachingAllocator::State::trim_locked(size_t keep_bytes) {
   return doomed;
 }
 
-// Free blocks between others in use cannot be returned, but need no memory.
+// Free blocks between blocks in use cannot be returned, but their pages can be released.
 void CachingAllocator::State::purge_locked() {
   for (const auto& segment : segments) {
     for (Block* block = segment->first; block; block = block->right) {
@@ -401,7 +401,7 @@ Storage CachingAllocator::allocate_storage(size_t size_bytes, StorageAllocator* 
     const DeviceStream& own = block->stream ? *block->stream : current_stream(device);
     block->uses = std::make_unique<StreamUses>(own);
   }
-  // Two words: std::function keeps them without a heap block.
+  // The capture is two words, which std::function stores without a heap allocation.
   return wrap_storage(
       block->data, size_bytes, [state = state_.get(), block] { state->give(block); }, device, /*is_writable=*/true,
       block->uses.get());

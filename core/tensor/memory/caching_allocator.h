@@ -35,17 +35,17 @@ class CachingAllocator {
   // and what is in use.
   void* allocate(size_t size_bytes);
   void free(void* data);
-  // A storage that returns its block here. With `from` its memory is what that gives, by itself, never kept nor cut; it
-  // counts here as other blocks do (see storage_allocator.h).
+  // Returns a storage that gives its block back here. With `from`, the memory comes from that allocator; it is counted
+  // here but never cached or split (see storage_allocator.h).
   Storage allocate_storage(size_t size_bytes, StorageAllocator* from = nullptr);
 
   void set_options(Options options);
-  // Returns free segments to the device until at most `keep_bytes` are cached. Where more
-  // is cached still, between blocks in use, its contents are given up. Gives back the bytes returned.
+  // Returns free segments to the device until at most `keep_bytes` are cached. If more is cached between blocks in use,
+  // the contents of those free blocks are discarded. Returns the number of bytes released.
   size_t trim(size_t keep_bytes = 0);
 
   AllocatorStats stats() const;
-  std::vector<OwnerBytes> owners() const;  // those that ever held bytes
+  std::vector<OwnerBytes> owners() const;  // owners that ever had bytes
   uint64_t live_bytes_of(OwnerId owner) const;
 
  private:
@@ -53,12 +53,12 @@ class CachingAllocator {
   std::unique_ptr<State> state_;
 };
 
-// The process-wide allocator of the CPU; never destroyed.
+// The process-wide allocator of host memory; never destroyed.
 CachingAllocator& cpu_allocator();
-// The memory of the CPU, mapped from the system.
+// Host memory, mapped from the system.
 std::unique_ptr<Allocator> make_cpu_source();
-// The allocator of any device, over the raw memory of its DeviceRuntime; never destroyed. Throws Error{kUnimplemented}
-// for a device that is not there.
+// The allocator of a device, over the raw memory of its DeviceRuntime; never destroyed. Throws Error{kUnimplemented} if
+// the device does not exist.
 CachingAllocator& allocator_for(Device device);
 
 }  // namespace tensord

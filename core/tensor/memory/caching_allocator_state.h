@@ -14,12 +14,13 @@
 #include "core/tensor/memory/caching_allocator.h"
 #include "core/tensor/memory/free_blocks.h"
 
-// The books of a CachingAllocator: caching_allocator.cpp keeps them, and for memory of others foreign_blocks.cpp.
+// The state of a CachingAllocator. caching_allocator.cpp implements it; foreign_blocks.cpp does for memory of a
+// StorageAllocator.
 namespace tensord {
 
 inline constexpr size_t kMaxRequest = std::numeric_limits<size_t>::max() / 4;
 
-// A free block that work of other streams may still use.
+// A freed block that other streams may still use.
 struct WaitingBlock {
   Block* block;
   std::vector<std::unique_ptr<DeviceEvent>> events;
@@ -34,7 +35,7 @@ struct OwnerCount {
   uint64_t peak_bytes = 0;
 };
 
-// Segments taken out of the books, to be returned to the device without the lock.
+// Segments removed from the tables, to be returned to the device without the lock.
 using Doomed = std::vector<std::pair<char*, size_t>>;
 
 struct CachingAllocator::State {
@@ -47,13 +48,13 @@ struct CachingAllocator::State {
   StreamBlocks host_blocks TENSORD_GUARDED_BY(mutex);
   std::unordered_map<DeviceStream*, std::unique_ptr<StreamBlocks>> stream_blocks TENSORD_GUARDED_BY(mutex);
   std::vector<WaitingBlock> waiting TENSORD_GUARDED_BY(mutex);
-  std::atomic<bool> has_waiting{false};  // whether `waiting` has any
+  std::atomic<bool> has_waiting{false};  // whether `waiting` is not empty
   std::vector<std::unique_ptr<Segment>> segments TENSORD_GUARDED_BY(mutex);
   std::deque<Block> blocks TENSORD_GUARDED_BY(mutex);  // stable addresses; unused ones are chained in `spare`
   Block* spare TENSORD_GUARDED_BY(mutex) = nullptr;
   std::vector<OwnerCount> owners TENSORD_GUARDED_BY(mutex);
-  std::unordered_map<void*, Block*> given_out TENSORD_GUARDED_BY(mutex);  // blocks of allocate(), not of storages
-  bool is_orphaned TENSORD_GUARDED_BY(mutex) = false;  // the allocator is gone; dies with its last block
+  std::unordered_map<void*, Block*> given_out TENSORD_GUARDED_BY(mutex);  // blocks from allocate(), not from storages
+  bool is_orphaned TENSORD_GUARDED_BY(mutex) = false;  // the allocator is destroyed; the state dies with its last block
 
   FreeLists& lists(DeviceStream* stream, bool is_small) TENSORD_REQUIRES(mutex) {
     StreamBlocks& blocks_of = stream ? blocks_of_stream(stream) : host_blocks;
@@ -63,12 +64,12 @@ struct CachingAllocator::State {
   StreamBlocks& blocks_of_stream(DeviceStream* stream) TENSORD_REQUIRES(mutex);
   Block* take(size_t size_bytes, OwnerId owner);
   void give(Block* block);
-  // Those whose events have passed are free; or all, after a wait.
+  // Frees the blocks whose events have passed; with `waits`, waits for all events first.
   void collect_waiting(bool waits);
   Doomed trim_locked(size_t keep_bytes) TENSORD_REQUIRES(mutex);
   void purge_locked() TENSORD_REQUIRES(mutex);
   void return_to_device(const Doomed& doomed);
-  // A block without a segment, in memory that `from` gives.
+  // Allocates a block without a segment, in memory from `from`.
   Block* take_foreign(StorageAllocator& from, size_t size_bytes, OwnerId owner);
 
  private:

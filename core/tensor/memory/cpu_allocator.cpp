@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t kHugePageBytes = size_t{2} << 20;
 
-// Maps anonymous memory; large pieces are aligned to huge pages and ask for them. The kernel
-// would promise more than there is and kill the process later, so the sum is limited here.
+// Maps anonymous memory. Large pieces are aligned to huge pages and advised to use them. The kernel overcommits and
+// would kill the process later, so the sum is limited here.
 class CpuSource : public Allocator {
  public:
   void* allocate(size_t size_bytes) override {
@@ -64,7 +64,7 @@ class CpuSource : public Allocator {
     const size_t before = (kHugePageBytes - reinterpret_cast<uintptr_t>(data) % kHugePageBytes) % kHugePageBytes;
     if (before) munmap(data, before);
     if (before < kHugePageBytes) munmap(data + before + size, kHugePageBytes - before);
-    madvise(data + before, size, MADV_HUGEPAGE);  // advice only: it may be refused
+    madvise(data + before, size, MADV_HUGEPAGE);  // only advice, which the kernel may refuse
     return data + before;
   }
 

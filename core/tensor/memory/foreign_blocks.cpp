@@ -6,11 +6,11 @@
 #include "core/tensor/memory/caching_allocator_state.h"
 #include "core/tensor/memory/memory_checks.h"
 
-// Blocks in memory that a StorageAllocator gave: charged and limited as others, but not cached.
+// Blocks in memory that a StorageAllocator supplied: charged and limited like others, but not cached.
 namespace tensord {
 namespace {
 
-// The allocator is a program's: what it gives is looked at, and it is called without locks.
+// The allocator belongs to a program, so its results are checked, and it is called without locks.
 DataPtr memory_from(StorageAllocator& from, size_t size_bytes, Device device) {
   DataPtr memory;
   try {
@@ -50,7 +50,7 @@ void CachingAllocator::State::uncharge(size_t size_bytes, OwnerId owner) {
   stats.live_bytes -= size_bytes;
 }
 
-// Charges before memory is asked for, so that limits hold.
+// Charges before the memory is requested, so that limits hold.
 void CachingAllocator::State::charge_foreign(size_t size_bytes, OwnerId owner) {
   Doomed doomed;
   bool is_charged = false;
@@ -61,7 +61,7 @@ void CachingAllocator::State::charge_foreign(size_t size_bytes, OwnerId owner) {
     if (owner >= owners.size()) owners.resize(owner + 1);
     check_owner(size_bytes, owner);
     const size_t cap = options.cap_bytes ? options.cap_bytes : std::numeric_limits<size_t>::max();
-    const size_t max = cap - std::min(cap, size_bytes);  // that may be reserved beside it
+    const size_t max = cap - std::min(cap, size_bytes);  // may be reserved beside it
     if (stats.reserved_bytes > max) doomed = trim_locked(0);
     is_charged = size_bytes <= cap && stats.reserved_bytes <= max;
     if (is_charged) charge(size_bytes, owner);
@@ -96,9 +96,10 @@ Block* CachingAllocator::State::take_foreign(StorageAllocator& from, size_t size
   return block;
 }
 
-// Gives back whether the state is to die with it.
+// Returns whether the state has to be deleted with this block.
 bool CachingAllocator::State::give_foreign(Block* block) {
-  // The cache would give it out in the order of its own stream; who gets it back now need not know of streams.
+  // The cache would reuse the block in the order of its own stream. The program that gets it back need not know of
+  // streams.
   if (block->stream) {
     const std::unique_ptr<DeviceEvent> event = device_runtime(source->device()).make_event();
     if (record_if_open(*event, block->stream)) event->synchronize();

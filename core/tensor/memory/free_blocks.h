@@ -10,13 +10,13 @@
 #include "core/tensor/memory/storage_allocator.h"
 #include "core/tensor/memory/stream_uses.h"
 
-// The caching allocator's blocks and its lists of free ones.
+// Blocks of the caching allocator, and its lists of free blocks.
 namespace tensord {
 
 struct Segment;
 
-// A piece of a segment, in use or free. Neighbors by address are linked, free ones also
-// in the list of their size class.
+// A piece of a segment, in use or free. Blocks are linked to their neighbors by address; free ones are also in the list
+// of their size class.
 struct Block {
   char* data = nullptr;
   size_t size = 0;
@@ -25,9 +25,9 @@ struct Block {
   Block* right = nullptr;
   Block* next_free = nullptr;
   Block* previous_free = nullptr;
-  DeviceStream* stream = nullptr;    // whose order its uses follow; null on the host
-  std::unique_ptr<StreamUses> uses;  // while a storage of a device has it
-  DataPtr foreign;                   // of a block of its own, in memory that a StorageAllocator gave
+  DeviceStream* stream = nullptr;    // the stream whose order its uses follow; null on the host
+  std::unique_ptr<StreamUses> uses;  // set while a storage of a device holds the block
+  DataPtr foreign;                   // of a block that a StorageAllocator supplied
   OwnerId owner = 0;
   bool is_free = false;
 };
@@ -37,11 +37,11 @@ struct Segment {
   size_t size = 0;
   bool is_small = false;
   Block* first = nullptr;
-  size_t index = 0;  // in State::segments
+  size_t index = 0;  // position in State::segments
 };
 
-// Free blocks by size class: exact multiples of kAlignment up to 1 KiB, then 16 classes
-// for each power of two. A bitmap of the classes that have any makes a search O(1).
+// Free blocks by size class: exact multiples of kAlignment up to 1 KiB, then 16 classes for each power of two. A bitmap
+// of the classes that are not empty makes a search O(1).
 class FreeLists {
  public:
   void insert(Block* block) {
@@ -65,8 +65,8 @@ class FreeLists {
     }
   }
 
-  // A block of at least `size`: one of the same class when a few probes find it (a block just
-  // freed at this size is the first), else any of the next class that has one.
+  // Returns a block of at least `size`: one of the same class if a few probes find it (a block just freed at this size
+  // is the first), otherwise one of the next class that is not empty.
   Block* find(size_t size) const {
     const size_t index = class_of(size);
     int probes = 32;
@@ -94,7 +94,7 @@ class FreeLists {
   std::array<uint64_t, kWords> bits_{};
 };
 
-// Of one stream, or of the host.
+// The free blocks of one stream, or of the host.
 struct StreamBlocks {
   FreeLists small, large;
 };

@@ -19,9 +19,9 @@ inline constexpr int kPoison = 0xff;  // bytes that are NaN in every floating po
 bool guards_memory();
 bool poisons_memory();
 
-// Maps size_bytes > 0 as TENSORD_GUARD says, or gives back null.
+// Maps size_bytes > 0 as TENSORD_GUARD says; returns null otherwise.
 void* map_guarded(size_t size_bytes);
-// Ends the process when a canary has changed.
+// Ends the process if a canary has changed.
 void unmap_guarded(void* data, size_t size_bytes);
 
 }  // namespace tensord

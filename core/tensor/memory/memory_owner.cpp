@@ -21,11 +21,11 @@ struct OwnerTable {
 };
 
 OwnerTable& owner_table() {
-  static OwnerTable* table = new OwnerTable;  // storages may be freed while statics die
+  static OwnerTable* table = new OwnerTable;  // storages may be freed while statics are destroyed
   return *table;
 }
 
-// Few owners have a limit, and without any nobody takes the lock.
+// Few owners have a limit; if none has, no thread takes the lock.
 struct LimitTable {
   std::atomic<bool> has_any{false};
   Mutex mutex;

@@ -8,8 +8,8 @@
 
 namespace tensord {
 
-// Under AddressSanitizer, free blocks of a caching allocator are marked so that a kernel
-// that writes outside of its tensor is caught; otherwise these do nothing.
+// Under AddressSanitizer, free blocks of a caching allocator are poisoned, so that a kernel that writes outside of its
+// tensor is caught. Otherwise these functions do nothing.
 inline void poison([[maybe_unused]] void* data, [[maybe_unused]] size_t size_bytes) {
 #if defined(__SANITIZE_ADDRESS__)
   __asan_poison_memory_region(data, size_bytes);

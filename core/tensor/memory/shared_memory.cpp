@@ -21,7 +21,7 @@ struct Region {
   uint64_t size_bytes = 0;
 };
 
-// What is mapped, by its address; used until the last storage goes.
+// Mapped regions by address; used until the last storage is freed.
 struct Regions {
   Mutex mutex;
   std::map<uintptr_t, Region> all TENSORD_GUARDED_BY(mutex);
@@ -36,7 +36,7 @@ void add_region(void* data, std::shared_ptr<const FileDescriptor> file, uint64_t
   regions().all[reinterpret_cast<uintptr_t>(data)] = {std::move(file), size_bytes};
 }
 
-// Out of the books first: the address may be another's as soon as it is unmapped.
+// Removed from the table first: another mapping may get the address as soon as it is unmapped.
 uint64_t unmap_region(void* data) {
   Region region;
   {
@@ -51,7 +51,7 @@ uint64_t unmap_region(void* data) {
 
 std::string system_error() { return std::strerror(errno); }
 
-// Of those made here. The kernel would promise more than there is and kill a process later.
+// Bytes of the regions made here. The kernel overcommits and would kill a process later, so the sum is limited.
 std::atomic<uint64_t> taken{0};
 
 void give_back(void* data) { taken -= unmap_region(data); }
@@ -87,7 +87,7 @@ class SharedAllocator final : public StorageAllocator {
   DeleterFnPtr raw_deleter() const override { return give_back; }
 
  private:
-  // Null when there is no memory.
+  // Returns null if there is no memory.
   static void* map_new(size_t size_bytes) {
     auto file = std::make_shared<const FileDescriptor>(memfd_create("tensord", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (file->get() < 0) fail(ErrorCode::kResourceExhausted, "shared memory cannot be made: ", system_error());
@@ -101,7 +101,7 @@ class SharedAllocator final : public StorageAllocator {
   }
 };
 
-// Whether it may be written. Throws when it is not what another tensord would send.
+// Returns whether the file may be written. Throws if it is not a file that another tensord would send.
 bool check_sent(int file, uint64_t size_bytes) {
   struct stat found {};
   const int mode = fcntl(file, F_GETFL);
@@ -115,7 +115,7 @@ bool check_sent(int file, uint64_t size_bytes) {
   const auto file_bytes = static_cast<uint64_t>(found.st_size);
   check(size_bytes > 0 && size_bytes <= file_bytes, "shared memory: ", size_bytes,
         " bytes are wanted, the descriptor has ", file_bytes);
-  // Holes would take memory when they are read.
+  // Reading a hole would allocate memory.
   check(file_bytes <= static_cast<uint64_t>(found.st_blocks) * 512, "shared memory: parts of it have no memory");
   return access == O_RDWR && !(seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE));
 }

@@ -10,26 +10,25 @@
 
 namespace tensord {
 
-// Memory that other processes can have too, by a descriptor: an anonymous file (memfd) that is mapped, of a size that
-// nobody can change any more (a file that shrinks would be SIGBUS in who reads it), all of it taken from the system
-// when it is made. It is gone when the last process has let go; nothing is left behind by one that is killed. All of
-// this is thread-safe.
+// Memory that other processes can map by a descriptor: an anonymous file (memfd) whose size is sealed (truncating a
+// mapped file would be SIGBUS for its readers), with all pages allocated when it is made. It is freed when the last
+// process unmaps it; a killed process leaves nothing behind. All of this is thread-safe.
 
-// Gives such memory, of the host. Each piece keeps a descriptor open.
+// Allocates such memory on the host. Each piece keeps a descriptor open.
 StorageAllocator& shared_memory_allocator();
 
-// The file that a range of this process's memory lies in.
+// The file that holds a range of this process's memory.
 struct SharedPlace {
   std::shared_ptr<const FileDescriptor> file;
   uint64_t file_bytes = 0;
-  uint64_t offset_bytes = 0;  // of the range in the file
+  uint64_t offset_bytes = 0;  // of the range, in the file
 };
-// Nothing unless all of the storage lies in memory of shared_memory_allocator or map_shared.
+// Returns nothing unless the whole storage lies in memory of shared_memory_allocator or map_shared.
 std::optional<SharedPlace> shared_place(const Storage& storage);
 
-// Maps the first `size_bytes` of a file that another process sent, who may be a stranger. The descriptor is duplicated.
-// The storage is writable unless the descriptor or a seal forbids it. Its bytes are those of no memory owner. Throws
-// Error{kInvalidArgument} when it is no memory whose size is sealed, is smaller, or has parts without memory.
+// Maps the first `size_bytes` of a file that another, untrusted process sent. The descriptor is duplicated. The storage
+// is writable unless the descriptor or a seal forbids it. Its bytes are not charged to any owner. Throws
+// Error{kInvalidArgument} if the file is not memory of sealed size, is smaller, or has holes.
 Storage map_shared(int file, uint64_t size_bytes);
 
 }  // namespace tensord

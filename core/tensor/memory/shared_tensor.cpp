@@ -9,9 +9,9 @@
 namespace tensord {
 namespace {
 
-// In shared memory, with the same bytes and as many writes behind it: autograd compares those with what it saved.
+// Copies the bytes to shared memory, with the same version counter: autograd compares it with what it saved.
 Storage moved_storage(const StorageImpl& from) {
-  // No file is empty, so what has no bytes lies over one.
+  // A file cannot be empty, so a storage without bytes gets a file of one byte.
   Storage memory = allocate_storage_from(shared_memory_allocator(), std::max<size_t>(from.size_bytes(), 1));
   Storage to = memory;
   if (from.size_bytes() == 0) to = wrap_storage(memory->data(), 0, [memory] {});
@@ -20,7 +20,7 @@ Storage moved_storage(const StorageImpl& from) {
   return to;
 }
 
-// The compiler takes bools for 0 or 1, whatever a stranger wrote.
+// The compiler assumes that a bool is 0 or 1, whatever the other process wrote.
 void check_bools(const Storage& storage, const Tensor& tensor) {
   const Tensor bytes =
       Tensor::from_storage(storage, tensor.sizes(), tensor.strides(), tensor.offset(), DType::kUInt8).contiguous();

@@ -10,17 +10,17 @@
 
 namespace tensord {
 
-// A tensor as another process of this machine can open it: the descriptor of its memory, and where it lies there.
+// A tensor that another process on this machine can open: the descriptor of its memory, and its place there.
 struct SharedTensor {
   std::shared_ptr<const FileDescriptor> file;
   uint64_t file_bytes = 0;  // of the memory
-  Dims sizes, strides;      // strides in elements
-  int64_t offset = 0;       // in elements, from the beginning of the memory
+  Dims sizes, strides;      // strides are in elements
+  int64_t offset = 0;       // in elements, from the start of the memory
   DType dtype = DType::kFloat32;
 };
 
-// Whether all of the tensor's memory is shared with other processes, or could be: what share_memory_ did, and what
-// open_shared gives. Throws Error{kInvalidArgument} of an undefined tensor.
+// Whether all of the tensor's memory is shareable with other processes: after share_memory_, or from open_shared.
+// Throws Error{kInvalidArgument} for an undefined tensor.
 bool is_shared(const Tensor& tensor);
 
 // Moves the tensor's memory, all of its storage, to memory that can be shared; nothing where it lies there already. The
@@ -31,22 +31,23 @@ bool is_shared(const Tensor& tensor);
 // memory.
 void share_memory_(const Tensor& tensor);
 
-// What another process needs to open the tensor, whose memory is moved by share_memory_ when that was not done yet.
-// What one process writes there the others see; their order is theirs to see to. Without gradient and history.
+// Describes the tensor for another process; share_memory_ moves its memory first if it is not shared yet. Each process
+// sees what the others write; the processes have to order their accesses. Gradient and autograd history are not part of
+// it.
 SharedTensor share(const Tensor& tensor);
 
-// A tensor over memory that another process sent. All that it says is checked, so it may be a stranger: Error
-// {kInvalidArgument} names what is wrong. But such a peer can go on to write into the memory while it is read here:
-// where it is not trusted, clone() the tensor before anything depends on its values. Not writable where the peer sees
-// to it.
+// Opens a tensor over memory that another process sent. Every field is checked, so the sender may be untrusted:
+// Error{kInvalidArgument} names what is wrong. Such a sender can still write the memory while it is read here: clone()
+// the tensor of an untrusted sender before anything depends on its values. The tensor is not writable if the sender
+// sealed it.
 Tensor open_shared(const SharedTensor& shared);
 
-// Sends it over a Unix socket (stream or seqpacket) in one message of fixed size, the descriptor beside it by
-// SCM_RIGHTS; the peer gets a descriptor of its own. Nothing else may be read or written there meanwhile. Throws
-// Error{kDeadlineExceeded} when the peer takes longer than the timeout, kUnavailable when it is gone.
+// Sends it over a Unix socket (stream or seqpacket) in one message of fixed size, with the descriptor as SCM_RIGHTS;
+// the peer gets a descriptor of its own. Nothing else may be read from or written to the socket in the meantime. Throws
+// Error{kDeadlineExceeded} if the peer takes longer than the timeout, kUnavailable if it is gone.
 void send_shared(int socket, const SharedTensor& shared, int timeout_ms = 60'000);
-// Receives one; open_shared checks what is in it. Throws as send_shared does, and Error{kDataLoss} for what is no such
-// message; descriptors that came along are closed.
+// Receives one; open_shared checks its contents. Throws as send_shared does, and Error{kDataLoss} if the message is not
+// of this kind; descriptors that came with it are closed.
 SharedTensor receive_shared(int socket, int timeout_ms = 60'000);
 
 }  // namespace tensord

@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/tensor/memory/shared_tensor.h"
 
-// SharedTensor over Unix sockets.
+// Sends and receives SharedTensor over Unix sockets.
 namespace tensord {
 namespace {
 
@@ -30,7 +30,7 @@ static_assert(sizeof(Message) == 32 + 2 * 8 * kMaxMessageDims);
 class Deadline {
  public:
   explicit Deadline(int timeout_ms) : end_(Clock::now() + std::chrono::milliseconds(timeout_ms)) {}
-  // Until the socket is ready.
+  // Waits until the socket is ready.
   void wait(int socket, short events, const char* what) const {
     for (;;) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(end_ - Clock::now()).count();
@@ -47,7 +47,7 @@ class Deadline {
   const Clock::time_point end_;
 };
 
-// Room for more descriptors than may come, so that those are seen and closed.
+// Has room for more descriptors than a valid message has, so that surplus ones are received and closed.
 struct Control {
   static constexpr size_t kMax = 8;
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMax)> bytes{};
@@ -88,7 +88,7 @@ void send_shared(int socket, const SharedTensor& shared, int timeout_ms) {
     head.msg_iov = &part;
     head.msg_iovlen = 1;
     Control control;
-    if (done == 0) {  // with the first byte
+    if (done == 0) {  // only with the first byte
       head.msg_control = control.bytes.data();
       head.msg_controllen = CMSG_SPACE(sizeof(int));
       cmsghdr* const rights = CMSG_FIRSTHDR(&head);

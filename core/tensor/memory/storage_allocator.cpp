@@ -10,10 +10,10 @@
 namespace tensord {
 namespace {
 
-// By kind. Read for every storage.
+// By kind of device. Read for every new storage.
 constinit std::array<std::atomic<StorageAllocator*>, kDeviceKinds> allocators{};
 constinit std::array<uint8_t, kDeviceKinds> priorities{};
-constinit Mutex choice_mutex;  // of changes
+constinit Mutex choice_mutex;  // guards changes
 
 size_t index_of(DeviceKind kind) {
   const auto index = static_cast<size_t>(kind);

@@ -8,14 +8,14 @@ namespace tensord {
 
 class DeviceStream;
 
-// The streams, beside its own, that were given work on a block of device memory: it is given out again when their work
-// is done. Thread-safe.
+// The streams, other than its own, that have work on a block of device memory. The block is reused after their work is
+// done. Thread-safe.
 class StreamUses {
  public:
-  // `own`: the stream whose order the block follows anyway.
+  // `own` is the stream whose order the block follows anyway.
   explicit StreamUses(const DeviceStream& own) : own_(&own) {}
   void note(DeviceStream& stream);
-  // Those noted, and none from now on.
+  // Returns the streams noted so far and clears them.
   std::vector<DeviceStream*> take();
 
  private:
