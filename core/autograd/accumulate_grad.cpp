@@ -36,7 +36,7 @@ bool has_layout_of(const Tensor& gradient, const Tensor& leaf) {
   return gradient.is_contiguous();
 }
 
-// A copy that lies in memory as the leaf does; recorded when grad mode is on.
+// A copy with the leaf's memory layout; recorded if grad mode is on.
 Tensor copy_in_layout_of(const Tensor& gradient, const Tensor& leaf) {
   static const ops::Op& copy = ops::get_op("aten::copy_");
   const bool keeps = is_non_overlapping_and_dense(leaf.sizes(), leaf.strides());
@@ -61,9 +61,9 @@ std::vector<Tensor> AccumulateGrad::apply(std::vector<Tensor> gradients) {
   const MutexLock lock(slot_->mutex);
   Tensor& total = slot_->value;
   if (!total.defined()) {
-    // The pass keeps it for hooks that run afterwards, which see it and write nothing.
+    // Post hooks run afterwards and read the gradient, so the pass keeps a handle to it.
     const uint32_t handles = has_post_hooks(*this) ? 2 : 1;
-    // One without elements, that of a meta tensor, has none to share.
+    // A meta tensor has no elements, so its storage cannot be shared.
     const bool may_take =
         gradient.is_meta() || (!is_grad_enabled() && is_alone(gradient, handles) && has_layout_of(gradient, leaf));
     total =
@@ -76,7 +76,7 @@ std::vector<Tensor> AccumulateGrad::apply(std::vector<Tensor> gradients) {
   return {};
 }
 
-// A sparse gradient stays one until a dense one comes to it.
+// A sparse gradient stays sparse until a dense one is added to it.
 std::vector<Tensor> AccumulateGrad::accumulate_sparse(Tensor gradient) {
   const MutexLock lock(slot_->mutex);
   Tensor& total = slot_->value;
@@ -85,7 +85,7 @@ std::vector<Tensor> AccumulateGrad::accumulate_sparse(Tensor gradient) {
   } else if (total.defined()) {
     total = sum_of(total, gradient);
   } else {
-    // Its values may be the memory of a gradient that goes elsewhere too.
+    // The values may share memory with a gradient that flows elsewhere too.
     total = copy_of(is_grad_enabled() ? gradient : detach(gradient));
   }
   return {};

@@ -5,11 +5,11 @@
 
 namespace tensord::autograd {
 
-// The end of the graph at a leaf: adds what comes to the leaf's gradient. Lives as long as the leaf,
-// or a graph that reaches it. Several passes may run it at once.
+// The end of the graph at a leaf: adds incoming gradients to the leaf's gradient. Lives as long as the leaf, or a graph
+// that reaches it. Several passes may run it at once.
 class AccumulateGrad final : public Node {
  public:
-  // Before every other node: memory of gradients is free the sooner.
+  // Runs before all other nodes, so that the memory of gradients is freed early.
   AccumulateGrad(const Tensor& leaf, IntrusivePtr<GradSlot> slot);
 
   std::string name() const override { return "torch::autograd::AccumulateGrad"; }

@@ -8,11 +8,11 @@ class Node;
 
 bool is_anomaly_mode();
 bool checks_nan();
-// What was chosen last, even while anomaly mode is off.
+// The last setting, even while anomaly mode is off.
 bool would_check_nan();
 
-// Says, as long as it lives, what the calling thread is doing: "forward (model.py:12)". In anomaly
-// mode nodes that are made meanwhile remember it. `describe` is called only then.
+// Describes what the calling thread is doing, such as "forward (model.py:12)", for its lifetime. In anomaly mode, nodes
+// made in the meantime store the description; `describe` is called only then.
 class OriginScope {
  public:
   using DescribeFn = std::string (*)(const void* context);
@@ -28,10 +28,10 @@ class OriginScope {
   const OriginScope* outer_;
 };
 
-// The scopes of the calling thread, innermost first, a line each.
+// The calling thread's scopes, innermost first, one line each.
 std::string describe_origin();
 
-// The node that the calling thread runs, or null.
+// The node that the calling thread is running, or null.
 const Node* running_node();
 
 }  // namespace tensord::autograd

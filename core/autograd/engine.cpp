@@ -9,7 +9,7 @@
 namespace tensord::autograd {
 namespace {
 
-// The gradient that a pass starts with at a tensor.
+// The initial gradient of a pass at a tensor.
 Tensor root_gradient(const Tensor& tensor, std::span<const Tensor> gradients, size_t i) {
   if (i >= gradients.size() || !gradients[i].defined()) {
     check(!is_complex(tensor.dtype()), "grad can be implicitly created only for real scalar outputs but got ",

@@ -192,7 +192,7 @@ void FunctionCall::finish(std::vector<Tensor>& results) {
       const TensorState* state = tensor.defined() ? state_of(tensor) : nullptr;
       const bool is_own =
           state && has_gradient(tensor) && (state->grad_fn == NodePtr(node_) || contains(context.dirty_, tensor));
-      // A view of what was written would own this node by its base's history.
+      // A view of a written tensor would own this node through the history of its base.
       const bool is_over = tensor.defined() && is_over_dirty(tensor);
       context.saved_.emplace_back(is_over ? detach(tensor) : tensor, is_own ? node_.get() : nullptr,
                                   is_own ? state->output_nr : 0);

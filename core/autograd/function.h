@@ -34,22 +34,23 @@ namespace tensord::autograd {
 
 class FunctionNode;
 
-// What forward tells backward. Used by one thread at a time.
+// Passes data from forward to backward. Used by one thread at a time.
 class FunctionContext {
  public:
-  // Inputs, results, or other tensors that backward reads. Writing them meanwhile is an Error of the pass.
+  // Saves inputs, results or other tensors that backward reads. The pass throws Error if they were written in the
+  // meantime.
   void save_for_backward(std::vector<Tensor> tensors) { to_save_ = std::move(tensors); }
-  // In backward. Throws Error after a pass that did not retain the graph.
+  // For backward. Throws Error after a pass that did not retain the graph.
   std::vector<Tensor> saved() const;
-  // Inputs that forward wrote. They must be returned.
+  // Declares inputs that forward writes. forward must return them.
   void mark_dirty(std::vector<Tensor> tensors) { dirty_ = std::move(tensors); }
-  // Results without a gradient. Those that are not floating have none anyway.
+  // Declares results without a gradient. Results that are not floating never have one.
   void mark_non_differentiable(std::vector<Tensor> tensors) { non_differentiable_ = std::move(tensors); }
-  // Whether gradients that do not flow come to backward as zeros (the default), not undefined.
+  // Whether backward gets zeros (the default) or undefined tensors for gradients that do not flow.
   void set_materialize_grads(bool value) { materializes_ = value; }
-  // Whether a gradient is asked for, by argument (lists taken apart).
+  // Whether the gradient of an argument is needed (lists count by item).
   bool needs_input_grad(size_t argument) const;
-  // Whatever else backward needs.
+  // Any other data that backward needs.
   std::map<std::string, ops::Value> data;
 
  private:
@@ -57,12 +58,12 @@ class FunctionContext {
   friend class FunctionCall;
   std::vector<Tensor> to_save_, dirty_, non_differentiable_;
   std::vector<SavedTensor> saved_;
-  std::vector<int32_t> edges_;  // by argument: its edge, -1 for what is no tensor
+  std::vector<int32_t> edges_;  // by argument: its edge, -1 for an argument that is not a tensor
   std::vector<bool> needed_;    // by argument
   bool materializes_ = true, is_released_ = false, is_backward_ = false;
 };
 
-// One call of a Function; the part that does not depend on its types.
+// One call of a Function: the part that does not depend on its types.
 class FunctionCall {
  public:
   using BackwardFn = std::vector<Tensor> (*)(FunctionContext&, std::vector<Tensor>);
@@ -74,14 +75,14 @@ class FunctionCall {
   void add_argument(const Tensor& tensor);
   void add_other() { add_argument_of(nullptr); }
   FunctionContext& context();
-  // Gives the results the history of this call.
+  // Sets this call as the history of the results.
   void finish(std::vector<Tensor>& results);
 
  private:
   void add_argument_of(const Tensor* tensor);
   void check_dirty(const std::vector<Tensor>& results) const;
   void give_history(Tensor& result, uint32_t number, size_t count);
-  std::optional<size_t> input_of(const Tensor& tensor) const;  // its number among the tensors given
+  std::optional<size_t> input_of(const Tensor& tensor) const;  // its position among the input tensors
   bool has_gradient(const Tensor& result) const;
   bool is_over_dirty(const Tensor& tensor) const;
 

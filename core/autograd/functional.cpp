@@ -12,7 +12,7 @@ namespace {
 using ops::call;
 using Tensors = std::vector<Tensor>;
 
-// Inputs that gradients are asked of; those of the caller are left alone.
+// Copies of the inputs that gradients are computed for; the caller's tensors are not changed.
 Tensors prepare(std::span<const Tensor> inputs, bool create_graph) {
   Tensors out;
   for (const Tensor& input : inputs) {
@@ -34,7 +34,7 @@ void check_vectors(const char* what, std::span<const Tensor> vectors, std::span<
   }
 }
 
-// Zeros where the outputs do not hang on an input.
+// With zeros for inputs that the outputs do not depend on.
 Tensors gradients_of(std::span<const Tensor> outputs, std::span<const Tensor> inputs, std::span<const Tensor> vectors,
                      bool create_graph) {
   Tensors live, weights, found(inputs.size());
@@ -60,7 +60,7 @@ Tensors finish(Tensors tensors, bool create_graph) {
   return tensors;
 }
 
-// The element with this number of each row-major tensor of rows becomes a slice of the whole.
+// Element number `i` of each row-major tensor in `rows` becomes a slice of the result.
 Tensor stacked(const Tensors& rows, const Tensor& output, const Tensor& input) {
   Dims sizes = output.sizes();
   for (const int64_t size : input.sizes()) sizes.push_back(size);
@@ -107,7 +107,7 @@ FunctionProduct jvp(const TensorFunction& function, std::span<const Tensor> inpu
   const GradModeGuard recorded({true, false});
   const Tensors given = prepare(inputs, create_graph);
   Tensors outputs = function(given);
-  // The product u · J is linear in u: its gradient by u, weighted by v, is J · v at any u.
+  // The product u · J is linear in u: its gradient with respect to u, weighted by v, is J · v for any u.
   Tensors u;
   for (const Tensor& output : outputs) {
     u.push_back(call("aten::zeros_like", detach(output)));

@@ -36,7 +36,7 @@ std::string to_text(const Jacobian& jacobian) {
   return out.str();
 }
 
-// The element of a strided tensor, by its row-major number.
+// An element of a strided tensor, by its row-major index.
 double& element(const Tensor& tensor, int64_t number) {
   int64_t offset = 0;
   for (int64_t dim = tensor.ndim() - 1; dim >= 0; --dim) {
@@ -69,7 +69,7 @@ void check_inputs(const std::vector<Tensor>& inputs) {
   check(any, "gradcheck expects at least one input tensor to require gradient");
 }
 
-// The outputs that have a gradient, with the others left undefined.
+// Keeps the outputs that have a gradient; the others become undefined.
 std::vector<Tensor> differentiable(std::vector<Tensor> outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].defined() || !requires_grad(outputs[i])) {
@@ -129,7 +129,7 @@ BackwardOptions retaining() {
   return options;
 }
 
-// By input; of an output's elements one after the other.
+// By input; for the elements of an output one after the other.
 std::vector<Jacobian> analytical(const Tensor& output, const std::vector<Tensor>& inputs, double nondet_tol) {
   std::vector<Tensor> checked;
   std::vector<Jacobian> out;
@@ -174,7 +174,7 @@ void compare(const Jacobian& expected, const Jacobian& got, size_t output, size_
   }
 }
 
-// Gradients where none flows into some outputs must be what zeros there give.
+// Undefined gradients of some outputs must have the same effect as zeros.
 void check_undefined(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs) {
   std::vector<Tensor> roots, checked;
   for (const Tensor& output : outputs) {
@@ -207,7 +207,7 @@ void check_undefined(const std::vector<Tensor>& outputs, const std::vector<Tenso
   }
 }
 
-// Values that are neither symmetric nor special.
+// Arbitrary values, neither symmetric nor special.
 Tensor made_up(const Tensor& like, size_t seed) {
   const Tensor out = Tensor::empty(like.sizes(), DType::kFloat64);
   for (int64_t i = 0; i < out.numel(); ++i) {
@@ -245,7 +245,7 @@ void gradgradcheck(const TensorFunction& function, const std::vector<Tensor>& in
   const EnableGradGuard guard;
   const std::vector<Tensor> outputs = differentiable(function(inputs));
   std::vector<Tensor> all = inputs;
-  std::vector<size_t> which;  // outputs with a gradient
+  std::vector<size_t> which;  // outputs that have a gradient
   for (size_t o = 0; o < outputs.size(); ++o) {
     if (!outputs[o].defined()) continue;
     which.push_back(o);
@@ -254,7 +254,7 @@ void gradgradcheck(const TensorFunction& function, const std::vector<Tensor>& in
   check(!which.empty(), "gradgradcheck: no output of the function has a gradient");
   const size_t given = inputs.size();
   const TensorFunction gradients = [&](const std::vector<Tensor>& arguments) {
-    // Gradients are taken where numerical differences are, too.
+    // Gradients are computed at the same point as the numerical differences.
     const EnableGradGuard recording;
     const std::vector<Tensor> first(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(given));
     const std::vector<Tensor> found = function(first);

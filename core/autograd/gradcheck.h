@@ -12,23 +12,22 @@ namespace tensord::autograd {
 using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
 
 struct GradcheckOptions {
-  double eps = 1e-6;   // step of the differences
+  double eps = 1e-6;   // step size of the differences
   double atol = 1e-5;  // |numerical - analytical| <= atol + rtol * |numerical|
   double rtol = 1e-3;
-  // How much two passes over one graph may differ.
+  // The largest difference between two passes over one graph.
   double nondet_tol = 0;
-  // Whether also to try gradients that do not flow, which must count as zeros.
+  // Whether to check that undefined gradients count as zeros.
   bool checks_undefined_grad = true;
 };
 
-// Checks d outputs / d inputs of `function` element by element, for inputs that require a gradient and outputs
-// that have one. Inputs must be float64, with memory of their own for every element; they are written and
-// restored. Throws Error{kFailedPrecondition} that names output and input and shows both Jacobians where they
-// differ.
+// Checks d outputs / d inputs of `function` element by element, for inputs that require gradients and outputs that have
+// one. Inputs must be float64, with separate memory for each element; they are written and restored. Throws
+// Error{kFailedPrecondition} that names the output and the input and shows both Jacobians.
 void gradcheck(const TensorFunction& function, const std::vector<Tensor>& inputs, GradcheckOptions options = {});
 
-// The same for the gradients themselves, as functions of the inputs and of what flows in:
-// `grad_outputs` by output of `function`, made up when empty.
+// The same for the gradients, as functions of the inputs and of the incoming gradients: `grad_outputs` by output of
+// `function`; generated if empty.
 void gradgradcheck(const TensorFunction& function, const std::vector<Tensor>& inputs,
                    const std::vector<Tensor>& grad_outputs = {}, GradcheckOptions options = {});
 

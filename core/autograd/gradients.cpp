@@ -41,7 +41,7 @@ bool is_ours_alone(const Tensor& tensor) {
 
 }  // namespace
 
-// A dense tensor takes up a sparse one, not the other way around.
+// A sparse tensor can be added to a dense one, but not the other way around.
 Tensor sum_of(const Tensor& a, const Tensor& b) {
   static const ops::Op& add = ops::get_op("aten::add.Tensor");
   return ops::as_sparse(a) && !ops::as_sparse(b) ? run_one(add, {b, a, 1}) : run_one(add, {a, b, 1});

@@ -12,7 +12,7 @@
 namespace tensord::autograd {
 namespace {
 
-// Threads that help with passes. Made when first needed, kept; idle ones wait.
+// Threads that help with passes. They are started when first needed and kept; idle ones wait.
 class HelperPool {
  public:
   static HelperPool& instance() {
@@ -24,17 +24,18 @@ class HelperPool {
     wake_.notify_all();
     for (Thread& thread : threads_) thread.join();
   }
-  // Calls `work` once on some other thread, soon.
+  // Calls `work` once on another thread.
   void submit(std::function<void()> work) {
     const MutexLock lock(mutex_);
-    // The thread first: what could not be helped with must not stay in the queue, since its pass ends without it.
+    // Starts the thread before queueing: work that no thread can run must not stay in the queue, since its pass ends
+    // without it.
     if (idle_ < queue_.size() + 1) threads_.emplace_back("autograd", [this] { loop(); });
     queue_.push_back(std::move(work));
     wake_.notify_one();
   }
 
  private:
-  // Not in the destructor, where clang looks for no locks.
+  // Not in the destructor, which clang's thread safety analysis does not check.
   void close() {
     const MutexLock lock(mutex_);
     is_closing_ = true;
@@ -65,9 +66,8 @@ class HelperPool {
 
 }  // namespace
 
-// A pass by several threads. Each takes the ready node that was made last. Gradients that come to one
-// place are added in the order of the nodes they come from, as a serial pass does: one that is
-// early waits for those before it.
+// A pass on several threads. Each takes the ready node with the highest sequence number. Gradients for one place are
+// added in the order of the nodes that they come from, as in a serial pass: an early one waits for those before it.
 class ParallelPass {
  public:
   explicit ParallelPass(GraphTask& graph) : graph_(graph), ready_(graph.ready_at_start()) { rank_edges(); }
@@ -86,9 +86,9 @@ class ParallelPass {
   }
 
  private:
-  // Where gradients for one result of one node come together.
+  // Collects the gradients for one result of one node.
   struct Inbox {
-    uint32_t expected = 0;  // rank of the one to be added next
+    uint32_t expected = 0;  // rank of the next one to add
     std::vector<std::pair<uint32_t, Tensor>> early;
   };
 
@@ -106,7 +106,7 @@ class ParallelPass {
       HelperPool::instance().submit(help);
       ++active_;
     } catch (const std::exception&) {
-      // No thread to be had: those that are there do the work.
+      // No thread could be started: the running ones do the work.
     }
   }
 
@@ -192,7 +192,7 @@ class ParallelPass {
   }
 
   GraphTask& graph_;
-  std::vector<uint32_t> ranks_;  // by edge: its place among those that lead to the same result
+  std::vector<uint32_t> ranks_;  // by edge: its rank among the edges that lead to the same result
   std::vector<Inbox> inboxes_;   // guarded by locks_
   std::array<Mutex, 16> locks_;
   Mutex mutex_;

@@ -18,7 +18,7 @@
 namespace tensord::autograd {
 namespace {
 
-// What the calling thread runs, for needs_edge and messages.
+// The node that the calling thread is running, for needs_edge and messages.
 struct Running {
   GraphTask* graph = nullptr;
   const NodeTask* task = nullptr;
@@ -93,7 +93,7 @@ void check_outputs(const Node& node, std::vector<Tensor>& outputs) {
   }
 }
 
-// Nodes that know sparse gradients give sparse or dense ones; all else ends in an error, here at the latest.
+// Nodes that support sparse gradients return sparse or dense ones; all others fail here at the latest.
 std::vector<Tensor> apply_to_sparse(Node& node, std::vector<Tensor> gradients) {
   std::vector<Tensor> outputs;
   try {
@@ -342,12 +342,12 @@ void GraphTask::run() {
     const MutexLock lock(callbacks_mutex_);
     callbacks.swap(callbacks_);
   }
-  // A callback may start passes of its own; their callbacks are theirs.
+  // A callback may start passes of its own, which have callbacks of their own.
   for (const auto& callback : callbacks) callback();
 }
 
 void GraphTask::run_anywhere() {
-  // Passes inside of passes lie on the stack; so many fit on any.
+  // Nested passes use the stack; this many fit on any.
   constexpr int kMaxDepth = 50;
   thread_local int depth = 0;
   discover();

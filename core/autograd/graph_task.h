@@ -12,24 +12,24 @@
 
 namespace tensord::autograd {
 
-// What one pass keeps of a node.
+// The state of one node in a pass.
 struct NodeTask {
   explicit NodeTask(Node* node) : node(node) {}
-  Node* node;                          // kept alive by the roots
-  uint32_t dependencies = 0;           // edges that have not brought anything yet
-  uint32_t first_edge = 0;             // in GraphTask::edges_
-  uint32_t first_inbox = 0;            // in ParallelPass::inboxes_
-  bool runs = true;                    // false: nobody asked for what it gives
-  bool is_target = false;              // somebody asked for the gradient that comes to it
+  Node* node;                          // the roots keep it alive
+  uint32_t dependencies = 0;           // edges that have not delivered a gradient yet
+  uint32_t first_edge = 0;             // position in GraphTask::edges_
+  uint32_t first_inbox = 0;            // position in ParallelPass::inboxes_
+  bool runs = true;                    // false: its gradients are not needed
+  bool is_target = false;              // the gradient that arrives here was requested
   InlineVector<Tensor, 1> gradients;   // by result of the node
   InlineVector<uint32_t, 1> captures;  // indices into GraphTask::captures_
 };
 
-// Heap order: the node that was made last comes first.
+// Heap order: the node with the highest sequence number is first.
 bool is_earlier(const NodeTask* a, const NodeTask* b);
 
-// One backward pass: the nodes it reaches, what they wait for, and the gradients on their way.
-// Used once: roots and targets first, then run.
+// One backward pass: the nodes that it reaches, their dependencies, and the gradients in flight. Used once: add roots
+// and targets, then run.
 class GraphTask {
  public:
   explicit GraphTask(BackwardOptions options) : options_(options) {}
@@ -38,8 +38,7 @@ class GraphTask {
 
   // The pass starts with this gradient at this edge.
   void add_root(const Edge& edge, Tensor gradient);
-  // Asks for the gradient that comes to this edge; nodes that lead to no target do not run. Returns
-  // its number.
+  // Requests the gradient that arrives at this edge; nodes on no path to a target do not run. Returns its index.
   size_t add_capture(const Edge& edge);
   // Asks for the leaf's gradient to be added up.
   void add_leaf(const Edge& edge);

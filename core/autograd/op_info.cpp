@@ -25,7 +25,8 @@ bool is_list_type(const Type& type) {
   return type.kind() == TypeKind::kList;
 }
 
-// "aten::_log_softmax" → "LogSoftmaxBackward", as PyTorch makes names: a capital after whatever is no letter.
+// "aten::_log_softmax" → "LogSoftmaxBackward", as PyTorch names nodes: a capital letter after each character that is
+// not a letter.
 std::string node_stem(const std::string& op_name) {
   std::string out;
   bool starts = true;
@@ -38,7 +39,7 @@ std::string node_stem(const std::string& op_name) {
   return out + "Backward";
 }
 
-// Overloads with a gradient of their own are counted from 0.
+// Overloads with a gradient of their own are numbered from 0.
 std::string node_name(const Op& op) {
   size_t number = 0;
   for (const Op* other : ops::find_overloads(op.schema.name)) {
@@ -48,7 +49,7 @@ std::string node_name(const Op& op) {
   return node_stem(op.schema.name) + std::to_string(number);
 }
 
-// A composite of complex numbers whose gradient is that of the operators that it calls.
+// A composite on complex numbers whose gradient is that of the operators that it calls.
 Role complex_role_of(const Op& op, Role role) {
   const Op& functional = op.base ? *op.base : op;
   if (functional.complex_rule != ops::ComplexGradient::kOfCalls || role == Role::kPassthrough) return role;
@@ -140,7 +141,7 @@ Role OpInfo::role_of(const Op& op) {
 const OpInfo& info_of(const Op& op) {
   static const Table table;
   const OpInfo* info = table.find(&op);
-  // One that stands in for an operator in a module's code is written with operators of the registry.
+  // An operator that replaces another in a module's code calls operators of the registry.
   static const OpInfo stand_in;
   if (info == nullptr && op.is_composite) return stand_in;
   check_internal(info != nullptr, op.name(), " is not in the registry");

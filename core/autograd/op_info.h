@@ -9,29 +9,29 @@
 
 namespace tensord::autograd {
 
-// What the recorder needs to know of an operator, found out once.
+// What the recorder needs to know about an operator, computed once.
 struct OpInfo {
   enum class Role : uint8_t {
-    kPassthrough,     // nothing of it is autograd's business, or what it calls is recorded by itself
+    kPassthrough,     // autograd ignores it, or the operators that it calls are recorded
     kConstant,        // its results are constants
-    kRecord,          // gives new tensors, or views
-    kWrite,           // writes its argument `target` and gives it back
-    kWriteComposite,  // in-place form of a composite
+    kRecord,          // returns new tensors, or views
+    kWrite,           // writes its argument `target` and returns it
+    kWriteComposite,  // in-place variant of a composite
     kOut,             // writes a keyword argument
   };
-  // What an operator is to autograd, by its record alone.
+  // The role of an operator, by its record alone.
   static Role role_of(const ops::Op& op);
 
   const ops::Op* op = nullptr;
-  const ops::Op* gradient_op = nullptr;  // whose gradient it is: itself, or the functional form
+  const ops::Op* gradient_op = nullptr;  // the operator whose gradient it uses: itself, or the functional variant
   Role role = Role::kPassthrough;
-  Role complex_role = Role::kPassthrough;  // where a tensor or a number of the call is complex
+  Role complex_role = Role::kPassthrough;  // if a tensor or a number of the call is complex
   bool is_view = false;
-  bool gives_many = false;               // a list, or several tensors
-  uint8_t target = 0;                    // the argument written, or viewed
-  std::vector<uint8_t> tensors;          // arguments that are tensors or lists of them
+  bool gives_many = false;               // returns a list, or several tensors
+  uint8_t target = 0;                    // the argument that is written or viewed
+  std::vector<uint8_t> tensors;          // arguments that are tensors or lists of tensors
   std::vector<uint8_t> written;          // arguments whose tensors are written
-  std::vector<ops::SavedFor> saved_for;  // by argument; empty: what the operator saves
+  std::vector<ops::SavedFor> saved_for;  // by argument; empty: the tensors that the operator saves
   std::string node_name;                 // "MulBackward0"
 };
 

@@ -19,7 +19,7 @@ using ops::Value;
 
 bool is_bit(uint64_t bits, size_t i) { return bits >> i & 1; }
 
-// Lists are mutable: one that somebody else holds is copied.
+// Lists are mutable: a list with other holders is copied.
 Value keep_other(const Value& value) {
   if (!value.is_list() || value.to_list()->use_count() == 1) return value;
   return ops::make_list(value.to_list()->element, value.to_list()->items);
@@ -48,12 +48,12 @@ Value OpNode::keep(const Tensor& tensor, size_t argument, size_t item, bool is_w
   if (!is_bit(saved_inputs_, argument)) return shape_of(tensor);
   check_savable(tensor);
   const bool is_target = is_written && target_ && argument == info_.target;
-  // What lies over the memory that is written would own this node by its history, and fails its check anyway.
+  // A tensor over the written memory would own this node through its history, and fails its version check anyway.
   const bool is_over_target = tensor.storage().get() == target_;
   const Tensor kept = is_target ? copy_before_write(tensor) : is_over_target ? detach(tensor) : tensor;
   if (hooks_are_set() && !kept.is_meta()) return pack(kept, argument, false, item);
   keeps_elements_ |= !kept.is_meta();
-  if (!is_written) {  // a copy is nobody else's to write
+  if (!is_written) {  // no other code writes a copy
     versions_.push_back({static_cast<uint8_t>(argument), false, static_cast<uint32_t>(item), kept.version()});
   }
   return kept;
@@ -205,7 +205,7 @@ std::vector<Value> OpNode::outputs_with_history(std::span<const Value> outputs) 
 }
 
 std::vector<Tensor> OpNode::by_edge(std::vector<Value> gradients) const {
-  gradients.resize(inputs_.size());  // those of the last arguments may be left out
+  gradients.resize(inputs_.size());  // gradients of the last arguments may be missing
   std::vector<Tensor> out(next_edges_.size());
   size_t edge = 0;
   for (const uint8_t i : info_.tensors) {
@@ -241,8 +241,7 @@ std::vector<Tensor> OpNode::apply(std::vector<Tensor> gradients) {
   }
   const std::span<const Value> inputs = packed_ ? std::span<const Value>(unpacked_inputs) : inputs_;
   const std::span<const Value> outputs = packed_ ? std::span<const Value>(unpacked_outputs) : outputs_;
-  const bool is_complex =
-      ops::has_complex(inputs) || ops::has_complex(outputs);  // gradients are of the outputs' dtypes
+  const bool is_complex = ops::has_complex(inputs) || ops::has_complex(outputs);  // gradients have the outputs' dtypes
   const auto gradient_of = [&](const ops::GradArgs& args) {
     return is_complex ? ops::complex_gradient(op, args) : op.gradient(args);
   };
@@ -255,7 +254,7 @@ std::vector<Tensor> OpNode::apply(std::vector<Tensor> gradients) {
 }
 
 void OpNode::release_saved() {
-  if (!keeps_elements_) return;  // nothing but shapes
+  if (!keeps_elements_) return;  // only shapes were kept
   is_released_ = true;
   inputs_.clear();
   outputs_.clear();

@@ -20,7 +20,7 @@ using ops::Value;
 using Role = OpInfo::Role;
 using Arguments = std::span<const Value>;
 
-// Whether fn is true of the argument, or of an item of it.
+// Whether fn holds for the argument, or for an item of it.
 template <class Fn>
 bool any_of(const Value& argument, Fn&& fn) {
   if (argument.is_tensor()) return fn(argument.to_tensor());
@@ -38,7 +38,7 @@ bool is_argument(const OpInfo& info, Arguments arguments, const Tensor& tensor) 
   return false;
 }
 
-// Bits of the arguments that require a gradient; none where nothing is recorded.
+// Bits of the arguments that require a gradient; none if nothing is recorded.
 uint64_t requiring_bits(const OpInfo& info, Arguments arguments) {
   uint64_t bits = 0;
   if (!is_grad_enabled()) return bits;
@@ -48,7 +48,7 @@ uint64_t requiring_bits(const OpInfo& info, Arguments arguments) {
   return bits;
 }
 
-// A call that autograd has to do with.
+// A call that autograd handles.
 struct Call {
   const OpInfo& info;
   const Op& op;
@@ -63,10 +63,10 @@ struct Call {
 };
 
 bool share_memory(const Tensor& a, const Tensor& b) {
-  return a.is_meta() ? a.alias_id() == b.alias_id() : a.storage() == b.storage();  // 0 is no meta tensor's
+  return a.is_meta() ? a.alias_id() == b.alias_id() : a.storage() == b.storage();  // no meta tensor has id 0
 }
 
-// Visits the tensors among the returns with their numbers, lists taken apart; None counts as one.
+// Visits the tensors among the returns by index, items of lists one by one; None counts.
 template <class Fn>
 void for_each_result(std::span<const Value> returns, Fn&& fn) {
   for (const Value& value : returns) {
@@ -131,7 +131,7 @@ void record_call(const Call& call) {
   call.compute();
   const auto results = std::span<const Value>(returns).subspan(first);
   if (requiring && !has_gradient && has_floating_result(info, arguments, results)) {
-    node = make_node(info, op);  // it will refuse
+    node = make_node(info, op);  // which will fail
     node->save_inputs(arguments, requiring, 0);
   }
   if (!node && !info.is_view) return;
@@ -139,7 +139,7 @@ void record_call(const Call& call) {
   uint32_t number = 0;
   for_each_result(results, [&](const Tensor& result) {
     const uint32_t result_nr = number++;
-    // An operator may give an argument back as it is.
+    // An operator may return an argument unchanged.
     const bool is_new = result.defined() && !is_argument(info, arguments, result);
     if (is_new && has_source) track_result(info, arguments[info.target].to_tensor(), result);
     if (!node) return;
@@ -173,7 +173,7 @@ void record_write(const Call& call) {
   rebase_history(target, node);
 }
 
-// The functional form records itself; what it gives is copied into the target.
+// The functional variant is recorded; its result is copied into the target.
 void record_composite_write(const Call& call) {
   const auto& [info, op, keys, arguments, returns] = call;
   if (requiring_bits(info, arguments) == 0) return call.compute();
@@ -221,11 +221,11 @@ void record(const ops::KernelFunction&, const Op& op, const ops::CallKeys& keys,
 
 const ops::KernelFunction kRecord{.run = record};
 
-// Calls with a tensor that autograd knows.
+// For calls with a tensor that may need a gradient.
 const ops::KernelFunction* autograd_kernel(const Op& op) {
   return OpInfo::role_of(op) == Role::kPassthrough ? nullptr : &kRecord;
 }
-// All calls that make views or write, so that views are known and inference tensors stay what they are.
+// For all calls that make views or write, so that views are tracked and inference tensors stay inference tensors.
 const ops::KernelFunction* view_kernel(const Op& op) {
   return op.is_view || !op.is_pure ? autograd_kernel(op) : nullptr;
 }

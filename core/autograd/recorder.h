@@ -4,11 +4,11 @@
 
 namespace tensord::autograd {
 
-// Gives operators their code for autograd. Called before main wherever this library is linked.
+// Registers autograd's kernels for all operators. Called before main wherever this library is linked.
 void install_recorder();
 
-// While it lives, the calling thread's operators compute and nothing else: what an operator does inside
-// is not recorded, nor are its views tracked. Grad mode stays what it is.
+// During its lifetime, operators on the calling thread only compute: calls inside an operator are not recorded, and
+// views are not tracked. Grad mode does not change.
 struct BelowAutogradScope : ContextPart<&ExecutionContext::excluded_keys> {
   BelowAutogradScope() : ContextPart(execution_context().excluded_keys | kAutogradKeys) {}
 };

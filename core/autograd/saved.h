@@ -12,27 +12,26 @@ namespace tensord::autograd {
 // Throws Error for a tensor that autograd must not keep: one made in inference mode.
 void check_savable(const Tensor& tensor);
 
-// Throws Error when the memory of a saved tensor was written since it had this version. `computed_by`
-// is null for a leaf.
+// Throws Error if the memory of a saved tensor was written since it had this version. `computed_by` is null for a leaf.
 void check_version(const Tensor& saved, uint32_t version, const Node* computed_by, uint32_t output_nr);
 
-// The text for a pass over what an earlier one released.
+// Throws the error of a pass over tensors that an earlier pass released.
 [[noreturn]] void fail_released();
 
-// A tensor kept for a backward pass, which sees it as it was: writing it meanwhile is an error. A result of
-// the node that keeps it is kept without its history, which would own the node.
+// A tensor saved for a backward pass. Writing its memory in the meantime is an error. If the node that saves it also
+// computed it, it is stored without its history, which would own the node.
 class SavedTensor {
  public:
   SavedTensor() = default;
-  // `owner`: the node that keeps it, when the tensor is its result number `output_nr`, which has a gradient.
+  // `owner` is the node that saves it, if the tensor is its result `output_nr` and has a gradient.
   explicit SavedTensor(const Tensor& tensor, const Node* owner = nullptr, uint32_t output_nr = 0);
-  // Undefined when an undefined one was saved. Throws Error when it was written.
+  // Undefined if an undefined tensor was saved. Throws Error if its memory was written.
   Tensor unpack() const;
 
  private:
   Tensor tensor_;
-  std::unique_ptr<PackedTensor> packed_;  // in place of tensor_, where there were hooks
-  const Node* owner_ = nullptr;           // not owned: it owns this
+  std::unique_ptr<PackedTensor> packed_;  // replaces tensor_ if there were hooks
+  const Node* owner_ = nullptr;           // not owned: it owns this object
   uint32_t version_ = 0, output_nr_ = 0;
 };
 

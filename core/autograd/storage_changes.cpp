@@ -21,12 +21,12 @@ void check_changeable(const Tensor& tensor, const char* what) {
         ": the tensor takes part in a gradient; change tensor.detach() or tensor.data instead");
 }
 
-// It is no view of what it was a view of.
+// The tensor is no longer a view of its base.
 void forget_base(const Tensor& tensor) {
   if (view_of(tensor)) tensor.impl()->autograd = nullptr;
 }
 
-// From the beginning of the storage to the end of the last element of these sizes.
+// Bytes from the start of the storage to the end of the last element with these sizes.
 size_t bytes_of(const Tensor& tensor, const Dims& sizes) {
   int64_t end = 0, bytes = 0;
   const bool is_too_large = __builtin_add_overflow(tensor.offset(), checked_numel(sizes), &end) ||
@@ -100,7 +100,7 @@ void set_(const Tensor& tensor, const Tensor& source) {
   const uint32_t before = tensor.version();
   take_memory(tensor, source);
   forget_base(tensor);
-  // Whoever saved the tensor sees that it is another.
+  // The version tells those who saved the tensor that it changed.
   while (tensor.version() <= before) tensor.storage()->bump_version();
 }
 
@@ -114,7 +114,7 @@ void resize_storage_(const Tensor& tensor, size_t size_bytes) {
   if (tensor.storage()->size_bytes() == size_bytes) return;
   check_sole(tensor, "resize_");
   Storage storage = storage_of(*tensor.storage(), size_bytes);
-  // What it has now must fit.
+  // The tensor's present sizes must fit.
   Tensor::from_storage(storage, tensor.sizes(), tensor.strides(), tensor.offset(), tensor.dtype());
   tensor.impl()->storage = std::move(storage);
   tensor.storage()->bump_version();

@@ -15,13 +15,13 @@ namespace {
 
 [[maybe_unused]] const bool is_installed = (install_recorder(), true);
 
-// The accumulator of a leaf, made when there is none. Several threads may ask at once.
+// The accumulator of a leaf, made on first use. Thread-safe.
 NodePtr accumulator_of(const Tensor& leaf, TensorState& state) {
   AccumulateGrad* known = state.accumulator.load(std::memory_order_acquire);
   if (known) return NodePtr(known);
   auto made = make_intrusive<AccumulateGrad>(leaf, state.slot ? state.slot : make_intrusive<GradSlot>());
   if (state.accumulator.compare_exchange_strong(known, made.get(), std::memory_order_acq_rel)) {
-    made->add_ref();  // the tensor's own
+    made->add_ref();  // the reference of the tensor
     return made;
   }
   return NodePtr(known);
@@ -103,7 +103,7 @@ void set_grad(const Tensor& tensor, const Tensor& gradient) {
   TensorState& state = ensure_state(tensor);
   if (!slot_of(state)) state.slot = make_intrusive<GradSlot>();
   GradSlot* slot = slot_of(state);
-  Tensor before = gradient;  // freed after the lock
+  Tensor before = gradient;  // freed after the lock is released
   const MutexLock lock(slot->mutex);
   std::swap(slot->value, before);
 }

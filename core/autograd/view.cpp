@@ -11,7 +11,7 @@ namespace {
 
 using ops::Value;
 
-// Where a view lies in its base, in elements of the view. The view of a real base may be complex, and the other way
+// The place of a view in its base, in elements of the view. The view of a real base may be complex, and the other way
 // around.
 struct Place {
   Place(const Tensor& base, const Tensor& view)
@@ -28,19 +28,19 @@ struct Place {
     strides.push_back(1);
     offset *= 2;
   }
-  // The part of `whole`, which is laid out as the base but starts at 0.
+  // This part of `whole`, which has the layout of the base but starts at 0.
   Tensor of(const Tensor& whole) const {
     const Tensor from = is_pairs ? ops::call("aten::view_as_real", whole) : whole;
     const Tensor part = ops::call("aten::as_strided", from, sizes, strides, offset - base_offset);
     return is_complex_of_pairs ? ops::call("aten::view_as_complex", part) : part;
   }
 
-  Dims sizes, strides;  // of the view's memory as the base counts it, or as pairs where the base is complex
+  Dims sizes, strides;  // of the view's memory in units of the base, or of pairs if the base is complex
   int64_t offset, base_offset;
   bool is_pairs, is_complex_of_pairs;
 };
 
-// The history of a view whose memory was written since it was made: a part of its base.
+// The history of a view whose memory was written after it was made: a part of its base.
 class AsStrided final : public Node {
  public:
   AsStrided(Edge base_edge, const Tensor& base, const Tensor& view) : base_(base), view_(view) {
@@ -67,8 +67,8 @@ class AsStrided final : public Node {
   Tensor base_, view_;  // meta
 };
 
-// The history of a base after a part of it was written through a view: the gradient of the part goes
-// through the node of the write, the rest goes on as it is.
+// The history of a base after a part of it was written through a view: the gradient of the part flows through the node
+// of the write, the rest passes unchanged.
 class CopySlices final : public Node {
  public:
   CopySlices(const Tensor& base, const Tensor& view, NodePtr write, size_t edge)
@@ -90,7 +90,7 @@ class CopySlices final : public Node {
 
   Tensor base_, view_;  // meta
   NodePtr write_;
-  size_t edge_;  // that of what was overwritten, here of the base
+  size_t edge_;  // the edge of the overwritten tensor, here the base
 };
 
 std::vector<Tensor> CopySlices::apply(std::vector<Tensor> gradients) {
@@ -137,7 +137,7 @@ const char* clarify(Creation creation) {
   return "";
 }
 
-// Throws when a view of this kind is written, or what it is a view of (`is_indirect`).
+// Throws if a view of this kind is written, or its base is (`is_indirect`).
 void check_creation(const ViewState& view, bool is_indirect) {
   if (view.creation == Creation::kDefault) return;
   const char* what = is_indirect ? "its base or another view of its base has been" : "is being";
