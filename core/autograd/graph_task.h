@@ -40,13 +40,13 @@ class GraphTask {
   void add_root(const Edge& edge, Tensor gradient);
   // Requests the gradient that arrives at this edge; nodes on no path to a target do not run. Returns its index.
   size_t add_capture(const Edge& edge);
-  // Asks for the leaf's gradient to be added up.
+  // Requests that the leaf's gradient is accumulated.
   void add_leaf(const Edge& edge);
 
-  // Throws what the first node that failed threw. A pass inside of many others goes on in a thread of its own.
+  // Throws the error of the first node that failed. A deeply nested pass continues on a thread of its own.
   void run();
 
-  // Undefined where none came.
+  // Undefined if no gradient arrived.
   Tensor captured(size_t number) const { return captures_[number].gradient; }
   void add_callback(std::function<void()> callback);  // see queue_callback
   bool needs_edge(const NodeTask& task, size_t index) const { return edges_[task.first_edge + index] != nullptr; }
@@ -63,10 +63,10 @@ class GraphTask {
   void finish(NodeTask& task);
   std::vector<NodeTask*> ready_at_start();
   void run_here();
-  void run_anywhere();  // here, or deep inside of others in a thread of its own
+  void run_anywhere();  // here, or on a thread of its own if deeply nested
   void run_serial();
   void run_parallel(int threads);  // graph_parallel.cpp
-  // Runs a node with what came to it and gives its outputs, none when it was only a target.
+  // Runs a node with its gradients and returns its outputs, none if it was only a target.
   std::vector<Tensor> run_task(NodeTask& task);
   std::vector<Tensor> run_node(NodeTask& task, std::vector<Tensor> gradients);
   void deliver(NodeTask& task, uint32_t result, Tensor gradient);
@@ -77,7 +77,7 @@ class GraphTask {
   std::vector<Edge> roots_;
   std::deque<NodeTask> tasks_;
   std::vector<NodeTask*> slots_;  // a hash table of tasks_ by node
-  std::vector<NodeTask*> edges_;  // where each edge leads, by first_edge + index; null: nowhere
+  std::vector<NodeTask*> edges_;  // the target of each edge, by first_edge + index; null if it leads nowhere
   std::vector<Capture> captures_;
   Mutex callbacks_mutex_;
   std::vector<std::function<void()>> callbacks_ TENSORD_GUARDED_BY(callbacks_mutex_);

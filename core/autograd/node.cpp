@@ -10,8 +10,8 @@
 namespace tensord::autograd {
 namespace {
 
-// Nodes whose last reference was given up while another one was being freed on this thread.
-// Plain pointers: tensors may be freed by the last destructors of a thread.
+// Nodes whose last reference was dropped while another node was being freed on this thread. Plain pointers, because the
+// last destructors of a thread may free tensors.
 thread_local Node* dropped = nullptr;
 thread_local bool is_dropping = false;
 
@@ -103,7 +103,7 @@ HookHandle Node::register_hook(PostHook hook) {
 
 Tensor shape_of(const Tensor& tensor) {
   if (const TensorState* state = state_of(tensor); state && state->grad_fn) {
-    // Not where it has been given other memory since.
+    // Unless it was given other memory in the meantime.
     const Tensor& known = state->grad_fn->results()[state->output_nr];
     if (known.sizes() == tensor.sizes() && known.strides() == tensor.strides() && known.offset() == tensor.offset() &&
         known.device() == tensor.device()) {

@@ -18,14 +18,14 @@ namespace tensord::autograd {
 class Node;
 using NodePtr = IntrusivePtr<Node>;
 
-// Where a gradient goes: input `input_nr` of `node`.
+// The target of a gradient: input `input_nr` of `node`.
 struct Edge {
   NodePtr node;
   uint32_t input_nr = 0;
   explicit operator bool() const { return static_cast<bool>(node); }
 };
 
-// Takes a hook away again; the hook stays when the handle goes.
+// Removes a hook on request; the hook stays when the handle is destroyed.
 class HookHandle {
  public:
   HookHandle() = default;
@@ -40,15 +40,14 @@ class HookHandle {
 
 struct NodeHooks;
 
-// A function of the backward graph: takes the gradients of a forward call's results and gives
-// those of its inputs. Made while the forward runs; owned by the tensors that came of it and by
-// the nodes before it. Chains of any length are freed without recursion.
-// Thread-safety: edges, results and hooks are set up by one thread; then any thread may run it.
+// A function of the backward graph: takes the gradients of a forward call's results and returns those of its inputs.
+// Made during the forward call; owned by its results and by the nodes before it. Chains of any length are freed without
+// recursion. Thread safety: one thread sets up edges, results and hooks; then any thread may run it.
 class Node : public RefCounted {
  public:
   // Runs before the node with the gradients of its results; a returned vector replaces them.
   using PreHook = std::function<std::optional<std::vector<Tensor>>(const std::vector<Tensor>& grad_outputs)>;
-  // Runs after it; a returned vector replaces what the node gave.
+  // Runs after it; a returned vector replaces the node's outputs.
   using PostHook = std::function<std::optional<std::vector<Tensor>>(const std::vector<Tensor>& grad_inputs,
                                                                     const std::vector<Tensor>& grad_outputs)>;
 
@@ -58,31 +57,31 @@ class Node : public RefCounted {
 
   // "MulBackward0", as PyTorch spells it.
   virtual std::string name() const = 0;
-  // `gradients` has one item for each result, undefined where none flows; gives one for each of
-  // next_edges. Reads engine's needs_edge() to leave out what nobody asked for.
+  // `gradients` has one item for each result, undefined if none flows; returns one for each of next_edges. Checks the
+  // engine's needs_edge() to skip gradients that are not needed.
   virtual std::vector<Tensor> apply(std::vector<Tensor> gradients) = 0;
-  // Drops what the forward saved; apply throws afterwards if that was anything.
+  // Releases the values that the forward call saved; apply throws afterwards if there were any.
   virtual void release_saved() {}
 
   uint64_t sequence_nr() const { return sequence_nr_; }
   std::span<const Edge> next_edges() const { return next_edges_; }
-  // Meta tensors: what gradients of a result must look like. They are summed down to its sizes and
-  // converted to its dtype before they come here. Undefined for a result that has no gradient.
+  // Meta tensors that describe the gradient of each result. Incoming gradients are summed down to the sizes and
+  // converted to the dtype before apply. Undefined for a result without a gradient.
   std::span<const Tensor> results() const { return results_; }
 
   HookHandle register_prehook(PreHook hook);
   HookHandle register_hook(PostHook hook);
 
-  // For those who make a node.
+  // For the code that makes a node.
   void add_edge(Edge edge) { next_edges_.push_back(std::move(edge)); }
   void add_result(const Tensor& like);
 
-  // Null when nobody registered any. For the engine and register_hook of tensors.
+  // Null if none were registered. For the engine, and for register_hook of tensors.
   NodeHooks* hooks() const { return hooks_.get(); }
   const std::shared_ptr<NodeHooks>& make_hooks();
 
-  // The node that a result of this one has in the graph: this one; for a write through a view, which only the node
-  // of the whole runs (see CopySlices), the view's part of that.
+  // The node that stands for a result in the graph: this node; or, for a write through a view, which only the node of
+  // the whole runs (see CopySlices), the view's part of that.
   NodePtr history() const { return whole_ ? whole_->make_part() : NodePtr(const_cast<Node*>(this)); }
   void set_whole(const Node* whole) { whole_ = whole; }
 
@@ -105,14 +104,14 @@ class Node : public RefCounted {
   Node* next_dropped_ = nullptr;
 };
 
-// Gives up a reference. The last one frees the node, and nodes that hang on it one after the other.
+// Drops a reference. The last one frees the node, and then the nodes that only it owned, one after the other.
 void drop(NodePtr node) noexcept;
 
-// A meta tensor of the same sizes, strides, offset, dtype and device. Shared with the node that
-// computed `tensor` when it has one.
+// A meta tensor with the same sizes, strides, offset, dtype and device. Shared with the node that computed `tensor`, if
+// there is one.
 Tensor shape_of(const Tensor& tensor);
 
-// While a node runs: whether somebody asked for what it gives to this edge.
+// While a node runs: whether its gradient for this edge is needed.
 bool needs_edge(size_t index);
 
 }  // namespace tensord::autograd

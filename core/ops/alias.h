@@ -1,9 +1,9 @@
 #pragma once
 
-// Second names of operators, registered before main as operators are (see op.h).
+// Aliases of operators, registered before main as operators are (see op.h).
 namespace tensord::ops {
 
-// All overloads of `name`, the in-place ones too, can be found as `alias`. Graphs have the first name.
+// All overloads of `name`, including the in-place ones, are also found as `alias`. Graphs have the first name.
 class AliasBuilder {
  public:
   AliasBuilder(const char* alias, const char* name);

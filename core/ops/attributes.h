@@ -7,12 +7,12 @@
 
 namespace tensord::ops {
 
-// What is said of an operator beside its schema and its ways to run: at most one value of each type. Who reads an
-// attribute declares its type (the passes `BatchIndependent`, a family of kernels its own); the record knows none of
-// them. Filled before main, then constant.
+// Facts about an operator beyond its schema and kernels: at most one value of each type. The code that reads an
+// attribute declares its type (`BatchIndependent` for the passes, others for one family of kernels); the record does
+// not know the types. Filled before main, then constant.
 class Attributes {
  public:
-  // Null when nothing was said.
+  // Null if the operator does not have the attribute.
   template <class T>
   const T* get() const {
     for (const Entry& entry : entries_) {
@@ -20,7 +20,7 @@ class Attributes {
     }
     return nullptr;
   }
-  // False, and nothing changed, when there is one of the type.
+  // Returns false and changes nothing if there is a value of this type already.
   template <class T>
   bool set(T value) {
     if (get<T>()) return false;

@@ -18,7 +18,7 @@ bool accepts_list(const Argument& argument, const Value& value) {
   if (argument.fixed_list_size > 0 && accepts(element, value)) return true;
   if (!value.is_list() && !value.is_tuple()) return false;
   const auto& items = value.is_list() ? value.to_list()->items : value.to_tuple()->items;
-  // A tuple of ints stands for int[]; other lists must be lists.
+  // A tuple of ints may be passed as int[]; other lists must be lists.
   if (value.is_tuple() && element.type->kind() != TypeKind::kInt) return false;
   return std::all_of(items.begin(), items.end(), [&](const Value& item) { return accepts(element, item); });
 }

@@ -17,7 +17,7 @@ thread_local CallObserver* recorder = nullptr;
 
 CallObserver*& place_of(Functionality height) { return height == Functionality::kTracer ? tracer : recorder; }
 
-// Reports the call; what it calls in turn is its own affair.
+// Reports the call, but not the calls that it makes.
 template <Functionality height>
 void observe(const KernelFunction&, const Op& op, const CallKeys& keys, Arguments arguments,
              std::vector<Value>& returns) {
@@ -30,7 +30,7 @@ void observe(const KernelFunction&, const Op& op, const CallKeys& keys, Argument
   observer->after(op, arguments, std::span(returns).subspan(before));
 }
 
-// The parts of such tensors are read by more than operators.
+// Parts of such tensors are read by code other than operators.
 bool is_reported_whole(const CallKeys& keys) { return keys.set.has_any(kCompoundLayouts | Functionality::kComplex); }
 
 void record_composite(const KernelFunction& self, const Op& op, const CallKeys& keys, Arguments arguments,
@@ -39,7 +39,7 @@ void record_composite(const KernelFunction& self, const Op& op, const CallKeys& 
   redispatch(op, keys.below(Functionality::kStepRecorder), arguments, returns);
 }
 
-// The in-place variant of a composite is the composite, copied into the target.
+// The in-place variant of a composite runs the composite and copies its result into the target.
 void record_composite_write(const KernelFunction& self, const Op& op, const CallKeys& keys, Arguments arguments,
                             std::vector<Value>& returns) {
   if (is_reported_whole(keys)) return observe<Functionality::kStepRecorder>(self, op, keys, arguments, returns);

@@ -18,16 +18,16 @@ class CallObserver {
  public:
   virtual ~CallObserver() = default;
   virtual void before(const Op& op, std::span<const Value> arguments);
-  // What the call wrote in place is written. It may put others in the place of the returns.
+  // Called after in-place writes are done. It may replace the returns.
   virtual void after(const Op& op, std::span<const Value> arguments, std::span<Value> returns) = 0;
 };
 
-// The calling thread's observer at a height; null: none.
+// The calling thread's observer at a height, or null.
 CallObserver* observer_at(Functionality height);
-// Gives the one before.
+// Returns the previous one.
 CallObserver* set_observer(Functionality height, CallObserver* observer);
 
-// An observer until the end of the scope.
+// Sets an observer until the end of the scope.
 class ObserverScope {
  public:
   ObserverScope(Functionality height, CallObserver* observer)

@@ -23,12 +23,12 @@ Value conjugate(const Value& value) {
   return make_list(value.to_list()->element, std::move(items));
 }
 
-// A formula that passes over what is not floating point must not leave a gradient out.
+// A formula that skips dtypes that are not floating must not drop a gradient.
 std::vector<Value> checked(const Op& op, const GradArgs& args, std::vector<Value> found) {
   for (size_t i = 0; i < args.inputs.size(); ++i) {
     if (!args.needs(i) || !args.inputs[i].is_tensor() || !is_complex(args.inputs[i].to_tensor().dtype())) continue;
     if (i < found.size() && found[i].is_tensor()) continue;
-    if (op.is_view && i > 0) continue;  // gives its shape alone, as expand_as's other
+    if (op.is_view && i > 0) continue;  // only its shape is read, as of expand_as's other
     fail(ErrorCode::kUnimplemented, "derivative for ", op.schema.full_name(), " of complex tensors is not implemented");
   }
   return found;

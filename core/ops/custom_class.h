@@ -7,14 +7,14 @@
 
 namespace tensord::ops {
 
-// What a class of "__torch__.torch.classes." is made of: PyTorch writes such objects as the state that their
-// __getstate__ gives, and there is no code for them in the archive.
+// Makes an object of a class in "__torch__.torch.classes." from its state: PyTorch writes such objects as the result of
+// their __getstate__, and the archive has no code for them.
 using CustomClassFn = std::function<IntrusivePtr<OpaqueObject>(const Value& state)>;
 
-// Null when there is none.
+// Null if there is none.
 const CustomClassFn* find_custom_class(const std::string& qualified_name);
 
-// Registers one before main. The function takes the state to be hostile, and throws Error.
+// Registers one before main. The function must treat the state as untrusted, and throws Error.
 class CustomClassBuilder {
  public:
   CustomClassBuilder(const char* qualified_name, CustomClassFn function);

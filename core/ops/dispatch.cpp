@@ -8,7 +8,7 @@
 namespace tensord::ops {
 namespace {
 
-// Adds up what the tensors and numbers of a call ask for.
+// Collects the keys of a call's tensors and numbers.
 class KeyCollector {
  public:
   void add(const Value& value) {
@@ -26,7 +26,7 @@ class KeyCollector {
  private:
   void add(const TensorImpl& tensor) {
     keys_.set |= tensor.keys();
-    // CPU tensors without dimensions may join tensors of another device.
+    // A 0-d CPU tensor may be mixed with tensors on another device.
     const bool is_scalar = tensor.sizes.empty() && tensor.device.is_host();
     if (!has_device_ || (is_from_scalar_ && !is_scalar)) {
       keys_.device = tensor.device;
@@ -42,7 +42,7 @@ class KeyCollector {
   bool has_device_ = false, is_from_scalar_ = false;
 };
 
-// With what the calling thread adds and leaves out.
+// With the keys that the calling thread includes and excludes.
 CallKeys keys_in_thread(const Op& op, std::span<const Value> arguments) {
   CallKeys keys = keys_of(op, arguments);
   const ExecutionContext& context = execution_context();
@@ -99,7 +99,7 @@ void check_one_device(const CallKeys& keys) {
 
 namespace {
 
-// A device that only some programs bring is not worth a word to others.
+// A device that only some programs register is not named to others.
 bool is_worth_saying(DeviceKind kind) {
   if (kind != kPrivateUse) return true;
   try {

@@ -20,7 +20,7 @@ bool has_tensors(const std::vector<Argument>& arguments) {
                              [](const Argument& one) { return innermost(*one.type).kind() == TypeKind::kTensor; });
 }
 
-// Of an operator that is no variant of another.
+// For an operator that is not a variant of another.
 OpKind kind_of(const Op& op, bool has_function) {
   if (op.is_kind_marked) return op.kind;
   if (!has_function) return op.infer ? OpKind::kStructured : OpKind::kAllocating;
@@ -31,7 +31,7 @@ OpKind kind_of(const Op& op, bool has_function) {
 
 bool is_of_device(const Op& op) { return op.kind == OpKind::kStructured || op.kind == OpKind::kAllocating; }
 
-// Whether the operator's own code is right for complex tensors because it does not look at elements.
+// Whether the operator's own kernel is right for complex tensors because it does not read elements.
 bool is_blind(const Op& op) {
   if (op.is_view || op.kind == OpKind::kView || op.reads_only_shape || op.schema.is_vararg) return true;
   return op.tensor_arguments == 0 && op.number_arguments == 0;
@@ -138,7 +138,7 @@ void TableBuilder::fill_derived_device(Op& op, const DerivedKernels& derived) {
   }
 }
 
-// Complex numbers are served by the dense code, where there is no other.
+// The dense kernel serves complex numbers if there is no other.
 void TableBuilder::fill_complex(Op& op) {
   for (const DeviceKind device : kAllDevices) {
     const KernelFunction*& place = cell(op, Functionality::kComplex, device);
@@ -156,7 +156,7 @@ void TableBuilder::fill_variant(Op& op, const Report& report) {
     for (const Functionality layout : {Functionality::kDense, Functionality::kComplex}) {
       const KernelFunction*& place = cell(op, layout, device);
       if (place) report(name + " is a variant of " + base.schema.full_name() + " and has code of its own");
-      // The target alone may be complex, as that of polar.
+      // Only the target may be complex, as in polar.
       const bool has_base = base.kernel(device) || base.table[cell_of(layout, device)];
       if (!has_base) continue;
       place = layout == Functionality::kComplex ? &kComplexVariant : is_inplace ? &kInplaceVariant : &kOutVariant;

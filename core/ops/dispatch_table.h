@@ -46,7 +46,7 @@ class TableBuilder {
   std::vector<std::pair<Functionality, const KernelFunction* (*)(const Op&)>> choosers_;
 };
 
-// Which arguments a call looks at for its keys.
+// Sets the arguments that the keys of a call come from.
 void set_key_arguments(Op& op);
 
 }  // namespace tensord::ops

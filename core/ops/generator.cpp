@@ -17,10 +17,10 @@ uint32_t twist(uint32_t upper, uint32_t lower) {
   return mixed >> 1 ^ (odd & 0x9908b0dfu);
 }
 
-// torch.get_rng_state() as bytes.
+// The byte layout of torch.get_rng_state().
 struct TorchState {
   uint64_t seed;
-  int32_t left;  // words of the block that are not used yet, plus 1
+  int32_t left;  // unused words of the block, plus 1
   int32_t is_seeded;
   uint64_t next;
   uint64_t words[624];
@@ -42,7 +42,7 @@ void Generator::set_seed(uint64_t seed) {
   next_normal_.reset();
 }
 
-// Two loops, so that each reads what it does not write, a vector at a time.
+// Two loops, so that neither reads what it writes and both are vectorized.
 void Generator::refill() {
   uint32_t* words = words_.data();
   for (int i = 0; i < kWords - kShift; ++i) words[i] = words[i + kShift] ^ twist(words[i], words[i + 1]);

@@ -20,10 +20,10 @@ class Generator {
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;
 
-  // Only the lower 32 bits take part.
+  // Only the lower 32 bits are used.
   void set_seed(uint64_t seed);
   uint64_t seed() const { return seed_; }
-  // clang does not follow a lock that is given out.
+  // clang's analysis does not follow a lock that is returned.
   [[nodiscard]] MutexLock lock() TENSORD_NO_THREAD_SAFETY_ANALYSIS { return MutexLock(mutex_); }
 
   uint32_t bits32() {
@@ -34,16 +34,16 @@ class Generator {
     const uint64_t high = bits32();
     return high << 32 | bits32();
   }
-  // The same numbers as bits32() one after the other, faster.
+  // The same as repeated bits32(), but faster.
   void fill_bits32(std::span<uint32_t> to);
   // In [0, 1): `digits` of 24 for float, 11 for half, 8 for bfloat16.
   float uniform_float(int digits = 24);
   double uniform_double();
-  // Mean 0, deviation 1. Two are made at a time and one is kept.
+  // Mean 0, deviation 1. Two are made at a time; one is kept for the next call.
   double normal();
 
-  // Everything that later numbers hang on, the kept normal included, in the layout of torch.get_rng_state()
-  // (5056 bytes). set_state throws Error{kInvalidArgument} for bytes that are no state.
+  // The whole state, including the kept normal, in the layout of torch.get_rng_state() (5056 bytes). set_state throws
+  // Error{kInvalidArgument} for bytes that are not a state.
   std::vector<uint8_t> state() const;
   void set_state(std::span<const uint8_t> bytes);
 
@@ -59,7 +59,7 @@ class Generator {
 
   Mutex mutex_;
   std::array<uint32_t, kWords> words_;
-  int position_ = kWords;  // of the next word
+  int position_ = kWords;  // index of the next word
   uint64_t seed_ = 0;
   std::optional<double> next_normal_;
 };
@@ -67,11 +67,11 @@ class Generator {
 // The process-wide generator that torch.manual_seed sets.
 Generator& default_generator();
 
-// The generator that operators of the calling thread draw from: the innermost guard's, or the default one.
+// The generator that operators on the calling thread draw from: the innermost guard's, or the default one.
 Generator& current_generator();
 
-// Gives the calling thread a generator of its own until the end of its scope, so that what a
-// training job draws does not depend on what else runs. The generator must outlive the guard.
+// Gives the calling thread a generator of its own until the end of the scope, so that the numbers of a training job do
+// not depend on what else runs. The generator must outlive the guard.
 struct GeneratorGuard : ContextPart<&ExecutionContext::generator> {
   explicit GeneratorGuard(Generator& generator) : ContextPart(&generator) {}
 };

@@ -12,7 +12,7 @@ namespace {
 
 using Arguments = std::span<const Value>;
 
-// The stream's work on them outlasts the call.
+// The stream's work on these tensors outlasts the call.
 void record_streams(DeviceStream& stream, const Value& value) {
   if (value.is_tensor() && value.to_tensor().defined() && value.to_tensor().storage()) {
     value.to_tensor().storage()->record_stream(stream);
@@ -35,7 +35,7 @@ bool has_no_data(const Value& value) {
 
 void bump_version(const Tensor& tensor) { tensor.storage()->bump_version(); }
 
-// Outputs as infer says, filled by the kernel.
+// The kernel fills outputs that are allocated as infer says.
 void run_structured(const KernelFunction& kernel, const Op& op, const CallKeys& keys, Arguments arguments,
                     std::vector<Value>& returns) {
   for_each_written(op, arguments, check_writable);
@@ -58,13 +58,13 @@ void run_function(const KernelFunction& kernel, const Op& op, const CallKeys& ke
   for_each_written(op, arguments, bump_version);
 }
 
-// The operators that it calls for the tensors' parts count what they write.
+// The operators that it calls on the parts count their own writes.
 void run_on_parts(const KernelFunction& kernel, const Op&, const CallKeys&, Arguments arguments,
                   std::vector<Value>& returns) {
   kernel.function(arguments, returns);
 }
 
-// Whether the operator's infer says what its code for these tensors gives.
+// Whether infer describes the results of the kernel for these tensors.
 bool has_infer_for(const Op& op, const CallKeys& keys) {
   const Functionality layout = (keys.set & kLayoutKeys).highest();
   const KernelFunction* const kernel = op.table[cell_of(layout, keys.device.kind)];
@@ -123,7 +123,7 @@ std::vector<Value> infer(const Op& op, Arguments arguments) {
                                                               Functionality::kShapeInference);
     const CallKeys keys = keys_of(op, arguments);
     const Functionality layout = (keys.set & kLayoutKeys).highest();
-    // Their results are not known by shape alone.
+    // The results of compound layouts are not determined by shapes alone.
     if (kCompoundLayouts.has(layout))
       fail(ErrorCode::kUnimplemented, "code for tensors of layout ", name_of(layout), " is run, not inferred");
     const KernelFunction* const kernel = op.table[cell_of(layout, keys.device.kind)];

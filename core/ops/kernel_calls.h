@@ -5,15 +5,16 @@
 
 #include "core/ops/dispatch.h"
 
-// What the code of an operator's table has in common: outputs, written arguments, errors.
+// Helpers of all kernels in the table: outputs, written arguments, errors.
 namespace tensord::ops {
 
 Tensor allocate(const TensorMeta& meta, Device device);
-// Of an operator with infer: calls the kernel, and tells the stream what it uses.
+// For an operator with infer: calls the kernel, and records the tensors' use by the stream.
 void fill_outputs(const KernelFunction& kernel, const KernelContext& context, std::span<const Value> arguments,
                   std::span<Tensor> outputs);
 
-// Tensors that the schema marks as written. Of other layouts the parts are written, by operators of their own.
+// Visits the tensors that the schema marks as written. Tensors of other layouts are written part by part, by operators
+// of their own.
 template <class Fn>
 void for_each_written(const Op& op, std::span<const Value> arguments, Fn&& fn) {
   if (op.is_pure || (op.writes_when >= 0 && !arguments[static_cast<size_t>(op.writes_when)].to_bool())) return;
@@ -24,11 +25,11 @@ void for_each_written(const Op& op, std::span<const Value> arguments, Fn&& fn) {
   }
 }
 
-// Ends a call that threw: the error starts with the operator's name, and what a cancelled call may have changed counts
+// Rethrows an error of a call with the operator's name in front. Tensors that a cancelled call may have written count
 // as written.
 [[noreturn]] void fail_call(const Op& op, std::span<const Value> arguments, const Error& error);
 
-// `body` as a table's code.
+// Wraps `body` as a kernel of the table.
 template <KernelFunction::Run body>
 void with_name(const KernelFunction& kernel, const Op& op, const CallKeys& keys, std::span<const Value> arguments,
                std::vector<Value>& returns) {

@@ -7,12 +7,12 @@
 
 namespace tensord::ops {
 
-// How an operator calls a method that a script's class has: sorting asks "__lt__". Who runs scripts sets
-// the caller for its thread while such an operator runs.
+// Lets an operator call a method of a script's class: sorting calls "__lt__". The interpreter sets the caller for its
+// thread while such an operator runs.
 class MethodCaller {
  public:
   virtual ~MethodCaller() = default;
-  // `arguments` are without the object. Throws what the method throws; kNotFound when the class has none.
+  // `arguments` do not include the object. Throws the method's error; kNotFound if the class does not have it.
   virtual Value call_method(const ObjectPtr& object, const std::string& method, std::vector<Value> arguments) = 0;
 };
 
@@ -27,14 +27,14 @@ class MethodCallerScope {
   MethodCaller* outer_;
 };
 
-// Throws Error{kUnimplemented} where nobody runs scripts.
+// Throws Error{kUnimplemented} if no interpreter is running.
 Value call_method(const ObjectPtr& object, const std::string& method, std::vector<Value> arguments);
 
-// Whether the operator may call methods of objects in its arguments. Such a call can do whatever a script
-// can, so the graph has a prim::CallFunction for it, not the operator itself.
+// Whether the operator may call methods of objects in its arguments. Such a call can do anything that a script can, so
+// the graph has a prim::CallFunction for it instead of the operator.
 bool calls_methods(const Op& op);
 
-// Says so of an operator.
+// Marks an operator as such.
 class CallsMethodsBuilder {
  public:
   explicit CallsMethodsBuilder(const char* op);

@@ -4,7 +4,7 @@
 
 namespace tensord::ops {
 
-// An Error whose message says what it is about already, so that `run` puts no operator's name before it.
+// An Error whose message already names its subject, so that `run` does not put the operator's name in front.
 class NamedError final : public Error {
  public:
   using Error::Error;

@@ -19,8 +19,7 @@
 
 namespace tensord::ops {
 
-// What infer says of one output: its shape and dtype, and its strides when they are not
-// row-major.
+// One output as infer describes it: shape and dtype, and strides if they are not row-major.
 struct TensorMeta {
   Dims sizes;
   DType dtype = DType::kFloat32;
@@ -42,42 +41,42 @@ using InferFn = std::function<std::vector<TensorMeta>(std::span<const Value> arg
 using FillFn = std::function<void(const KernelContext&, std::span<const Value> arguments, std::span<Tensor> outputs)>;
 using ReturnFn = std::function<void(std::span<const Value> arguments, std::vector<Value>& returns)>;
 
-// What a call has to go through, found by one look at its arguments (core/ops/dispatch.h).
+// The dispatch keys of a call, from one look at its arguments (core/ops/dispatch.h).
 struct CallKeys {
   DispatchKeySet set;
-  Device device;          // of the tensors; without tensors, the one that an argument names
-  Device other;           // where is_mixed
-  bool is_mixed = false;  // there are tensors of two devices, not counting CPU tensors without dimensions
+  Device device;          // of the tensors; without tensors, the device argument
+  Device other;           // set if is_mixed
+  bool is_mixed = false;  // tensors on two devices, not counting 0-d CPU tensors
 
-  // What is left of the call after `one`.
+  // The keys that remain below `one`.
   CallKeys below(Functionality one) const { return {set & DispatchKeySet::below(one), device, other, is_mixed}; }
 };
 
-// The code of an operator at one place of its table.
+// A kernel at one place of an operator's table.
 struct KernelFunction {
   using Run = void (*)(const KernelFunction& self, const Op& op, const CallKeys& keys, std::span<const Value> arguments,
                        std::vector<Value>& returns);
   Run run = nullptr;
   FillFn fill = nullptr;        // fills outputs that the caller allocated by the operator's infer
-  ReturnFn function = nullptr;  // or gives its returns itself
+  ReturnFn function = nullptr;  // or returns its results itself
   std::source_location origin = std::source_location::current();  // where it was registered, for `tensord ops --table`
 };
 
-// A place where IMPL puts code. Names as c10's.
+// A place in the table for IMPL, with c10's names.
 struct DispatchKey {
   constexpr DispatchKey(DeviceKind device) : layouts(Functionality::kDense), device(device) {}
   constexpr DispatchKey(DispatchKeySet layouts, DeviceKind device, bool is_composite = false)
       : layouts(layouts), device(device), is_composite(is_composite) {}
   DispatchKeySet layouts;
   DeviceKind device;
-  bool is_composite = false;  // calls operators: on any device, and its gradient is theirs
+  bool is_composite = false;  // calls operators: for any device, and its gradient is theirs
 };
 inline constexpr DispatchKey kComplexCPU{Functionality::kComplex, kCPU};
 inline constexpr DispatchKey kComplexComposite{Functionality::kComplex, kCPU, true};
 inline constexpr DispatchKey kQuantizedCPU{Functionality::kQuantized, kCPU};
 inline constexpr DispatchKey kSparseCPU{Functionality::kSparse | Functionality::kSparseCompressed, kCPU};
 
-// In the place of a function for kComplexCPU: the operator's own code is right for complex numbers, on each device.
+// In place of a function for kComplexCPU: the operator's own kernel is right for complex numbers, on each device.
 struct SameAsDense {};
 inline constexpr SameAsDense kSameAsDense;
 
@@ -91,17 +90,17 @@ constexpr size_t cell_of(Functionality functionality, DeviceKind device) {
   return row * kDeviceKinds + static_cast<size_t>(device);
 }
 
-// What a gradient function sees: the forward call and the incoming gradients. Tensors that the
-// operator's `saves` does not name come as meta tensors: shape, dtype and device.
+// The arguments of a gradient function: the forward call and the incoming gradients. Tensors that the operator's
+// `saves` does not name are meta tensors: shape, dtype and device.
 struct GradArgs {
   std::span<const Value> inputs;         // forward arguments
   std::span<const Value> outputs;        // forward results
-  std::span<const Tensor> grad_outputs;  // by tensor of the results, lists taken apart; undefined where none flows
-  uint64_t needed = ~uint64_t{0};        // bit i: a gradient for argument i is asked for
+  std::span<const Tensor> grad_outputs;  // by tensor of the results, lists flattened; undefined if none flows
+  uint64_t needed = ~uint64_t{0};        // bit i: the gradient of argument i is needed
   bool needs(size_t argument) const { return needed >> argument & 1; }
 };
-// Gradients by forward argument: a tensor, a list of tensors for a list (None items allowed), or
-// None where there is none. Written with operators, so that they have gradients themselves.
+// Gradients by forward argument: a tensor, a list of tensors for a list (items may be None), or None. Written with
+// operators, so that they are differentiable themselves.
 using GradientFn = std::function<std::vector<Value>(const GradArgs&)>;
 
 // Prepares an operator for arguments known at load, with its weights on one device; see packed.h.
@@ -109,91 +108,89 @@ class PackedOp;
 struct PackArgs;
 using PackFn = std::function<IntrusivePtr<PackedOp>(const PackArgs&)>;
 
-// What kind of code an operator is; the registry sees to it that it is exactly one. In-place and out= variants are of
-// the kind of what they are derived from.
+// The kind of an operator's code; the registry checks that it is exactly one. In-place and out= variants have the kind
+// of their base.
 enum class OpKind : uint8_t {
-  kStructured,  // infer says what comes out, the caller allocates it, the device's kernel fills it
+  kStructured,  // infer describes the results, the caller allocates them, the device's kernel fills them
   kAllocating,  // the device's kernel allocates its results, whose shape may depend on data
-  kView,        // strides alone; no element is read or written. On any device
-  kComposite,   // calls other operators and reads no element itself. On any device
-  kScript,      // lists, dicts, strings and numbers of scripts, and questions about tensors. What it makes of tensors,
-                // or reads of them, goes through Tensor's own copies
+  kView,        // only strides change; no element is read or written. For any device
+  kComposite,   // calls other operators and reads no element itself. For any device
+  kScript,      // lists, dicts, strings and numbers of scripts, and properties of tensors. It makes tensors, and reads
+                // their elements, through Tensor's own copies
 };
 
-// How an operator's gradient follows for complex tensors.
-//
-// Gradients are PyTorch's: of a real loss L by z = x + iy, dL/dx + i dL/dy, the direction of steepest ascent.
-// For a function that is complex differentiable that is grad · conj(f'), so the formula of real numbers serves,
-// between two conjugates.
+// How the gradient for complex tensors follows from the operator's.
+// Gradients are PyTorch's: of a real loss L with respect to z = x + iy, dL/dx + i dL/dy, the direction of steepest
+// ascent. For a holomorphic function that is grad · conj(f'), so the real formula serves, between two conjugates.
 enum class ComplexGradient : uint8_t {
-  kNone,         // refused
+  kNone,         // not supported
   kOfCalls,      // of a composite: that of the operators that it calls
-  kLinear,       // a map with real coefficients (copies, sums): the real formula as it is
+  kLinear,       // a linear map with real coefficients (copies, sums): the real formula
   kHolomorphic,  // conj(real formula(conj(grad)))
-  kOwn,          // a function of its own: complex_gradient
+  kOwn,          // has a function of its own: complex_gradient
 };
 
-// The one record of an operator.
+// The record of an operator.
 struct Op {
   Schema schema;
-  // By cell_of(); null: the operator has no code there. Filled at the first look-up, then constant.
+  // By cell_of(); null if the operator has no kernel there. Filled at the first look-up, then constant.
   std::array<const KernelFunction*, kCells> table{};
-  // What a call may stop at: all layouts, and of the rest what the table has a kernel for.
+  // The keys that a call may stop at: all layouts, and others with a kernel in the table.
   DispatchKeySet handled = kLayoutKeys;
   uint64_t tensor_arguments = 0;  // bit i: argument i holds tensors
   uint64_t number_arguments = 0;  // bit i: argument i holds numbers, which may be complex
-  int device_argument = -1;       // which argument names the device of a call without tensors
+  int device_argument = -1;       // the device argument of a call without tensors, or -1
   InferFn infer;                  // of kStructured
   OpKind kind = OpKind::kStructured;
   bool is_kind_marked = false;
   GradientFn gradient;
   ComplexGradient complex_rule = ComplexGradient::kNone;
   GradientFn complex_gradient;
-  // Bit i: the gradient reads the elements of argument (return) i, so they are kept for it.
+  // Bit i: the gradient reads the elements of argument (return) i, so a call keeps them.
   uint64_t saved_inputs = ~uint64_t{0}, saved_outputs = ~uint64_t{0};
   // Of a pointwise op from the tables in kernels/: its expression in operands a, b, c and numbers
   // p0 … p2 of a type T, for the fuser. Static text or null.
   const char* formula = nullptr;
-  std::array<PackFn, kDeviceKinds> pack;        // for known weights; null when these arguments cannot be prepared
+  std::array<PackFn, kDeviceKinds> pack;        // for known weights; null if these arguments cannot be packed
   std::array<PrepareFn, kDeviceKinds> prepare;  // for known shapes; see prepared.h. Optional
-  Attributes attributes;                        // what only some ask about
+  Attributes attributes;                        // see attributes.h
   const Op* base = nullptr;                     // for "add_" and "add.out": the functional form "add"
 
   bool is_pure = true;  // no writes, no random numbers, no printing: may be folded, merged, dropped
-  // Index of a bool argument: what the schema marks as written is written only when it is true
-  // (batch_norm's running statistics in training). -1: always.
+  // Index of a bool argument: arguments that the schema marks as written are written only if it is true (batch_norm's
+  // running statistics in training). -1: always.
   int writes_when = -1;
   bool is_view = false;       // returns share memory with an argument (from the schema's marks)
   bool is_pointwise = false;  // out[i] depends on in[i] only, after broadcasting
   bool is_reduction = false;
   bool is_random = false;
-  // Of OpKind::kComposite: its gradient is that of the operators that it calls.
+  // For OpKind::kComposite: its gradient is that of the operators that it calls.
   bool is_composite = false;
-  // Floating results that are constants to autograd (empty_like, detach). An operator that is not
-  // this, not composite and has no gradient refuses inputs that require one, in backward.
+  // Floating results that are constants to autograd (empty_like, detach). Without this, and without a gradient, an
+  // operator that is not composite throws in backward for inputs that require a gradient.
   bool is_constant_result = false;
   bool has_dynamic_shape = false;  // the output shape depends on data
-  // Gives the right answer for any strides of its tensor inputs and the outputs keep their
-  // order of dimensions (channels_last stays so); asked by the layout pass.
+  // Correct for any strides of its tensor inputs, and its outputs keep their order of dimensions (channels_last stays
+  // channels_last); the layout pass asks for it.
   bool keeps_layout = false;
-  bool reads_only_shape = false;  // sizes, dtype and device of its tensors; no element, no stride
+  bool reads_only_shape = false;  // reads sizes, dtype and device of its tensors; no element, no stride
 
   const std::string& name() const { return schema.name; }
-  // Its code for strided memory of real numbers; null where there is none.
+  // The kernel for strided tensors of real numbers, or null.
   const KernelFunction* kernel(DeviceKind device) const { return table[cell_of(Functionality::kDense, device)]; }
-  // Whether the kernel fills outputs of the caller's.
+  // Whether the kernel fills outputs that the caller allocates.
   bool has_fill(DeviceKind device) const { return kernel(device) && kernel(device)->fill; }
 };
 
-// Gives an operator the code `run` for a functionality of all devices, at the first look-up; null: calls fall through.
-// Called before main, once for each functionality.
+// Gives operators a kernel for a functionality that does not depend on the device, at the first look-up; null: calls
+// fall through. Called before main, once for each functionality.
 void set_kernels(Functionality functionality, const KernelFunction* (*choose)(const Op& op));
 
-// An operator with `function` in the place of all its code, for calls of graphs: its calls fall through autograd, which
+// A copy of an operator with `function` as its only kernel, for calls in graphs: its calls fall through autograd, which
 // sees the operators that the function calls.
 std::shared_ptr<const Op> with_function(const Op& op, ReturnFn function);
 
-// Collects one registration; made by OP(), finished at the end of the full expression.
+// Builds one registration; made by OP(), complete at the end of the full expression.
 class OpBuilder {
  public:
   OpBuilder(const char* schema, const char* file, int line);
@@ -203,16 +200,16 @@ class OpBuilder {
   // arguments may be meta tensors: shape, strides and dtype only.
   template <class F>
   OpBuilder& infer(F function);
-  // The operator's only code: a function of the schema's arguments → a value, a tuple/vector of returns, or void. Of an
-  // operator of kAllocating: the CPU's.
+  // The operator's only kernel: a function of the schema's arguments → a value, a tuple/vector of returns, or void. For
+  // kAllocating: the CPU's.
   template <class F>
   OpBuilder& impl(F function, std::source_location origin = std::source_location::current());
   // Function of const GradArgs& → std::vector<Tensor> or std::vector<Value>, by argument.
   template <class F>
   OpBuilder& gradient(F function);
-  // What the gradient reads, "self, weight, result": arguments by name, results as "result" or
-  // "result0", "result1" … Everything when not said; "" for shapes alone. "self: other; other: self" says
-  // it for the gradient of each argument; see saved_for.h.
+  // The values that the gradient reads, "self, weight, result": arguments by name, results as "result" or "result0",
+  // "result1" … Without it everything; "" for shapes alone. "self: other; other: self" lists them for the gradient of
+  // each argument; see saved_for.h.
   OpBuilder& saves(const char* names);
   OpBuilder& composite();
   OpBuilder& constant_result();
@@ -223,7 +220,7 @@ class OpBuilder {
   // The arguments marked (a!) are written only when this bool argument is true.
   OpBuilder& writes_when(const char* argument);
   OpBuilder& impure();  // prints, raises, changes state
-  OpBuilder& random();  // impure, and draws from the generator
+  OpBuilder& random();  // impure, and uses the generator
   OpBuilder& pointwise();
   // `text` must live as long as the program.
   OpBuilder& formula(const char* text) {
@@ -234,7 +231,7 @@ class OpBuilder {
   OpBuilder& dynamic_shape();
   OpBuilder& keeps_layout();
   OpBuilder& shape_only();
-  // An attribute: `.set<BatchIndependent>(function)`.
+  // Sets an attribute: `.set<BatchIndependent>(function)`.
   template <class T, class... Parts>
   OpBuilder& set(Parts&&... parts) {
     if (!op_->attributes.set(T{std::forward<Parts>(parts)...})) report_second_attribute();
@@ -253,17 +250,17 @@ class OpBuilder {
   int line_;
 };
 
-// Gives operators code for a place of their tables. Several names, apart by blanks, share it. A function of
-// (const KernelContext&, schema arguments…, Tensor& output…) → void fills outputs that the caller allocated; any other
-// is a function of the schema's arguments, or of the raw values, as for impl(). Signatures are checked against the
-// schema when the registry is frozen, whichever of OP and IMPL came first. Work of a device goes to its current stream.
+// Registers kernels for a place of the table. Several names, separated by spaces, share one. A function of (const
+// KernelContext&, schema arguments…, Tensor& output…) → void fills outputs that the caller allocated; any other is a
+// function of the schema's arguments, or of the raw values, as for impl(). Signatures are checked against the schema
+// when the registry is frozen, in any order of OP and IMPL. Work of a device goes to its current stream.
 class ImplBuilder {
  public:
   template <class F>
   ImplBuilder(std::string names, DispatchKey key, F function,
               std::source_location origin = std::source_location::current());
   ImplBuilder(std::string names, DispatchKey key, SameAsDense);
-  // How the gradient follows for complex tensors; the last one is the function of const GradArgs& itself.
+  // The gradient for complex tensors; the last one gets const GradArgs& itself.
   ImplBuilder& linear();
   ImplBuilder& holomorphic();
   template <class F>
@@ -276,8 +273,8 @@ class ImplBuilder {
   DispatchKey key_;
 };
 
-// Has `change` done to the record of `op`, which another file registers, at the first look-up. `what` is for errors: "a
-// prepared form". With `cpp_types` the operator must take these.
+// Applies `change` to the record of `op`, which another file registers, at the first look-up. `what` is for errors: "a
+// prepared form". With `cpp_types`, checks that the operator takes these.
 void join_to_record(std::string op, std::string what, std::function<void(Op&)> change,
                     std::optional<std::vector<std::string>> cpp_types = std::nullopt);
 
@@ -287,13 +284,13 @@ class PackBuilder {
   PackBuilder(const char* op, DeviceKind device, PackFn function);
 };
 
-// Gives an op a prepared form on a device. For infer + kernel ops and direct ones alike.
+// Gives an op a prepared form on a device.
 class PrepareBuilder {
  public:
   PrepareBuilder(const char* op, DeviceKind device, PrepareFn function);
 };
 
-// Gives an op an attribute from another place than its block.
+// Sets an op's attribute outside of its block.
 template <class T>
 void set_attribute(const char* op, T value) {
   join_to_record(op, "an attribute", [value = std::move(value)](Op& record) {
@@ -315,7 +312,7 @@ void set_attribute(const char* op, T value) {
 #define PACK(OP_NAME, DEVICE, ...) \
   static const ::tensord::ops::PackBuilder TENSORD_CONCAT(pack_registration_, __COUNTER__)(OP_NAME, DEVICE, __VA_ARGS__)
 
-// Implementation details follow; users of the API need not read on.
+// Implementation details follow; users of the API can stop here.
 
 namespace detail {
 
@@ -385,7 +382,7 @@ OpBuilder& OpBuilder::gradient(F function) {
 
 namespace detail {
 
-// With the types that its parameters stand for; none for a function of the raw values, which serves vararg schemas.
+// With the schema types of its parameters; none for a function of raw values, which serves vararg schemas.
 template <class F>
 ReturnFn box_function(F function, std::optional<std::vector<std::string>>& cpp_types) {
   using Arguments = typename Signature<F>::Arguments;
@@ -430,7 +427,7 @@ FillFn box_fill(F function, std::index_sequence<I...>, std::index_sequence<O...>
   };
 }
 
-// Whether a function fills outputs: its first parameter says so.
+// Whether a function fills outputs, by its first parameter.
 template <class F>
 constexpr bool is_fill() {
   using Arguments = typename Signature<F>::Arguments;

@@ -18,8 +18,8 @@ namespace tensord::ops {
 struct KernelContext;
 struct Op;
 
-// What a call costs, for reports: multiplications and additions, and bytes that have to be read
-// and written when every operand is touched once.
+// The cost of a call, for reports: multiplications and additions, and the bytes read and written if every operand is
+// touched once.
 struct Cost {
   double flops = 0;
   double bytes = 0;
@@ -27,25 +27,24 @@ struct Cost {
 
 // The memory of one run of a prepared call: pointers to first elements.
 struct PreparedRun {
-  // One per tensor of the arguments that came as a meta tensor, in the order of the arguments,
-  // the items of lists in their place.
+  // One for each tensor among the arguments that was passed as a meta tensor, in order, items of lists in their place.
   const void* const* inputs = nullptr;
   void* const* outputs = nullptr;
-  void* scratch = nullptr;  // scratch_bytes, aligned to 64; holds nothing between runs
+  void* scratch = nullptr;  // scratch_bytes, aligned to 64; not kept between runs
 };
 
-// A call whose shapes, strides, dtypes and constants are known: the kernel chosen, the weights
-// packed, the work cut. Immutable; any number of threads may run it at once, each with memory of
-// its own. A run computes and nothing else: no allocation, no look-up, no arithmetic on shapes.
+// A call with known shapes, strides, dtypes and constants: the kernel is chosen, the weights are packed, the work is
+// divided. Immutable; any number of threads may run it at once, each with its own memory. A run only computes: it does
+// not allocate, look anything up, or work out shapes.
 class PreparedCall {
  public:
   virtual ~PreparedCall() = default;
-  // May throw Error where the data itself is wrong (an index out of range).
+  // May throw Error for invalid data (an index out of range).
   virtual void run(const KernelContext& context, const PreparedRun& memory) const = 0;
 
   size_t scratch_bytes = 0;
-  // Bit i: output 0 may take the memory of input i when nothing reads that later; the run then
-  // gets the same pointer for both. Only for inputs of the output's sizes, strides and dtype.
+  // Bit i: output 0 may take the memory of input i if nothing reads that later; a run then gets the same pointer for
+  // both. Only for inputs with the output's sizes, strides and dtype.
   uint32_t may_overwrite = 0;
   Cost cost;
   std::string label;    // for reports: "linear+gelu"; empty: the operator's name
@@ -59,12 +58,11 @@ enum class Precision : uint8_t {
   kInt8,  // weights rounded to int8 a channel at load, inputs a row at run time
 };
 
-// What the calls of a model made of their constants, kept so that every signature and worker
-// uses the same copy. Thread-safe.
+// Packed constants of a model, stored so that all signatures and workers share one copy. Thread-safe.
 class PackStore {
  public:
-  // `what` is made of these tensors (undefined ones included), which are told apart by their
-  // device, memory, shape and strides. They and the result live as long as the store.
+  // `what` is made of these tensors (including undefined ones), which are identified by device, memory, shape and
+  // strides. They and the result live as long as the store.
   template <class T, class Make>
   std::shared_ptr<const T> get(const std::string& what, std::span<const Tensor> of, Make&& make) {
     const auto entry = entries_.get(key_of(what, of), [&] {
@@ -76,27 +74,26 @@ class PackStore {
  private:
   struct Entry {
     std::shared_ptr<const void> made;
-    std::vector<Tensor> of;  // held, so that no other tensor gets their addresses
+    std::vector<Tensor> of;  // held, so that no other tensor reuses their addresses
   };
   static std::string key_of(const std::string& what, std::span<const Tensor> of);
 
   SharedCache<std::string, Entry> entries_{std::numeric_limits<size_t>::max()};
 };
 
-// What an operator's `prepare` is told.
+// The arguments of an operator's `prepare`.
 struct PrepareArgs {
   const Op& op;
-  // One value per schema argument. Tensors that come with each run are meta tensors, with their
-  // strides; constants are themselves.
+  // One value for each schema argument. Tensors that are passed to each run are meta tensors with their strides;
+  // constants are the tensors themselves.
   std::span<const Value> arguments;
   std::span<const Tensor> outputs;  // meta: sizes, strides and dtypes to be written
-  int threads = 1;                  // the team that will run it
+  int threads = 1;                  // threads of the team that will run it
   Precision precision = Precision::kF32;
   PackStore* packs = nullptr;  // never null
 };
 
-// Gives null when it has no better form than the kernel; the plan then calls the kernel, or the
-// direct function, with tensors over its own memory.
+// Returns null if the kernel is the best form; the plan then calls it with tensors over its own memory.
 using PrepareFn = std::function<std::unique_ptr<PreparedCall>(const PrepareArgs&)>;
 
 }  // namespace tensord::ops

@@ -15,7 +15,7 @@
 namespace tensord::ops {
 namespace {
 
-// Something that is said of an operator beside its block.
+// A change to an operator's record from outside of its block.
 struct Pending {
   std::string op, what;
   std::function<void(Op&)> change;
@@ -40,7 +40,7 @@ class Registry {
   void add_pending(Pending pending) { pending_.push_back(std::move(pending)); }
   TableBuilder& tables() { return tables_; }
   void add_alias(std::string alias, std::string name) { aliases_.emplace_back(std::move(alias), std::move(name)); }
-  // Registrations run before main, where nothing can be thrown to.
+  // Registrations run before main, where no exception can be caught.
   void report(const std::string& problem) { problems_ += (problems_.empty() ? "" : "\n") + problem; }
 
   void freeze() {
@@ -321,7 +321,7 @@ void for_each_name(const std::string& names, Fn&& fn) {
 }  // namespace
 
 void ImplBuilder::add(const KernelFunction& kernel, const std::vector<std::string>* cpp_types) {
-  // One function for complex numbers may serve operators with further arguments.
+  // One function for complex numbers may serve operators with more arguments.
   const bool is_checked = cpp_types && !key_.layouts.has(Functionality::kComplex);
   for_each_name(names_, [&](const std::string& name) {
     join_to_record(

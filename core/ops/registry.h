@@ -17,11 +17,11 @@ namespace tensord::ops {
 const Op* find_op(std::string_view full_name);
 // Throws Error{kUnimplemented} naming the operator.
 const Op& get_op(std::string_view full_name);
-// All overloads of "aten::add" in registration order; empty when there are none.
+// All overloads of "aten::add" in registration order; empty if there are none.
 std::span<const Op* const> find_overloads(std::string_view name);
-// Gives a device the kernels of another: what `fill` and `function` make of each one for `like`, where an operator has
-// none of its own for `device`. For a device that runs another's loops in its own memory and order. Before the first
-// look-up, as IMPL.
+// Derives a device's kernels from another device's: calls `fill` or `function` with each kernel of `like`, for
+// operators without a kernel for `device`. For a device that runs the other's loops in its own memory and order. Called
+// before the first look-up, as IMPL.
 struct DerivedKernels {
   DeviceKind device, like;
   std::function<FillFn(const Op& op, const FillFn& fill)> fill;

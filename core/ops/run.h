@@ -9,28 +9,27 @@
 
 namespace tensord::ops {
 
-// Calls one operator: finds its code by what the arguments are and where the thread is (dispatch.h). `arguments` has
-// one value per schema argument (defaults filled in, see bind).
-// In-place forms write self (after a check of shape and dtype) and bump its version; they
-// refuse storage that is not writable. Throws Error starting with the operator's name.
+// Calls an operator: finds its kernel by the arguments and the thread's state (dispatch.h). `arguments` has one value
+// for each schema argument (with defaults, see bind). In-place variants write self (after a check of shape and dtype)
+// and bump its version; they refuse storage that is not writable. Throws Error starting with the operator's name.
 std::vector<Value> run(const Op& op, std::span<const Value> arguments);
 // The same, appending the returns to `returns`.
 void run(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns);
 
-// The call from below `one` on: below autograd, nothing is recorded of the call itself.
+// Continues below `one`: below autograd, the call itself is not recorded.
 void run_below(Functionality one, const Op& op, std::span<const Value> arguments, std::vector<Value>& returns);
 
-// Output shapes and dtypes without computing: the arguments' tensors may be meta. Views and
-// other operators with one function run on meta tensors. Throws Error{kUnimplemented} for dynamic shapes.
+// Output shapes and dtypes without computing: the arguments' tensors may be meta. Views and other operators with one
+// function run on meta tensors. Throws Error{kUnimplemented} if shapes depend on data.
 std::vector<Value> infer(const Op& op, std::span<const Value> arguments);
 
-// Fills in defaults and checks the count.
+// Fills in defaults and checks the number of arguments.
 std::vector<Value> bind(const Op& op, std::vector<Value> positional);
 
 // Whether a value may be passed for this argument, by the rules of TorchScript's implicit
 // conversions (int to float, int to int[N], None to optional, 0-d tensor to number).
 bool accepts(const Argument& argument, const Value& value);
-// Converts a value accepted by `accepts` to what the kernel expects.
+// Converts a value that `accepts` allows to what the kernel expects.
 Value convert(const Argument& argument, const Value& value);
 
 // First overload of `name` that accepts the values; throws Error listing the candidates.

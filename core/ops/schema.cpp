@@ -10,8 +10,8 @@
 namespace tensord::ops {
 namespace {
 
-// Recursive descent over PyTorch's schema grammar. Schemas are written by us, so a mistake
-// is a bug found at start-up; the message shows the rest of the text.
+// A recursive-descent parser of PyTorch's schema grammar. We write the schemas, so a mistake is a bug found at
+// start-up; the message shows the rest of the string.
 class SchemaParser {
  public:
   explicit SchemaParser(std::string_view text) : text_(text) {}
@@ -70,7 +70,7 @@ class SchemaParser {
     return position_ < text_.size() &&
            (std::isalnum(static_cast<unsigned char>(text_[position_])) || text_[position_] == '_');
   }
-  // A word; with `separator` "::" also the parts of a qualified name.
+  // A word; with `separator` "::", a qualified name.
   std::string name(std::string_view separator) {
     skip();
     std::string out;
@@ -93,7 +93,7 @@ class SchemaParser {
         (std::isalpha(static_cast<unsigned char>(text_[position_])) || text_[position_] == '*')) {
       mark.set = text_[position_++];
     }
-    // "(a|b)" and "(c -> *)": the value may end up anywhere, so a wildcard.
+    // "(a|b)" and "(c -> *)": the value may be aliased by anything, so it is a wildcard.
     while (take("|")) {
       mark.set = '*';
       ++position_;
@@ -286,7 +286,7 @@ std::string alias_text(const AliasMark& mark) {
   return std::string("(") + mark.set + (mark.is_write ? "!)" : ")");
 }
 
-// In schema syntax ("int[2]?"), where Type::str gives annotation syntax.
+// In schema syntax ("int[2]?"); Type::str returns annotation syntax.
 std::string type_text(const Type& type, const Argument& argument) {
   switch (type.kind()) {
     case TypeKind::kOptional: return type_text(*type.element(), argument) + "?";

@@ -7,14 +7,14 @@
 namespace tensord::ops {
 namespace {
 
-// Indices of int64, and of int32 where compressed.
+// Indices are int64, or int32 for compressed layouts.
 template <class Fn>
 void with_indices(const Tensor& indices, Fn&& fn) {
   if (indices.dtype() == DType::kInt32) return fn.template operator()<int32_t>();
   fn.template operator()<int64_t>();
 }
 
-// The number of places must fit into an index, also where a size of 0 makes the product 0.
+// The number of positions must fit into an index, even if a size of 0 makes the product 0.
 void check_places(const Dims& sizes) {
   int64_t places = 1;
   for (const int64_t size : sizes) {
@@ -24,13 +24,13 @@ void check_places(const Dims& sizes) {
   }
 }
 
-// One batch of compressed indices: where rows begin, and what is in them.
+// One batch of compressed indices: the start of each row, and the columns.
 template <class T>
 void check_rows(const T* starts, const T* plain, int64_t rows, int64_t columns, int64_t nnz, const char* name) {
   check(starts[0] == 0, name, " tensor: the first compressed index is ", starts[0], ", not 0");
   check(starts[rows] == nnz, name, " tensor: the last compressed index is ", starts[rows], ", but there are ", nnz,
         " plain ones");
-  // All of them before any is used.
+  // Checks all of them before any is used.
   for (int64_t row = 0; row < rows; ++row) {
     check(starts[row] <= starts[row + 1] && starts[row + 1] <= nnz, name, " tensor: compressed index ", starts[row + 1],
           " follows ", starts[row]);
@@ -108,7 +108,7 @@ SparsePtr SparseTensor::with(Tensor values) const {
 
 std::string SparseTensor::describe() const { return concat(name_of(layout_), " ", tensord::name_of(dtype()), sizes()); }
 
-// What values have behind the index is what the tensor has behind its sparse dimensions.
+// The values' dimensions behind the index are the tensor's dense dimensions.
 void SparseTensor::check_value_sizes() const {
   Dims expected;
   for (int64_t i = 0; i < batch_dim(); ++i) expected.push_back(sizes()[static_cast<size_t>(i)]);

@@ -9,9 +9,9 @@ namespace tensord::ops {
 // PyTorch's numbers of layouts, which TorchScript code stores.
 enum class SparseLayout : int8_t { kCoo = 1, kCsr = 2, kCsc = 4, kBsr = 5, kBsc = 6 };
 const char* name_of(SparseLayout layout);  // "sparse_coo", as PyTorch prints it without "torch."
-// Throws Error{kInvalidArgument} for a number that is no sparse layout.
+// Throws Error{kInvalidArgument} for a number that is not a sparse layout.
 SparseLayout sparse_layout(int64_t number);
-// Compressed layouts keep where each row (column) begins; blocked ones have a block for each index.
+// Compressed layouts store the start of each row (column); blocked ones have a block for each index.
 bool compresses_rows(SparseLayout layout);
 bool is_blocked(SparseLayout layout);
 
@@ -27,7 +27,7 @@ bool is_blocked(SparseLayout layout);
 // Which elements there are never changes; values may be written by operators in place.
 class SparseTensor final : public TensorImpl {
  public:
-  // None of these looks at elements; see check_invariants. `is_coalesced`: in order, no place twice.
+  // These functions read no elements; see check_invariants. `is_coalesced`: sorted, and no position occurs twice.
   static IntrusivePtr<SparseTensor> coo(const Dims& sizes, Tensor indices, Tensor values, bool is_coalesced);
   static IntrusivePtr<SparseTensor> compressed(SparseLayout layout, const Dims& sizes, Tensor compressed, Tensor plain,
                                                Tensor values);
@@ -38,21 +38,21 @@ class SparseTensor final : public TensorImpl {
   int64_t ndim() const { return static_cast<int64_t>(sizes().size()); }
   DType dtype() const { return TensorImpl::dtype; }
   const Tensor& compressed_indices() const { return compressed_; }  // undefined for COO
-  const Tensor& indices() const { return indices_; }                // of COO all, else the plain ones
+  const Tensor& indices() const { return indices_; }                // all indices of COO; the plain ones otherwise
   const Tensor& values() const { return values_; }
   bool is_coalesced() const { return is_coalesced_; }
-  // Elements that are kept (blocks, where blocked), of each batch.
+  // The number of stored elements (blocks, if blocked) of each batch.
   int64_t nnz() const { return indices_.sizes().back(); }
   int64_t batch_dim() const { return is_coo() ? 0 : compressed_.ndim() - 1; }
   int64_t sparse_dim() const { return is_coo() ? indices_.sizes()[0] : 2; }
   int64_t dense_dim() const { return ndim() - sparse_dim() - batch_dim(); }
-  Dims block() const;  // {1, 1} where not blocked
+  Dims block() const;  // {1, 1} if not blocked
   std::string describe() const override;
-  // The same elements with other values, one for each.
+  // The same positions with other values.
   IntrusivePtr<SparseTensor> with(Tensor values) const;
 
-  // Throws Error{kInvalidArgument} where parts do not fit each other, or an index is out of range, twice or (but for
-  // COO that is not said to be coalesced) out of order.
+  // Throws Error{kInvalidArgument} if the parts do not fit each other, or an index is out of range, or duplicate or
+  // unsorted (which COO allows unless it is coalesced).
   void check_invariants() const;
 
  private:
@@ -68,11 +68,11 @@ class SparseTensor final : public TensorImpl {
 };
 using SparsePtr = IntrusivePtr<SparseTensor>;
 
-// Null for a tensor of another layout, and for what is no tensor.
+// Null for a tensor of another layout and for other values.
 SparsePtr as_sparse(const Tensor& tensor);
 const SparseTensor* as_sparse(const Value& value);
 inline Value box(const SparsePtr& sparse) { return Tensor(sparse); }
-// The tensor, of which the elements are read next. Throws Error{kUnimplemented} naming the reader for a sparse one.
+// Returns a tensor whose elements are read next. Throws Error{kUnimplemented} naming the reader for a sparse one.
 const Tensor& checked_dense(const Tensor& tensor, std::string_view reader);
 
 }  // namespace tensord::ops

@@ -9,14 +9,14 @@
 
 namespace tensord::ops {
 
-// What PyTorch's fused transformer operators are made of, written once for running them and for rewriting
-// a graph. A Builder has a type V (a value of the run, or of the graph), `call(op, {arguments…})` that gives
-// the first result, and `constant(Value)`.
+// The decomposition of PyTorch's fused transformer operators, written once for running them and for rewriting a graph.
+// A Builder has a type V (a value of the run, or of the graph), `call(op, {arguments…})`, which returns the first
+// result, and `constant(Value)`.
 struct MultiHead {
   int64_t width = 0, heads = 0;
-  bool is_self = true;  // query, key and value are one tensor
+  bool is_self = true;  // query, key and value are the same tensor
   bool has_mask = false;
-  bool may_lack_mask = false;  // it is not known before the run whether there is one
+  bool may_lack_mask = false;  // whether there is a mask is not known before the run
   int64_t mask_type = 0;       // 1: (batch, keys); else it broadcasts to the scores
   bool needs_weights = false, averages_weights = true;
 };
@@ -30,7 +30,7 @@ class Transformer {
   struct Projections {
     V qkv_weight, qkv_bias, out_weight, out_bias;
   };
-  // The result, and the weights when they are wanted. Masks are true where a key is hidden.
+  // Returns the result, and the weights if requested. Masks are true for hidden keys.
   std::pair<V, std::optional<V>> attention(const MultiHead& m, const V (&inputs)[3], const Projections& p, V mask,
                                            const V& mask_type) {
     V heads[3];

@@ -121,7 +121,7 @@ TypePtr opaque_type(std::string name) { return std::make_shared<const Type>(Type
 bool same_type(const Type& a, const Type& b) {
   if (&a == &b) return true;
   if (a.kind() != b.kind() || a.name() != b.name()) return false;
-  // A named type is known by its name; its members may refer back to it.
+  // A named type is identified by its name; its members may refer back to it.
   if (!a.name().empty()) return true;
   return same_members(a, b);
 }
@@ -150,7 +150,7 @@ bool is_subtype(const Type& sub, const Type& super) {
       return in_super(sub);
     }
     case TypeKind::kTuple:
-      // A NamedTuple is a tuple; the other way only by construction.
+      // A NamedTuple is a tuple; a tuple becomes a NamedTuple only by construction.
       if (sub.kind() != TypeKind::kTuple || !super.name().empty()) return false;
       return std::equal(sub.contained().begin(), sub.contained().end(), super.contained().begin(),
                         super.contained().end(), [](const TypePtr& x, const TypePtr& y) { return is_subtype(*x, *y); });

@@ -42,11 +42,11 @@ class Type;
 class ClassType;
 using TypePtr = std::shared_ptr<const Type>;
 
-// Immutable but for class attributes, which are added while the class is compiled.
+// Immutable except for class attributes, which are added while the class is compiled.
 class Type {
  public:
-  // Throws Error{kInvalidArgument} when types in types make it deeper or larger than any
-  // script needs, so that walking a type is always cheap.
+  // Throws Error{kInvalidArgument} if nesting makes it deeper or larger than any script needs, so that walking a type
+  // is always cheap.
   Type(TypeKind kind, std::string name = {}, std::vector<TypePtr> contained = {},
        std::vector<std::string> field_names = {});
   virtual ~Type() = default;
@@ -67,7 +67,7 @@ class Type {
   std::string name_;
   std::vector<TypePtr> contained_;
   std::vector<std::string> field_names_;
-  uint32_t depth_ = 1, size_ = 1;  // as a tree: a type that occurs twice counts twice
+  uint32_t depth_ = 1, size_ = 1;  // as a tree: a type that occurs twice is counted twice
 };
 
 struct Attribute {
@@ -90,7 +90,7 @@ class ClassType final : public Type {
  private:
   bool is_module_;
   std::vector<Attribute> attributes_;
-  std::map<std::string, int, std::less<>> slots_;  // of attributes, by name; the first where there are several
+  std::map<std::string, int, std::less<>> slots_;  // of attributes, by name; the first if there are several
 };
 
 // Shared instances of the simple types.
@@ -104,7 +104,7 @@ inline TypePtr none_type() { return simple_type(TypeKind::kNone); }
 inline TypePtr any_type() { return simple_type(TypeKind::kAny); }
 inline TypePtr number_type() { return simple_type(TypeKind::kNumber); }
 inline TypePtr device_type() { return simple_type(TypeKind::kDevice); }
-TypePtr optional_type(TypePtr element);  // of an Optional or None: itself
+TypePtr optional_type(TypePtr element);  // an Optional or None is returned as it is
 TypePtr list_type(TypePtr element);
 TypePtr dict_type(TypePtr key, TypePtr value);
 TypePtr tuple_type(std::vector<TypePtr> members);
@@ -123,18 +123,17 @@ TypePtr opaque_type(std::string name);
 // Structural equality; classes by qualified name.
 bool same_type(const Type& a, const Type& b);
 inline bool same_type(const TypePtr& a, const TypePtr& b) { return same_type(*a, *b); }
-// Whether a value of type `sub` can be used where `super` is asked for without any
-// conversion: T <: Optional[T] <: Any, int <: number, tuples member by member.
-// Every class is taken to implement every interface; the call by name decides.
+// Whether a value of type `sub` can be used as `super` without conversion: T <: Optional[T] <: Any, int <: number,
+// tuples member by member. Every class is assumed to implement every interface; the call by name decides.
 bool is_subtype(const Type& sub, const Type& super);
 inline bool is_subtype(const TypePtr& sub, const TypePtr& super) { return is_subtype(*sub, *super); }
-// Smallest common supertype (Optional of one with None, Union never made); null when there is none.
+// The smallest common supertype (an Optional for a type and None, never a Union); null if there is none.
 TypePtr unify(const TypePtr& a, const TypePtr& b);
 
-// Finds a type by its qualified name; returns null when unknown.
+// Finds a type by its qualified name; returns null if it is unknown.
 using TypeResolver = std::function<TypePtr(const std::string& qualified_name)>;
-// Parses annotation syntax ("Dict[str, List[Tensor]]"). Throws Error{kInvalidArgument}
-// naming the text; nesting is bounded.
+// Parses annotation syntax ("Dict[str, List[Tensor]]"). Throws Error{kInvalidArgument} naming the string; nesting is
+// bounded.
 TypePtr parse_annotation(std::string_view text, const TypeResolver& resolver);
 
 }  // namespace tensord::ops

@@ -6,8 +6,7 @@
 namespace tensord::ops {
 namespace {
 
-// Recursive descent over annotation syntax; depth is bounded because the text may come from
-// a stranger's archive.
+// A recursive-descent parser of annotation syntax; its depth is bounded because archives are untrusted.
 class AnnotationParser {
  public:
   AnnotationParser(std::string_view text, const TypeResolver& resolver) : text_(text), resolver_(resolver) {}
@@ -100,7 +99,7 @@ class AnnotationParser {
     for (const auto& entry : kNames) {
       if (id == entry.name) return simple_type(entry.kind);
     }
-    // Bare names, as saved code has them after isinstance(x, list): containers of anything.
+    // Bare names, which saved code has after isinstance(x, list), are containers of anything.
     if (id == "list") return list_type(simple_type(TypeKind::kAny));
     if (id == "dict") return dict_type(simple_type(TypeKind::kAny), simple_type(TypeKind::kAny));
     if (id == "tuple") return named_tuple_type("tuple", {}, {});

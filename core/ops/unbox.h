@@ -16,8 +16,8 @@ using IntList = Dims;                                           // int[]
 using TensorList = std::vector<Tensor>;                         // Tensor[]
 using OptionalTensorList = std::vector<std::optional<Tensor>>;  // Tensor?[]
 
-// How one C++ parameter type is read from a Value, and which schema type it stands for.
-// kSchema is compared with the schema when a function is registered.
+// How a C++ parameter type is read from a Value, and the schema type that it corresponds to, which is compared with the
+// schema at registration.
 template <class T>
 struct Unbox;
 
@@ -54,7 +54,7 @@ template <>
 struct Unbox<std::string_view> : Unbox<const std::string&> {};
 template <>
 struct Unbox<std::string> : Unbox<const std::string&> {};
-// Any value, whatever the schema says.
+// Any value, of any schema type.
 template <>
 struct Unbox<const Value&> {
   static std::string schema() { return "*"; }
@@ -119,7 +119,7 @@ struct Signature<R (*)(A...)> {
 template <class C, class R, class... A>
 struct Signature<R (C::*)(A...) const> : Signature<R (*)(A...)> {};
 
-// Whether a C++ schema() text can stand for the schema's type; used at registration.
+// Whether a C++ type's schema() corresponds to the schema's type; used at registration.
 bool unbox_matches(const std::string& cpp_schema, const TypePtr& type, const std::string& enum_name);
 
 }  // namespace tensord::ops

@@ -91,7 +91,7 @@ bool Value::is_same(const Value& other) const {
 
 namespace {
 
-// Compares values in values; lists of Any may hold each other, or the same one many times.
+// Compares nested values; lists of Any may contain each other, or the same list many times.
 class Comparison {
  public:
   bool equal(const Value& a, const Value& b) {
@@ -158,7 +158,7 @@ bool Value::equals(const Value& other) const { return Comparison().equal(*this, 
 
 namespace {
 
-// Lookups by key compare as Python does, but a float key that is integral must hash as the int.
+// Keys compare as in Python, so an integral float key must hash as the int.
 bool keys_equal(const Value& a, const Value& b) {
   if (a.is_tensor() || b.is_tensor()) return a.is_same(b);
   return a.equals(b);
@@ -174,7 +174,8 @@ size_t DictObject::hash(const Value& key) const {
     case Value::Tag::kTensor: return std::hash<const void*>()(key.to_tensor().impl());
     case Value::Tag::kEnum: return std::hash<std::string>()(key.to_enum()->name);
     case Value::Tag::kDevice: return 7;
-    case Value::Tag::kComplex: return std::hash<double>()(key.to_complex().real());  // that of an equal float
+    case Value::Tag::kComplex:
+      return std::hash<double>()(key.to_complex().real());  // equal to the hash of an equal float
     default: return std::hash<double>()(key.to_scalar().to_double());
   }
 }
@@ -250,7 +251,7 @@ namespace {
 
 constexpr int kMaxDropDepth = 100;
 thread_local int drop_depth = 0;
-thread_local std::vector<Value>* postponed = nullptr;  // what was too deep; of the outermost drop
+thread_local std::vector<Value>* postponed = nullptr;  // too deep to free now; belongs to the outermost drop
 
 void keep_for_later(Value& value) { postponed->push_back(std::move(value)); }
 void keep_for_later(std::pair<Value, Value>& entry) { keep_for_later(entry.second); }
@@ -262,7 +263,7 @@ void drop(std::vector<Item>& items) noexcept {
     try {
       for (Item& item : items) keep_for_later(item);
     } catch (const std::bad_alloc&) {
-      // The rest is freed here, with more stack.
+      // The rest is freed here, with more stack left.
     }
     return;
   }
@@ -299,7 +300,7 @@ const TensorImpl* find_unstrided(std::span<const Value> values) {
   for (const Value& value : values) {
     if (value.is_tensor() && !value.is_strided()) return value.to_tensor().impl();
     if (!value.is_list()) continue;
-    // Lists of tensors alone: others may be deep, or hold themselves.
+    // Only lists of tensors are searched: others may be deep, or contain themselves.
     const Type* element = value.to_list()->element.get();
     while (element->kind() == TypeKind::kOptional) element = element->element().get();
     if (element->kind() != TypeKind::kTensor) continue;
@@ -311,7 +312,7 @@ const TensorImpl* find_unstrided(std::span<const Value> values) {
 std::string to_string(std::complex<double> value) {
   const auto part = [](double x) {
     char buffer[40];
-    for (const int digits : {15, 16, 17}) {  // the fewest that give the same number
+    for (const int digits : {15, 16, 17}) {  // the fewest digits that give the same number
       std::snprintf(buffer, sizeof(buffer), "%.*g", digits, x);
       if (std::strtod(buffer, nullptr) == x) break;
     }

@@ -16,8 +16,8 @@ namespace tensord::ops {
 
 class Value;
 
-// An int, float, bool or complex number that an operator takes. What asks a complex one for a real number
-// gets an error: an operator that does not know complex numbers must not drop the imaginary part.
+// An int, float, bool or complex number that an operator takes. Reading a complex one as a real number throws: an
+// operator that does not support complex numbers must not drop the imaginary part.
 class Scalar {
  public:
   Scalar(bool value) : kind_(Kind::kBool), int_(value) {}
@@ -44,7 +44,7 @@ class Scalar {
   std::complex<double> to_complex() const {
     return is_complex() ? std::complex<double>(float_, imaginary_) : std::complex<double>(to_double());
   }
-  // bool, int64, float32 or complex64 (of the default dtype): how a number takes part in promotion.
+  // bool, int64, float32 or complex64 (of the default dtype): the dtype of the number in type promotion.
   DType dtype() const {
     if (is_complex()) return DType::kComplex64;
     return is_float() ? DType::kFloat32 : is_int() ? DType::kInt64 : DType::kBool;
@@ -75,7 +75,7 @@ struct Object;
 struct EnumObject;
 struct FunctionObject;
 class FutureObject;
-// Base of what kernels keep between calls (packed weights) and pass through the IR.
+// Base class of objects that kernels keep between calls (packed weights) and that are passed through the IR.
 struct OpaqueObject : RefCounted {
   virtual std::string class_name() const = 0;
 };
@@ -152,7 +152,7 @@ class Value {
   bool is_float() const { return tag_ == Tag::kFloat; }
   bool is_device() const { return tag_ == Tag::kDevice; }
   bool is_tensor() const { return tag_ == Tag::kTensor; }
-  // A tensor that is neither sparse nor quantized.
+  // A tensor that is not sparse or quantized.
   bool is_strided() const { return is_tensor() && payload_.tensor.is_strided(); }
   bool is_string() const { return tag_ == Tag::kString; }
   bool is_list() const { return tag_ == Tag::kList; }
@@ -166,7 +166,7 @@ class Value {
   bool is_complex() const { return tag_ == Tag::kComplex; }
   bool is_number() const { return is_bool() || is_int() || is_float(); }
 
-  // Each throws Error{kInvalidArgument} "expected int but got Tensor" on another tag.
+  // These functions throw Error{kInvalidArgument} "expected int but got Tensor" for another tag.
   bool to_bool() const {
     expect(Tag::kBool);
     return payload_.i != 0;
@@ -179,12 +179,12 @@ class Value {
     expect(Tag::kFloat);
     return payload_.d;
   }
-  // A complex number, or any other as one.
+  // A complex number; other numbers are converted.
   std::complex<double> to_complex() const { return to_scalar().to_complex(); }
   Scalar to_scalar() const;  // int, float, bool, complex, or a 0-d tensor's element
-  Device to_device() const;  // a device, or a string that names one
+  Device to_device() const;  // a device, or its name as a string
   DType to_dtype() const { return dtype_from_number(to_int()); }
-  // A Tensor is one word, so the handle is stored itself.
+  // A Tensor is one word, so the handle itself is stored.
   const Tensor& to_tensor() const {
     expect(Tag::kTensor);
     return payload_.tensor;
@@ -226,11 +226,11 @@ class Value {
     return payload_.opaque;
   }
 
-  // Of a value that is counted: what it points to.
+  // The object that a reference-counted value points to.
   const void* identity() const { return is_counted() ? payload_.p : nullptr; }
-  // Python's `is`: identity of tensors, lists, dicts, objects; equality of the rest.
+  // Python's `is`: identity of tensors, lists, dicts and objects; equality of other values.
   bool is_same(const Value& other) const;
-  // Python's == on everything but tensors (which throw): numbers compare across types.
+  // Python's ==, except for tensors, which throw; numbers compare across types.
   bool equals(const Value& other) const;
 
  private:
@@ -268,7 +268,7 @@ class Value {
   Tag tag_ = Tag::kNone;
 };
 
-// Frees what a container held. Containers in containers, however deep, need little stack.
+// Frees the items of a container. Nested containers of any depth need little stack.
 void drop_items(std::vector<Value>& items) noexcept;
 void drop_items(std::vector<std::pair<Value, Value>>& items) noexcept;
 
@@ -300,7 +300,7 @@ struct DictObject final : RefCounted {
 };
 
 struct TupleObject final : RefCounted {
-  // `type` is set for a NamedTuple, else null.
+  // `type` is set for a NamedTuple, null otherwise.
   explicit TupleObject(std::vector<Value> items, TypePtr type = nullptr)
       : items(std::move(items)), type(std::move(type)) {}
   ~TupleObject() override { drop_items(items); }
@@ -335,7 +335,7 @@ struct FunctionObject final : RefCounted {
   std::vector<Value> captured;
 };
 
-// Result of fork; complete when made, since forks run at once on the calling thread.
+// The result of fork; already complete, because forks run at once on the calling thread.
 class FutureObject final : public RefCounted {
  public:
   explicit FutureObject(Value value) { value_.push_back(std::move(value)); }
@@ -351,13 +351,13 @@ Value make_int_list(std::span<const int64_t> values);
 Value make_tensor_list(const std::vector<Tensor>& tensors);
 Value make_tuple(std::vector<Value> items);
 
-// The first tensor of another layout than strided among the values, lists flattened; null when there is none.
+// The first tensor of a layout other than strided among the values, lists flattened; null if there is none.
 const TensorImpl* find_unstrided(std::span<const Value> values);
 
-// As Python prints it: "(1+2j)", "2j".
+// As in Python: "(1+2j)", "2j".
 std::string to_string(std::complex<double> value);
 
-// The type a value has on its own (for Any, pickling and messages).
+// The type of a value by itself (for Any, pickling and messages).
 TypePtr type_of(const Value& value);
 // Python's isinstance; lists and dicts compare their declared element types.
 bool is_instance(const Value& value, const Type& type);

@@ -1,4 +1,4 @@
-// In-place and out= variants of operators: the rules of what they may write, and how.
+// In-place and out= variants of operators: checks and execution.
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -16,7 +16,7 @@ bool is_apart(const Value& input, const Tensor& target) {
   return !input.is_tensor() || overlap(input.to_tensor(), target) == Overlap::kNo;
 }
 
-// Whether the functional kernel may write straight into `target` while it reads the inputs.
+// Whether the functional kernel may write directly to `target` while it reads the inputs.
 bool can_write_directly(const Op& base, const Tensor& target, std::span<const Value> inputs) {
   if (base.attributes.get<WritesPart>())
     return overlap(inputs[0].to_tensor(), target) == Overlap::kFull &&
@@ -64,8 +64,8 @@ void run_inplace(const KernelFunction&, const Op& op, const CallKeys& keys, Argu
   returns.push_back(arguments[0]);
 }
 
-// out= takes the result's shape, as PyTorch resizes it: in the memory that it has, where all views see it, else in
-// memory of its own.
+// out= takes the result's shape, as PyTorch resizes it: in its present memory, where all views see it, or in new
+// memory.
 void resize_to(const Tensor& out, const Tensor& result) {
   TensorImpl& impl = *out.impl();
   const StorageImpl& storage = *impl.storage;
@@ -106,7 +106,7 @@ void run_out(const KernelFunction&, const Op& op, const CallKeys& keys, Argument
     if (fits || is_read || looks_before_resizing(*op.base)) check_apart(*op.base, out, inputs);
     if (looks_before_resizing(*op.base)) {
       check_no_internal_overlap(out);
-      // PyTorch's takes more of the memory that it has.
+      // PyTorch's version uses more of its present memory.
       if (!fits) check_apart(*op.base, out.as_view(meta.sizes, contiguous_strides(meta.sizes), out.offset()), inputs);
     }
     check(!is_read || fits || !op.base->is_pointwise, "output with shape ", out.sizes(),
@@ -120,8 +120,8 @@ void run_out(const KernelFunction&, const Op& op, const CallKeys& keys, Argument
   returns.push_back(arguments.back());
 }
 
-// For complex numbers: the functional operator, copied into the target. Its result is new memory, so operands may
-// overlap.
+// For complex numbers: runs the functional operator and copies its result into the target. The result is new memory, so
+// operands may overlap.
 void run_complex_variant(const KernelFunction&, const Op& op, const CallKeys&, Arguments arguments,
                          std::vector<Value>& returns) {
   const bool is_inplace = op.base->schema.name != op.schema.name;

@@ -2,8 +2,7 @@
 
 namespace tensord::ops {
 
-// An operator's attribute: its result is the first argument in another dtype, device or order of memory, and nothing
-// else.
+// An operator's attribute: its result is the first argument with another dtype, device or memory order.
 struct Converts {};
 
 }  // namespace tensord::ops

@@ -8,18 +8,17 @@
 
 namespace tensord::ops {
 
-// One call of a group. Its tensor operands are named by number: 0 … inputs-1 are the group's
-// inputs, inputs + i is the result of step i.
+// One call of a group. Tensor operands have indices: 0 … inputs-1 are the group's inputs, inputs + i is the result of
+// step i.
 struct FusedStep {
   const Op* op = nullptr;
-  std::vector<Value> arguments;                 // None where an operand goes
+  std::vector<Value> arguments;                 // None in place of an operand
   std::vector<std::pair<int, int>> operands{};  // (argument, operand)
 };
 
-// A few pure calls, each with one tensor result, that are to be done as one: a chain of
-// elementwise operators around at most one reduction along the last dimension. Made by the fuser
-// pass; constant. Its meaning is the calls one by one, which is what `run` does; a kernel that
-// does them in one pass over memory comes from `prepare` of the operator that runs it.
+// A few pure calls, each with one tensor result, that are fused: a chain of elementwise operators around at most one
+// reduction along the last dimension. Made by the fuser pass; constant. It means the calls one by one, which is what
+// `run` does; a kernel that computes them in one pass over memory comes from `prepare` of the operator that runs it.
 class FusedCalls final : public OpaqueObject {
  public:
   FusedCalls(size_t input_count, std::vector<FusedStep> steps, std::vector<int> outputs)

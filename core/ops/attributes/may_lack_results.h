@@ -2,8 +2,8 @@
 
 namespace tensord::ops {
 
-// An operator's attribute: results that its schema calls Tensor may be None, as PyTorch's undefined tensors are to a
-// script: gradients that a mask leaves out, weights that nobody needs.
+// An operator's attribute: results that its schema declares as Tensor may be None, where PyTorch returns undefined
+// tensors: gradients that a mask excludes, weights that are not needed.
 struct MayLackResults {};
 
 }  // namespace tensord::ops

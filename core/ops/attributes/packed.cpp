@@ -10,7 +10,7 @@ Tensor shape_of(const Tensor& t) {
   return t.is_meta() ? t : Tensor::meta_strided(t.sizes(), t.strides(), t.dtype(), t.device());
 }
 
-// The arguments as the call gets them.
+// Converts the arguments to what the call takes.
 void widen(std::vector<Value>& arguments, uint32_t widened, bool is_meta) {
   for (size_t i = 0; widened >> i != 0; ++i) {
     if ((widened >> i & 1) == 0) continue;
@@ -57,7 +57,7 @@ Tensor PackedOp::run(const Tensor& input, const Tensor& other, bool can_overwrit
     const Tensor before = parent_->run(input, parent_->has_other() ? other : Tensor(), false);
     return run_calls(calls_.size() - 1, before, other);
   }
-  // One of the two may be a constant where the other is known by its shape.
+  // One operand may be a constant while the other is known only by its shape.
   const Tensor result = run_calls(0, shape_of(input), other.defined() ? shape_of(other) : other);
   if (!is_channels_last() || result.ndim() < 4 || result.numel() == 0) return result;
   return Tensor::meta_strided(result.sizes(), channels_last_strides(result.sizes()), result.dtype(), result.device());

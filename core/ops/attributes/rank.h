@@ -6,7 +6,7 @@ namespace tensord::ops {
 
 // An operator's attribute: its result has as many dimensions as its first argument.
 struct KeepsRank {};
-// True where the attribute is, for pointwise operators of one tensor, and for pointwise ones that write it in place.
+// True if the operator has the attribute, is pointwise with one tensor, or is pointwise and writes it in place.
 bool keeps_rank(const Op& op);
 
 }  // namespace tensord::ops

@@ -20,7 +20,7 @@ std::string_view next_part(std::string_view& rest, char separator) {
   return part;
 }
 
-// Bits for "self, weight, result1". False when a name is none of the operator's.
+// Bits for "self, weight, result1". Returns false if the operator does not have one of the names.
 bool parse_saved(const Schema& schema, std::string_view names, SavedFor& out) {
   while (!names.empty()) {
     const std::string_view name = next_part(names, ',');

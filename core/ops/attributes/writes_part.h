@@ -2,9 +2,9 @@
 
 namespace tensord::ops {
 
-// An operator's attribute: its kernel starts from its first argument and writes elements of it, after it has looked at
-// all that may be wrong with the others. Where the output is that argument itself, as in the in-place form, it touches
-// what it writes only.
+// An operator's attribute: its kernel starts from its first argument and writes some of its elements, after it has
+// checked the others for errors. If the output is that argument itself, as in the in-place variant, it touches only the
+// elements that it writes.
 struct WritesPart {};
 
 }  // namespace tensord::ops

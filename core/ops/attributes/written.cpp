@@ -27,7 +27,7 @@ void check_tensors_apart(const Tensor& target, const Value& input, WritesInto::S
         "location. Please clone() the tensor before performing the operation.");
 }
 
-// A dtype that the call asks for is that of the target.
+// Whether the call requests a dtype; it is that of the target.
 bool names_dtype(const Op& base, std::span<const Value> inputs) {
   for (size_t i = 0; i < inputs.size() && i < base.schema.arguments.size(); ++i) {
     if (base.schema.arguments[i].enum_name == "ScalarType" && !inputs[i].is_none()) return true;
