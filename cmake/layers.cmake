@@ -1,7 +1,7 @@
 # The layers of the engine from bottom to top. The server and tests build on them.
 set(engine_layers tensord_base tensord_tensor tensord_ops tensord_autograd tensord_distributed tensord_nn
-                  tensord_jit_ir tensord_jit_frontend tensord_jit_passes tensord_jit_archive tensord_jit_formats
-                  tensord_jit_runtime tensord_files tensord_vision tensord_api)
+                  tensord_jit_ir tensord_jit_frontend tensord_jit_passes tensord_jit_archive tensord_jit_importers
+                  tensord_jit_tracing tensord_jit_exporters tensord_jit_runtime tensord_files tensord_vision tensord_api)
 
 # tensord_link(TARGET LIBRARIES…): links libraries that build on the engine. A target with the property
 # TENSORD_SHARED_ENGINE gets the engine as one shared library instead of the layers, because the registry must exist
@@ -22,8 +22,8 @@ endfunction()
 
 # Code that runs once per load, command or job, and never per request. It is compiled for size, which takes a quarter
 # less time.
-set(cold_layers tensord_jit_frontend tensord_jit_archive tensord_jit_formats tensord_server_config tensord_server_pbtxt
-                tensord_server_training tensord_server_web tensord_server_daemon)
+set(cold_layers tensord_jit_frontend tensord_jit_archive tensord_jit_importers tensord_jit_tracing tensord_jit_exporters
+                tensord_server_config tensord_server_pbtxt tensord_server_training tensord_server_web tensord_server_daemon)
 function(tensord_compile_for_size target)
   if(NOT TENSORD_FUZZ)
     target_compile_options(${target} PRIVATE -Os)

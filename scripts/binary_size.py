@@ -6,7 +6,7 @@
 Code of several objects (inline functions, templates) counts for the first of them. Rows in parentheses are parts of the file that
 the map does not divide: tables for exceptions, relocations, merged strings, names for the dynamic linker.
 
-scripts/build_budget.json has the limit. Not used, while there is room: -Os for core/jit/formats and server/commands (0.7 MB); optimize_for =
+scripts/build_budget.json has the limit. Not used, while there is room: -Os for core/jit/importers and server/commands (0.7 MB); optimize_for =
 CODE_SIZE in protos (0.5 MB); mold's --icf=all (0.9 MB, but it makes pointers to equal functions equal); packed relocations (0.6 MB, but they
 need glibc 2.36).
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes docs/onnx_operators.md: the supported ONNX operators, their inputs, and their attributes with defaults
-and accepted values. Read from core/jit/formats/onnx: operators/*.py, attribute_values.cpp and, which attributes are element types, call.cpp.
+and accepted values. Read from core/jit/importers/onnx: operators/*.py, attribute_values.cpp and, which attributes are element types, call.cpp.
 
 Usage: scripts/onnx_reference.py [--check]      --check: only says whether the page is up to date
 """

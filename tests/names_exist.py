@@ -38,7 +38,8 @@ def tracked() -> list[str]:
 
 def main() -> int:
     files = tracked()
-    ends = {"/".join(parts[i:]) for name in files for parts in [name.split("/")] for i in range(len(parts))}
+    made = [name.removesuffix(".in") for name in files if name.endswith(".in")]  # by CMake
+    ends = {"/".join(parts[i:]) for name in files + made for parts in [name.split("/")] for i in range(len(parts))}
     sources = {}
     for name in files:
         if pathlib.Path(name).suffix in (*SOURCES, ".md") and "/data/" not in name:

@@ -1,7 +1,7 @@
 #include "core/api/trace.h"
 
 #include "core/autograd/variable.h"
-#include "core/jit/formats/trace/trace.h"
+#include "core/jit/exporters/function_trace.h"
 #include "core/jit/runtime/module.h"
 #include "core/ops/run.h"
 

@@ -1,4 +1,4 @@
-#include "core/jit/formats/trace/trace.h"
+#include "core/jit/exporters/function_trace.h"
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/jit/formats/trace/trace.h"
+#include "core/jit/exporters/function_trace.h"
 #include "core/jit/runtime/step/step_recording.h"
 
 namespace tensord::python {

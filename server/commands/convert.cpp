@@ -13,9 +13,9 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
-#include "core/jit/formats/onnx_export/export.h"
-#include "core/jit/formats/pt2_export/export.h"
-#include "core/jit/formats/torchscript_export/export.h"
+#include "core/jit/exporters/onnx/export.h"
+#include "core/jit/exporters/pt2/export.h"
+#include "core/jit/exporters/torchscript/export.h"
 #include "core/jit/runtime/module.h"
 #include "core/ops/run.h"
 #include "server/commands/arguments_file.h"

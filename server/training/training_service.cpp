@@ -13,7 +13,7 @@
 #include "core/base/thread_priority.h"
 #include "core/base/utf8.h"
 #include "core/distributed/gloo/gloo_backend.h"
-#include "core/jit/formats/new_weights.h"
+#include "core/jit/importers/new_weights.h"
 #include "server/training/evaluation_metrics.h"
 #include "server/training/jobs/job_origin.h"
 #include "server/training/ranks/worker_group.h"

@@ -6,7 +6,7 @@
 #include "core/base/log.h"
 #include "core/base/mutex.h"
 #include "core/jit/archive/model_archive.h"
-#include "core/jit/formats/format.h"
+#include "core/jit/importers/format.h"
 #include "core/tensor/memory/caching_allocator.h"
 #include "server/training/training_service.h"
 

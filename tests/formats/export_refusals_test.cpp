@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "core/base/error.h"
-#include "core/jit/formats/onnx_export/export.h"
-#include "core/jit/formats/pt2_export/export.h"
-#include "core/jit/formats/torchscript_export/export.h"
+#include "core/jit/exporters/onnx/export.h"
+#include "core/jit/exporters/pt2/export.h"
+#include "core/jit/exporters/torchscript/export.h"
 #include "tests/formats/export_fixture.h"
 
 namespace tensord::jit::export_refusals_test {

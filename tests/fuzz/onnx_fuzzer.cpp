@@ -1,5 +1,5 @@
-#include "core/jit/formats/onnx/asked_memory.h"
-#include "core/jit/formats/onnx/proto.h"
+#include "core/jit/importers/onnx/asked_memory.h"
+#include "core/jit/importers/onnx/proto.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,4 +1,4 @@
-#include "core/jit/formats/pt2/json.h"
+#include "core/jit/importers/pt2/json.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

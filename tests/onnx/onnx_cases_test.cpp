@@ -13,9 +13,9 @@
 #include <regex>
 
 #include "core/base/error.h"
-#include "core/jit/formats/onnx/proto.h"
-#include "core/jit/formats/onnx/tensors.h"
-#include "core/jit/formats/onnx/wire.h"
+#include "core/jit/importers/onnx/proto.h"
+#include "core/jit/importers/onnx/tensors.h"
+#include "core/jit/importers/onnx/wire.h"
 #include "core/jit/runtime/module.h"
 #include "tests/support/places.h"
 

@@ -9,11 +9,11 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/jit/formats/format.h"
-#include "core/jit/formats/onnx/attribute_values.h"
-#include "core/jit/formats/onnx/message_writer.h"
-#include "core/jit/formats/onnx/onnx_format.h"
-#include "core/jit/formats/onnx/operator_library.h"
+#include "core/jit/importers/format.h"
+#include "core/jit/importers/onnx/attribute_values.h"
+#include "core/jit/importers/onnx/message_writer.h"
+#include "core/jit/importers/onnx/onnx_format.h"
+#include "core/jit/importers/onnx/operator_library.h"
 #include "core/jit/runtime/batch_safety.h"
 #include "core/jit/runtime/module.h"
 #include "tests/onnx/message.h"

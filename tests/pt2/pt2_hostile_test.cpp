@@ -12,7 +12,7 @@
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/archive/zip.h"
 #include "core/jit/archive/zip_writer.h"
-#include "core/jit/formats/pt2/json.h"
+#include "core/jit/importers/pt2/json.h"
 #include "core/jit/runtime/module.h"
 #include "tests/formats/damage.h"
 #include "tests/support/places.h"

@@ -2,9 +2,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/jit/formats/pt2/expression.h"
-#include "core/jit/formats/pt2/json.h"
-#include "core/jit/formats/pt2/pytree.h"
+#include "core/jit/importers/pt2/expression.h"
+#include "core/jit/importers/pt2/json.h"
+#include "core/jit/importers/pt2/pytree.h"
 #include "tests/pt2/parts_fixture.h"
 
 namespace tensord::jit::pt2_parts_test {

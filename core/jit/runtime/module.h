@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/jit/formats/format.h"
+#include "core/jit/importers/format.h"
 #include "core/jit/ir/function.h"
 #include "core/jit/passes/pass.h"
 #include "core/jit/runtime/frame.h"
@@ -69,8 +69,8 @@ class Method {
   ~Method();
 };
 
-// A loaded model of any format (see formats/format.h): its objects and methods. Methods are compiled on first use under
-// a lock and then looked up without one. Thread-safe.
+// A loaded model of any format (see importers/format.h): its objects and methods. Methods are compiled on first use
+// under a lock and then looked up without one. Thread-safe.
 class Module {
  public:
   // Throws Error: kNotFound (the file does not exist), kDataLoss (truncated or modified), kUnimplemented (names the

@@ -10,8 +10,8 @@
 
 #include "core/base/mutex.h"
 #include "core/jit/archive/model_archive.h"
-#include "core/jit/formats/format.h"
 #include "core/jit/frontend/compilation_unit.h"
+#include "core/jit/importers/format.h"
 #include "core/jit/runtime/module.h"
 #include "core/jit/runtime/module_hooks.h"
 #include "core/jit/runtime/program_library.h"

@@ -2,7 +2,7 @@
 
 #include <deque>
 
-#include "core/jit/formats/torchscript_export/export.h"
+#include "core/jit/exporters/torchscript/export.h"
 #include "core/jit/passes/passes.h"
 
 namespace tensord::jit {

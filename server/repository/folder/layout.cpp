@@ -14,7 +14,7 @@
 #include "core/base/error.h"
 #include "core/base/file_text.h"
 #include "core/base/utf8.h"
-#include "core/jit/formats/format.h"
+#include "core/jit/importers/format.h"
 #include "server/config/pbtxt/model_config_text.h"
 #include "server/repository/folder/layout_hints.h"
 

@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
-#include "core/jit/formats/foreign_weights.h"
+#include "core/jit/importers/foreign_weights.h"
 #include "server/repository/folder/layout.h"
 
 namespace tensord::server {

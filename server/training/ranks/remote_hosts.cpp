@@ -7,7 +7,7 @@
 #include "core/base/log.h"
 #include "core/distributed/gloo/gloo_backend.h"
 #include "core/distributed/hmac.h"
-#include "core/jit/formats/new_weights.h"
+#include "core/jit/importers/new_weights.h"
 #include "server/training/checkpoint.h"
 #include "server/training/data/batch_source.h"
 

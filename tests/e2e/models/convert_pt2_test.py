@@ -427,7 +427,7 @@ torch.save(runs, sys.argv[2] + "/newest.pt")
     @unittest.skipUnless(NEWEST.exists(), "needs the newest PyTorch: scripts/setup pypi_torch")
     def test_operators_that_pytorch_has_not(self):
         """The list in operators.cpp, compared with PyTorch's operators."""
-        source = (ROOT / "core/jit/formats/pt2_export/operators.cpp").read_text()
+        source = (ROOT / "core/jit/exporters/pt2/operators.cpp").read_text()
         listed = set(re.findall(r'"(aten::[\w.]+)"', re.search(r"kOnlyHere\[\] = \{(.*?)\};", source, re.DOTALL)[1]))
         said = subprocess.run([BINARY, "ops"], capture_output=True, text=True, check=True).stdout
         script = """

@@ -7,8 +7,8 @@
 
 #include "core/base/error.h"
 #include "core/jit/archive/torch_file.h"
-#include "core/jit/formats/module_tree.h"
-#include "core/jit/formats/new_weights.h"
+#include "core/jit/importers/module_tree.h"
+#include "core/jit/importers/new_weights.h"
 
 namespace tensord::jit::named_weights_test {
 namespace {

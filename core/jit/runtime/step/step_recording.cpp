@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "core/base/error.h"
-#include "core/jit/formats/trace/trace.h"
+#include "core/jit/exporters/function_trace.h"
 #include "core/jit/ir/list_value.h"
 #include "core/ops/complex.h"
 #include "core/ops/run.h"
