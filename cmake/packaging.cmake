@@ -20,6 +20,8 @@ export(EXPORT tensord-engine FILE ${CMAKE_BINARY_DIR}/tensord-engine-targets.cma
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/core DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tensord COMPONENT development
         FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+install(DIRECTORY ${TENSORD_GENERATED}/ops ${TENSORD_GENERATED}/tensord/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tensord
+        COMPONENT development FILES_MATCHING PATTERN "*.h")
 file(RELATIVE_PATH way_up "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(${CMAKE_SOURCE_DIR}/cmake/tensord-engine.pc.in ${CMAKE_BINARY_DIR}/tensord-engine.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/tensord-engine.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)

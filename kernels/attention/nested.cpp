@@ -53,18 +53,9 @@ Tensor to_padded(const Value& value, double padding, const std::optional<Dims>& 
   return ops::call("aten::constant_pad_nd", filled, pad, padding);
 }
 
-OP("aten::_nested_tensor_from_mask(Tensor t, Tensor mask, bool mask_check=True) -> Tensor")
-    .impl(from_mask)
-    .composite()
-    .dynamic_shape();
-OP("aten::_nested_tensor_from_mask_left_aligned(Tensor t, Tensor mask) -> bool")
-    .impl(is_left_aligned)
-    .dynamic_shape()
-    .kind(ops::OpKind::kAllocating);
-OP("aten::to_padded_tensor(Tensor self, float padding, int[]? output_size=None) -> Tensor")
-    .impl(to_padded)
-    .composite()
-    .dynamic_shape();
+OP("aten::_nested_tensor_from_mask").impl(from_mask).composite().dynamic_shape();
+OP("aten::_nested_tensor_from_mask_left_aligned").impl(is_left_aligned).dynamic_shape().kind(ops::OpKind::kAllocating);
+OP("aten::to_padded_tensor").impl(to_padded).composite().dynamic_shape();
 
 }  // namespace
 

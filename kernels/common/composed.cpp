@@ -18,7 +18,7 @@ Tensor glu(const Tensor& x, int64_t dim) {
   const Tensor gate = ops::call("aten::slice.Tensor", x, wrapped, size / 2, size, int64_t{1});
   return mul(value, ops::call("aten::sigmoid", gate));
 }
-OP("aten::glu(Tensor self, int dim=-1) -> Tensor").impl(glu).composite();
+OP("aten::glu").impl(glu).composite();
 
 // The dimensions that are not contracted, in order.
 Dims free_dims(const Tensor& x, const Dims& contracted) {
@@ -78,11 +78,9 @@ Tensor tensordot(Tensor a, Tensor b, const Dims& given_a, const Dims& given_b) {
   const Tensor right = permuted(b, dims_b, free_b, Dims{contracted, columns});
   return ops::call("aten::reshape", ops::call("aten::mm", left, right), sizes);
 }
-OP("aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor")
-    .impl(tensordot)
-    .composite();
+OP("aten::tensordot").impl(tensordot).composite();
 
-OP("aten::trace(Tensor self) -> Tensor")
+OP("aten::trace")
     .impl([](const Tensor& x) {
       check(x.ndim() == 2, "trace: expected a matrix, but got tensor with dim ", x.ndim());
       return ops::call("aten::sum", ops::call("aten::diagonal", x));
@@ -98,8 +96,8 @@ Tensor linalg_cross(const Tensor& a, const Tensor& b, int64_t dim) {
   const auto rolled = [&](const Tensor& x, int64_t by) { return ops::call("aten::roll", x, Dims{by}, Dims{wrapped}); };
   return ops::call("aten::sub.Tensor", mul(rolled(a, -1), rolled(b, -2)), mul(rolled(a, -2), rolled(b, -1)));
 }
-OP("aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor").impl(linalg_cross).composite();
-OP("aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor")
+OP("aten::linalg_cross").impl(linalg_cross).composite();
+OP("aten::cross")
     .impl([](const Tensor& a, const Tensor& b, std::optional<int64_t> dim) {
       if (dim) return linalg_cross(a, b, *dim);
       const auto of_three = std::find(a.sizes().begin(), a.sizes().end(), 3);

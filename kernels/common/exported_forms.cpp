@@ -14,7 +14,7 @@ using ops::Value;
 
 // A row of minus infinities alone has zeros. It is one of zeros for a moment, so that neither the softmax nor its
 // gradients are NaN.
-OP("aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
+OP("aten::_safe_softmax")
     .impl([](const Tensor& x, int64_t dim, std::optional<DType> dtype) {
       const Tensor is_hidden = call("aten::eq.Scalar", x, -std::numeric_limits<double>::infinity());
       const Tensor is_empty = call("aten::all.dim", is_hidden, dim, true);
@@ -23,10 +23,7 @@ OP("aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"
     })
     .composite();
 
-OP("aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, "
-   "bool "
-   "sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, "
-   "Tensor, Tensor, Tensor)")
+OP("aten::_embedding_bag")
     .impl([](const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool by_frequency, int64_t mode,
              bool sparse, const Value& weights, bool include_last, int64_t padding) {
       const ops::Op& bag = ops::get_op("aten::embedding_bag.padding_idx");
@@ -36,13 +33,13 @@ OP("aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool sca
     })
     .composite();
 
-OP("aten::_is_all_true(Tensor self) -> Tensor")
+OP("aten::_is_all_true")
     .impl([](const Tensor& x) {
       check(x.dtype() == DType::kBool, "_is_all_true: expected bool, got ", name_of(x.dtype()));
       return call("aten::all", x);
     })
     .composite();
-OP("aten::_is_any_true(Tensor self) -> Tensor")
+OP("aten::_is_any_true")
     .impl([](const Tensor& x) {
       check(x.dtype() == DType::kBool, "_is_any_true: expected bool, got ", name_of(x.dtype()));
       return call("aten::any", x);
@@ -50,7 +47,7 @@ OP("aten::_is_any_true(Tensor self) -> Tensor")
     .composite();
 
 // Products of 8-bit integers, whole.
-OP("aten::_int_mm(Tensor self, Tensor mat2) -> Tensor")
+OP("aten::_int_mm")
     .impl([](const Tensor& a, const Tensor& b) {
       check(a.ndim() == 2, "Expected self to be of dimension 2 but got ", a.ndim());
       check(b.ndim() == 2, "Expected mat2 to be of dimension 2 but got ", b.ndim());
@@ -61,7 +58,7 @@ OP("aten::_int_mm(Tensor self, Tensor mat2) -> Tensor")
     .composite();
 
 // The first `size` places of what is not zero; the rest has `fill_value`.
-OP("aten::nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor")
+OP("aten::nonzero_static")
     .impl([](const Tensor& x, int64_t size, int64_t fill_value) {
       check(size >= 0, "nonzero_static: 'size' must be an non-negative integer");
       const Tensor found = call("aten::nonzero", x);
@@ -73,7 +70,7 @@ OP("aten::nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor"
     .composite();
 
 // The gradients of what was written, then zeros.
-OP("aten::masked_scatter_backward(Tensor grad_output, Tensor mask, int[] sizes) -> Tensor")
+OP("aten::masked_scatter_backward")
     .impl([](const Tensor& grad, const Tensor& mask, const Dims& sizes) {
       const int64_t count = checked_numel(sizes);
       const Tensor chosen = call("aten::masked_select", grad, mask);
@@ -96,13 +93,13 @@ Value within(const Tensor& x, const OptionalTensorList& indices) {
   }
   return ops::make_list(ops::optional_type(ops::tensor_type()), std::move(out));
 }
-OP("aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor")
+OP("aten::_unsafe_masked_index")
     .impl([](const Tensor& x, const Tensor& mask, const OptionalTensorList& indices, const Scalar& fill) {
       const Tensor found = call("aten::index.Tensor", x, within(x, indices));
       return call("aten::masked_fill.Scalar", found, call("aten::logical_not", mask), fill);
     })
     .composite();
-OP("aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor")
+OP("aten::_unsafe_masked_index_put_accumulate")
     .impl([](const Tensor& x, const Tensor& mask, const OptionalTensorList& indices, const Tensor& values) {
       const Tensor kept = call("aten::masked_fill.Scalar", values, call("aten::logical_not", mask), Scalar(0));
       return call("aten::index_put", x, within(x, indices), kept, true);
@@ -116,14 +113,12 @@ Value number_of(const Tensor& x, const char* what) {
         " dimension(s).");
   return ops::call<Scalar>("aten::item", x);
 }
-#define OPTIONS "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
 #define REST std::optional<DType> dtype, const Value &layout, const Value &device, const Value &pin
-#define SPACE(OVERLOAD, START, END, START_TYPE, END_TYPE, FROM, TO)                                               \
-  OP("aten::linspace." OVERLOAD "(" START " start, " END " end, int steps, " OPTIONS)                             \
-      .impl([](const START_TYPE& start, const END_TYPE& end, int64_t steps, REST) {                               \
-        return call("aten::linspace", FROM("linspace"), TO("linspace"), steps, dtype, layout, device, pin);       \
-      });                                                                                                         \
-  OP("aten::logspace." OVERLOAD "(" START " start, " END " end, int steps, float base=10., " OPTIONS)             \
+#define SPACE(OVERLOAD, START_TYPE, END_TYPE, FROM, TO)                                                           \
+  OP("aten::linspace." OVERLOAD).impl([](const START_TYPE& start, const END_TYPE& end, int64_t steps, REST) {     \
+    return call("aten::linspace", FROM("linspace"), TO("linspace"), steps, dtype, layout, device, pin);           \
+  });                                                                                                             \
+  OP("aten::logspace." OVERLOAD)                                                                                  \
       .impl([](const START_TYPE& start, const END_TYPE& end, int64_t steps, double base, REST) {                  \
         return call("aten::logspace", FROM("logspace"), TO("logspace"), steps, base, dtype, layout, device, pin); \
       });
@@ -131,14 +126,13 @@ Value number_of(const Tensor& x, const char* what) {
 #define END_TENSOR(NAME) number_of(end, NAME)
 #define START_NUMBER(NAME) Value(start)
 #define END_NUMBER(NAME) Value(end)
-SPACE("Tensor_Tensor", "Tensor", "Tensor", Tensor, Tensor, START_TENSOR, END_TENSOR)
-SPACE("Tensor_Scalar", "Tensor", "Scalar", Tensor, Scalar, START_TENSOR, END_NUMBER)
-SPACE("Scalar_Tensor", "Scalar", "Tensor", Scalar, Tensor, START_NUMBER, END_TENSOR)
+SPACE("Tensor_Tensor", Tensor, Tensor, START_TENSOR, END_TENSOR)
+SPACE("Tensor_Scalar", Tensor, Scalar, START_TENSOR, END_NUMBER)
+SPACE("Scalar_Tensor", Scalar, Tensor, START_NUMBER, END_TENSOR)
 #undef SPACE
 #undef REST
-#undef OPTIONS
 
-OP("aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)")
+OP("aten::narrow.Tensor")
     .impl([](const Tensor& x, int64_t dim, const Tensor& start, int64_t length) {
       check(start.ndim() == 0 && is_integral(start.dtype(), false), "start must be an 0-dim integral Tensor.");
       return compose::narrow(x, dim, start.item_int(), length);

@@ -10,21 +10,21 @@ namespace {
 using gradient::Expr;
 
 // `buffer` is for PyTorch's own kernel.
-OP("aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor")
+OP("aten::log_sigmoid_backward")
     .impl([](const Tensor& grad, const Tensor& x, const Tensor&) {
       return (Expr(grad) * gradient::sigmoid(-Expr(x))).tensor();
     })
     .composite();
 
 // Both, for the backward of PyTorch's own.
-OP("aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)")
+OP("aten::log_sigmoid_forward")
     .impl([](const Tensor& x) {
       return std::tuple(ops::call("aten::log_sigmoid", x),
                         gradient::exp(-gradient::abs(Expr(ops::call("aten::detach", x)))).tensor());
     })
     .composite();
 
-OP("aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor")
+OP("aten::mish_backward")
     .impl([](const Tensor& grad, const Tensor& x) {
       const Expr in = x, curve = gradient::tanh(gradient::softplus(in));
       const Expr out = Expr(grad) * (curve + in * gradient::sigmoid(in) * (-gradient::square(curve) + 1));
@@ -33,7 +33,7 @@ OP("aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor")
     .composite();
 
 // Of the value the gate's sigmoid, of the gate the value times that sigmoid's slope.
-OP("aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor")
+OP("aten::glu_backward")
     .impl([](const Tensor& grad, const Tensor& x, int64_t dim) {
       check(x.ndim() > 0, "glu does not support 0-dimensional tensors");
       const int64_t wrapped = wrap_dim(dim, x.ndim()), size = x.size(wrapped);
@@ -46,7 +46,7 @@ OP("aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor")
     })
     .composite();
 
-OP("aten::trace_backward(Tensor grad, int[] sizes) -> Tensor")
+OP("aten::trace_backward")
     .impl([](const Tensor& grad, const Dims& sizes) {
       check(sizes.size() == 2, "expected matrix input");
       const Tensor ones = ops::call("aten::expand", grad, Dims{std::min(sizes[0], sizes[1])});
@@ -54,15 +54,14 @@ OP("aten::trace_backward(Tensor grad, int[] sizes) -> Tensor")
     })
     .composite();
 
-OP("aten::index_select_backward(Tensor grad, int[] self_sizes, int dim, Tensor index) -> Tensor")
+OP("aten::index_select_backward")
     .impl([](const Tensor& grad, const Dims& sizes, int64_t dim, const Tensor& index) {
       return ops::call("aten::index_add", ops::call("aten::new_zeros", grad, sizes), dim, index, grad);
     })
     .composite();
 
 // Of max, min, median … along a dimension: the gradient goes to the elements that were chosen.
-OP("aten::value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, int[] sizes, bool keepdim) -> "
-   "Tensor")
+OP("aten::value_selecting_reduction_backward")
     .impl([](const Tensor& grad, int64_t dim, const Tensor& indices, const Dims& sizes, bool keepdim) {
       const bool is_gone = !keepdim && !sizes.empty();
       const Tensor g = is_gone ? ops::call("aten::unsqueeze", grad, dim) : grad;
@@ -71,7 +70,7 @@ OP("aten::value_selecting_reduction_backward(Tensor grad, int dim, Tensor indice
     })
     .composite();
 
-OP("aten::masked_select_backward(Tensor grad, Tensor input, Tensor mask) -> Tensor")
+OP("aten::masked_select_backward")
     .impl([](const Tensor& grad, const Tensor& input, const Tensor& mask) {
       const Dims sizes = broadcast_sizes(input.sizes(), mask.sizes());
       const Tensor zeros = ops::call("aten::new_zeros", grad, sizes);

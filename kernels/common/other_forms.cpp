@@ -20,17 +20,17 @@ void check_holds_floats(const Tensor& x) {
         name_of(x.dtype()));
 }
 
-OP("aten::logical_not_(Tensor(a!) self) -> Tensor(a!)")
+OP("aten::logical_not_")
     .impl([](const Tensor& x) { return call("aten::copy_", x, call("aten::logical_not", x)); })
     .composite();
 // Gradients read what was there before.
-OP("aten::ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)")
+OP("aten::ldexp_")
     .impl([](const Tensor& x, const Tensor& other) {
       check_holds_floats(x);
       return call("aten::copy_", x, call("aten::ldexp.Tensor", call("aten::clone", x), other));
     })
     .composite();
-OP("aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)")
+OP("aten::polygamma_")
     .impl([](const Tensor& x, int64_t order) {
       check_holds_floats(x);
       return call("aten::copy_", x, call("aten::polygamma", order, call("aten::clone", x)));
@@ -41,12 +41,12 @@ Tensor raised_in_place(const Tensor& x, const Tensor& power) {
         " but the operation's result requires dtype ", name_of(power.dtype()));
   return call("aten::copy_", x, power);
 }
-OP("aten::float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)")
+OP("aten::float_power_.Scalar")
     .impl([](const Tensor& x, const Scalar& exponent) {
       return raised_in_place(x, call("aten::float_power.Tensor_Scalar", call("aten::clone", x), exponent));
     })
     .composite();
-OP("aten::float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)")
+OP("aten::float_power_.Tensor")
     .impl([](const Tensor& x, const Tensor& exponent) {
       ops::check_apart(ops::get_op("aten::float_power.Tensor_Tensor"), x, std::array<Value, 1>{exponent});
       return raised_in_place(x, call("aten::float_power.Tensor_Tensor", call("aten::clone", x), exponent));
@@ -71,10 +71,8 @@ Tensor masked_scatter_in_place(const Tensor& x, const Tensor& mask, const Tensor
   ops::run(op, ops::bind(op, {target, positions, values, false}));
   return x;
 }
-OP("aten::masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)")
-    .impl(masked_scatter_in_place)
-    .composite();
-OP("aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)")
+OP("aten::masked_scatter_").impl(masked_scatter_in_place).composite();
+OP("aten::bernoulli_.Tensor")
     .impl([](const Tensor& x, const Tensor& p, const Value& generator) {
       const Tensor chances = is_floating(p.dtype()) ? p : compose::to(p, DType::kFloat32);
       return call("aten::copy_", x, call("aten::bernoulli", compose::expand(chances, x.sizes()), generator));
@@ -100,14 +98,12 @@ constexpr const char* kLeft = "aten::bitwise_left_shift.Tensor";
 constexpr const char* kRight = "aten::bitwise_right_shift.Tensor";
 constexpr const char* kRemainder = "aten::remainder.Tensor";
 
-OP("aten::bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor").impl(number_first<kAnd>).composite();
-OP("aten::bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor").impl(number_first<kOr>).composite();
-OP("aten::bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor").impl(number_first<kXor>).composite();
-OP("aten::bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor").impl(number_first<kLeft>).composite();
-OP("aten::bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor")
-    .impl(number_first<kRight>)
-    .composite();
-OP("aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor").impl(number_first<kRemainder>).composite();
+OP("aten::bitwise_and.Scalar_Tensor").impl(number_first<kAnd>).composite();
+OP("aten::bitwise_or.Scalar_Tensor").impl(number_first<kOr>).composite();
+OP("aten::bitwise_xor.Scalar_Tensor").impl(number_first<kXor>).composite();
+OP("aten::bitwise_left_shift.Scalar_Tensor").impl(number_first<kLeft>).composite();
+OP("aten::bitwise_right_shift.Scalar_Tensor").impl(number_first<kRight>).composite();
+OP("aten::remainder.Scalar_Tensor").impl(number_first<kRemainder>).composite();
 
 // --- a number scattered by sum or product
 
@@ -116,12 +112,12 @@ Tensor scatter_number(const char* name, const Tensor& x, int64_t dim, const Tens
   const Tensor source = call("aten::full", index.sizes(), Value(value), x.dtype(), Value(), x.device());
   return call(name, x, dim, index, source, reduce);
 }
-OP("aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor")
+OP("aten::scatter.value_reduce")
     .impl([](const Tensor& x, int64_t dim, const Tensor& index, const Scalar& value, const std::string& reduce) {
       return scatter_number("aten::scatter.reduce", x, dim, index, value, reduce);
     })
     .composite();
-OP("aten::scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor(a!)")
+OP("aten::scatter_.value_reduce")
     .impl([](const Tensor& x, int64_t dim, const Tensor& index, const Scalar& value, const std::string& reduce) {
       return scatter_number("aten::scatter_.reduce", x, dim, index, value, reduce);
     })
@@ -129,7 +125,7 @@ OP("aten::scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, Scalar v
 
 // --- time by batch by channels
 
-OP("aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor")
+OP("aten::conv_tbc")
     .impl([](const Tensor& x, const Tensor& weight, const Tensor& bias, int64_t pad) {
       check(x.ndim() == 3, "Input must have 3 dims: time, batch, in_channel, but got ", x.ndim());
       check(weight.ndim() == 3, "Weight tensor must have 3 dims: kernel_width, in_channels, out_channels, but got ",
@@ -143,7 +139,6 @@ OP("aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor
 
 // --- arange with the end in it
 
-#define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
 Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, std::optional<DType> dtype, const Value&,
              const Value& device, const Value&) {
   const double from = start.to_double(), to = end.to_double(), by = step.to_double();
@@ -156,11 +151,10 @@ Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, std::op
   return compose::to(call("aten::add.Scalar", call("aten::mul.Scalar", count, by), from),
                      dtype.value_or(DType::kFloat32));
 }
-OP("aten::range.step(Scalar start, Scalar end, Scalar step=1, *, " OPTIONS).impl(range);
-OP("aten::range(Scalar start, Scalar end, *, " OPTIONS)
+OP("aten::range.step").impl(range);
+OP("aten::range")
     .impl([](const Scalar& start, const Scalar& end, std::optional<DType> dtype, const Value& layout,
              const Value& device, const Value& pin) { return range(start, end, 1, dtype, layout, device, pin); });
-#undef OPTIONS
 
 }  // namespace
 }  // namespace tensord::kernels

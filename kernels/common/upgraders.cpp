@@ -36,15 +36,11 @@ Tensor full(const Dims& size, const Scalar& number, std::optional<DType> dtype, 
   return ops::call("aten::full", size, fill, dtype ? Value(*dtype) : Value(), layout, device, pin_memory);
 }
 
-OP("upgraders::div.Tensor(Tensor self, Tensor other) -> Tensor").impl(div_tensor).composite();
-OP("upgraders::div.Scalar(Tensor self, Scalar other) -> Tensor").impl(div_scalar).composite();
-OP("upgraders::div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)").impl(div_tensor_).composite();
-OP("upgraders::div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)").impl(div_scalar_).composite();
-OP("upgraders::full(int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-   "device=None, "
-   "bool? pin_memory=None) -> Tensor")
-    .impl(full)
-    .composite();
+OP("upgraders::div.Tensor").impl(div_tensor).composite();
+OP("upgraders::div.Scalar").impl(div_scalar).composite();
+OP("upgraders::div_.Tensor").impl(div_tensor_).composite();
+OP("upgraders::div_.Scalar").impl(div_scalar_).composite();
+OP("upgraders::full").impl(full).composite();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -18,20 +18,20 @@ using ops::WritesInto;
 
 // --- views
 
-OP("aten::view_as_real(Tensor(a) self) -> Tensor(a)")
+OP("aten::view_as_real")
     .impl(as_real_pairs)
     .gradient(of_first([](const GradArgs&, const Tensor& g) {
       return call("aten::view_as_complex", call("aten::contiguous", g));
     }))
     .saves("");
-OP("aten::view_as_complex(Tensor(a) self) -> Tensor(a)")
+OP("aten::view_as_complex")
     .impl(as_complex)
     .gradient(of_first([](const GradArgs&, const Tensor& g) { return call("aten::view_as_real", g); }))
     .saves("");
 
 Tensor real_part(const Tensor& x) { return call("aten::select.int", call("aten::view_as_real", x), -1, 0); }
 IMPL("aten::real", ops::kComplexComposite, real_part);
-OP("aten::imag(Tensor(a) self) -> Tensor(a)")
+OP("aten::imag")
     .impl([](const Tensor& x) -> Tensor {
       check(is_complex(x.dtype()), "imag is not implemented for tensors with non-complex dtypes.");
       return call("aten::select.int", call("aten::view_as_real", x), -1, 1);
@@ -41,7 +41,7 @@ OP("aten::imag(Tensor(a) self) -> Tensor(a)")
 // --- conjugates: made at once, as new memory. PyTorch makes a view that is conjugated when it is read.
 
 const auto conj_form = [](const Tensor& x) { return map_one(x, []<class T>(T z) -> T { return std::conj(z); }); };
-OP("tensord::conj(Tensor self) -> Tensor")
+OP("tensord::conj")
     .impl([](const Tensor& x) { return x; })
     .gradient(of_first([](const GradArgs&, const Tensor& g) { return g; }))
     .saves("");
@@ -72,7 +72,7 @@ std::pair<Tensor, Tensor> together(const Tensor& a, const Tensor& b) {
   const Dims sizes = broadcast_sizes(a.sizes(), b.sizes());
   return {call("aten::expand", a, sizes), call("aten::expand", b, sizes)};
 }
-OP("aten::complex(Tensor real, Tensor imag) -> Tensor")
+OP("aten::complex")
     .impl([](const Tensor& a, const Tensor& b) {
       check_parts("complex", a, b);
       const auto [re, im] = together(a, b);
@@ -87,18 +87,16 @@ OP("aten::complex(Tensor real, Tensor imag) -> Tensor")
     })
     .saves("")
     .kind(OpKind::kComposite)
-    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole);
 IMPL("aten::complex", ops::kComplexCPU, ops::kSameAsDense).linear();
-OP("aten::polar(Tensor abs, Tensor angle) -> Tensor")
+OP("aten::polar")
     .impl([](const Tensor& size, const Tensor& angle) {
       check_parts("polar", size, angle);
       return call("aten::complex", (Expr(size) * gradient::cos(angle)).tensor(),
                   (Expr(size) * gradient::sin(angle)).tensor());
     })
     .composite()
-    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole);
 
 }  // namespace
 }  // namespace tensord::kernels

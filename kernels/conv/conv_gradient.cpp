@@ -128,22 +128,15 @@ std::vector<Tensor> gradient_of_backward(const GradArgs& args) {
   return out;
 }
 
-OP("aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] "
-   "padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, "
-   "Tensor, Tensor)")
+OP("aten::convolution_backward")
     .set<ops::MayLackResults>()
     .impl(&convolution_backward)
     .gradient(&gradient_of_backward)
     .saves("grad_output, input, weight");
 
 // One gradient each, for plans, where every result is a tensor.
-constexpr const char* kConvArguments =
-    "(Tensor grad_output, Tensor input, Tensor weight, int[] stride, int[] padding, int[] dilation, bool transposed, "
-    "int[] "
-    "output_padding, int groups) -> ";
-
 template <bool INPUT, bool WEIGHT, bool BIAS>
-void add_part(const char* name, const char* returns) {
+void add_part(const char* name) {
   const auto run = [](const Tensor& grad, const Tensor& input, const Tensor& weight, const IntList& stride,
                       const IntList& padding, const IntList& dilation, bool is_transposed,
                       const IntList& output_padding, int64_t groups, std::array<Tensor, 3> out) {
@@ -151,7 +144,7 @@ void add_part(const char* name, const char* returns) {
                                               is_transposed, output_padding);
     fill_gradients(g, grad, input, weight, out);
   };
-  ops::OpBuilder(concat(name, kConvArguments, returns).c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(name, __FILE__, __LINE__)
       .infer([](const Tensor& grad, const Tensor& input, const Tensor& weight, const IntList& stride,
                 const IntList& padding, const IntList& dilation, bool is_transposed, const IntList& output_padding,
                 int64_t groups) {
@@ -182,10 +175,10 @@ void add_part(const char* name, const char* returns) {
   }
 }
 [[maybe_unused]] const bool has_parts = [] {
-  add_part<true, false, false>("tensord::conv_input_gradient", "Tensor");
-  add_part<false, true, false>("tensord::conv_weight_gradient", "Tensor");
-  add_part<false, false, true>("tensord::conv_bias_gradient", "Tensor");
-  add_part<false, true, true>("tensord::conv_weight_bias_gradient", "(Tensor, Tensor)");
+  add_part<true, false, false>("tensord::conv_input_gradient");
+  add_part<false, true, false>("tensord::conv_weight_gradient");
+  add_part<false, false, true>("tensord::conv_bias_gradient");
+  add_part<false, true, true>("tensord::conv_weight_bias_gradient");
   return true;
 }();
 

@@ -53,8 +53,7 @@ TensorMeta columns_meta(const Tensor& input, const Tensor& offset, const Tensor&
   return {Dims{input.size(0), input.size(1) * g.taps(), g.places()}, input.dtype(), {}, input.device()};
 }
 
-#define GEOMETRY "bool use_mask, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, int offset_groups"
-OP("tensord::deform_columns(Tensor input, Tensor offset, Tensor mask, " GEOMETRY ") -> Tensor")
+OP("tensord::deform_columns")
     .infer(columns_meta)
     .gradient([](const GradArgs& args) -> std::vector<Tensor> {
       const auto& in = args.inputs;
@@ -82,8 +81,7 @@ IMPL("tensord::deform_columns", kCPU,
        deform_columns(geometry_of(input, offset, mask, use_mask, kernel, stride, padding, dilation, groups),
                       input.contiguous(), offset.contiguous(), use_mask ? mask.contiguous() : Tensor(), out);
      });
-OP("tensord::deform_columns_backward(Tensor grad, Tensor input, Tensor offset, Tensor mask, " GEOMETRY
-   ", bool[3] output_mask) -> (Tensor, Tensor, Tensor)")
+OP("tensord::deform_columns_backward")
     .impl([](const Tensor& grad, const Tensor& input, const Tensor& offset, const Tensor& mask, bool use_mask,
              const ops::IntList& kernel, const ops::IntList& stride, const ops::IntList& padding,
              const ops::IntList& dilation, int64_t groups, const std::vector<bool>& wanted) -> ops::Returns {
@@ -107,7 +105,6 @@ OP("tensord::deform_columns_backward(Tensor grad, Tensor input, Tensor offset, T
       }
       return {{of_input, of_offset, of_mask}};
     });
-#undef GEOMETRY
 
 Tensor deform_conv2d(const Tensor& input, const Tensor& weight, const Tensor& offset, const Tensor& mask,
                      const Tensor& bias, int64_t stride_h, int64_t stride_w, int64_t pad_h, int64_t pad_w,
@@ -136,11 +133,7 @@ Tensor deform_conv2d(const Tensor& input, const Tensor& weight, const Tensor& of
   return ops::call("aten::add.Tensor", compose::reshape(product, Dims{batch, out_channels, g.out[0], g.out[1]}),
                    compose::reshape(bias, Dims{1, out_channels, 1, 1}));
 }
-OP("torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, int stride_h, "
-   "int stride_w, int pad_h, int pad_w, int dilation_h, int dilation_w, int groups, int offset_groups, bool use_mask) "
-   "-> Tensor")
-    .impl(deform_conv2d)
-    .composite();
+OP("torchvision::deform_conv2d").impl(deform_conv2d).composite();
 
 }  // namespace
 }  // namespace tensord::kernels

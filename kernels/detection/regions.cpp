@@ -69,8 +69,7 @@ RegionGrid align_grid(double scale, int64_t height, int64_t width, int64_t ratio
   return {scale, height, width, std::max<int64_t>(ratio, 0), aligned, sensitive};
 }
 
-OP("torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, "
-   "int sampling_ratio, bool aligned) -> Tensor")
+OP("torchvision::roi_align")
     .infer([](const Tensor& image, const Tensor& boxes, double scale, int64_t height, int64_t width, int64_t ratio,
               bool aligned) {
       return result_meta("roi_align", image, boxes, align_grid(scale, height, width, ratio, aligned, false));
@@ -92,9 +91,7 @@ IMPL("torchvision::roi_align", kCPU,
        region_means(align_grid(scale, height, width, ratio, aligned, false), image.contiguous(), boxes.contiguous(),
                     out);
      });
-OP("torchvision::_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, int pooled_height, int "
-   "pooled_width, "
-   "int batch_size, int channels, int height, int width, int sampling_ratio, bool aligned) -> Tensor")
+OP("torchvision::_roi_align_backward")
     .impl([](const Tensor& grad, const Tensor& boxes, double scale, int64_t rows, int64_t columns, int64_t batch,
              int64_t channels, int64_t height, int64_t width, int64_t ratio, bool aligned) {
       const RegionGrid grid = align_grid(scale, rows, columns, ratio, aligned, false);
@@ -103,8 +100,7 @@ OP("torchvision::_roi_align_backward(Tensor grad, Tensor rois, float spatial_sca
           [&](const Tensor& g, const Tensor& b, const Tensor& out) { region_means_backward(grid, g, b, out); });
     });
 
-OP("torchvision::ps_roi_align(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, "
-   "int sampling_ratio) -> (Tensor, Tensor)")
+OP("torchvision::ps_roi_align")
     .infer([](const Tensor& image, const Tensor& boxes, double scale, int64_t height, int64_t width, int64_t ratio) {
       return with_places(
           result_meta("ps_roi_align", image, boxes, align_grid(scale, height, width, ratio, true, true)));
@@ -127,9 +123,7 @@ IMPL("torchvision::ps_roi_align", kCPU,
        region_means(grid, image.contiguous(), boxes.contiguous(), out);
        write_channels(grid, channels);
      });
-OP("torchvision::_ps_roi_align_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, "
-   "int pooled_height, int pooled_width, int sampling_ratio, int batch_size, int channels, int height, int width) -> "
-   "Tensor")
+OP("torchvision::_ps_roi_align_backward")
     .impl([](const Tensor& grad, const Tensor& boxes, const Tensor&, double scale, int64_t rows, int64_t columns,
              int64_t ratio, int64_t batch, int64_t channels, int64_t height, int64_t width) {
       const RegionGrid grid = align_grid(scale, rows, columns, ratio, true, true);
@@ -142,10 +136,7 @@ OP("torchvision::_ps_roi_align_backward(Tensor grad, Tensor rois, Tensor channel
 
 RegionGrid average_grid(double scale, int64_t height, int64_t width) { return {scale, height, width, 0, false, true}; }
 
-#define POOLING "float spatial_scale, int pooled_height, int pooled_width"
-#define IMAGE_SIZES "int batch_size, int channels, int height, int width"
-
-OP("torchvision::roi_pool(Tensor input, Tensor rois, " POOLING ") -> (Tensor, Tensor)")
+OP("torchvision::roi_pool")
     .infer([](const Tensor& image, const Tensor& boxes, double scale, int64_t height, int64_t width) {
       const TensorMeta meta = result_meta("roi_pool", image, boxes, {scale, height, width});
       check(image.size(2) * image.size(3) <= INT32_MAX, "roi_pool(): planes of ", image.size(2), " x ", image.size(3),
@@ -168,7 +159,7 @@ IMPL("torchvision::roi_pool", kCPU,
        if (out.numel() == 0) return;
        region_maxima({scale, height, width}, image.contiguous(), boxes.contiguous(), out, places);
      });
-OP("torchvision::_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, " POOLING ", " IMAGE_SIZES ") -> Tensor")
+OP("torchvision::_roi_pool_backward")
     .impl([](const Tensor& grad, const Tensor& boxes, const Tensor& places, double scale, int64_t rows, int64_t columns,
              int64_t batch, int64_t channels, int64_t height, int64_t width) {
       const RegionGrid grid{scale, rows, columns};
@@ -180,7 +171,7 @@ OP("torchvision::_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, " P
                             });
     });
 
-OP("torchvision::ps_roi_pool(Tensor input, Tensor rois, " POOLING ") -> (Tensor, Tensor)")
+OP("torchvision::ps_roi_pool")
     .infer([](const Tensor& image, const Tensor& boxes, double scale, int64_t height, int64_t width) {
       return with_places(result_meta("ps_roi_pool", image, boxes, average_grid(scale, height, width)));
     })
@@ -202,8 +193,7 @@ IMPL("torchvision::ps_roi_pool", kCPU,
        region_averages(grid, image.contiguous(), boxes.contiguous(), out);
        write_channels(grid, channels);
      });
-OP("torchvision::_ps_roi_pool_backward(Tensor grad, Tensor rois, Tensor channel_mapping, " POOLING ", " IMAGE_SIZES
-   ") -> Tensor")
+OP("torchvision::_ps_roi_pool_backward")
     .impl([](const Tensor& grad, const Tensor& boxes, const Tensor&, double scale, int64_t rows, int64_t columns,
              int64_t batch, int64_t channels, int64_t height, int64_t width) {
       const RegionGrid grid = average_grid(scale, rows, columns);
@@ -211,8 +201,6 @@ OP("torchvision::_ps_roi_pool_backward(Tensor grad, Tensor rois, Tensor channel_
           "ps_roi_pool_backward", grad, boxes, grid, Dims{batch, channels, height, width},
           [&](const Tensor& g, const Tensor& b, const Tensor& out) { region_averages_backward(grid, g, b, out); });
     });
-#undef POOLING
-#undef IMAGE_SIZES
 
 // --- nms
 
@@ -237,7 +225,7 @@ Tensor nms(const Tensor& boxes, const Tensor& scores, double threshold) {
   const int64_t count = suppress_overlaps(boxes.contiguous(), order.contiguous(), threshold, keep);
   return compose::narrow(keep, 0, 0, count);
 }
-OP("torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor").impl(nms).dynamic_shape();
+OP("torchvision::nms").impl(nms).dynamic_shape();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -92,24 +92,21 @@ std::vector<Tensor> gradient_of_index_select(const ops::GradArgs& args) {
           Tensor()};
 }
 
-OP("aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool "
-   "sparse=False) -> Tensor")
+OP("aten::embedding")
     .set<ops::BatchIndependent>([](std::span<const ops::Value> v) { return ops::is_constant_tensor(v[0]); })
     .infer(embedding_meta)
     .gradient(gradient_of_embedding)
     .saves("indices");
-OP("aten::embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool "
-   "scale_grad_by_freq) -> Tensor")
+OP("aten::embedding_dense_backward")
     .infer(embedding_backward_meta)
     .gradient(gradient_of_embedding_backward)
     .saves("indices");
-OP("aten::index_select(Tensor self, int dim, Tensor index) -> Tensor")
+OP("aten::index_select")
     .infer(index_select_meta)
     .gradient(gradient_of_index_select)
     .saves("index")
-    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesNothing)
-    .with_out();
-OP("aten::embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)");
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesNothing);
+OP("aten::embedding_renorm_");
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -91,20 +91,12 @@ Value sparse_table(const Tensor& grad, const Tensor& indices, const Tensor& offs
   return sparse_table_gradient(values, indices, rows, padding);
 }
 
-OP("aten::_embedding_bag_sparse_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor "
-   "bag_size, int num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int padding_idx=-1) -> "
-   "Tensor")
-    .impl(sparse_table)
-    .composite()
-    .dynamic_shape();
-OP("aten::_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, "
-   "Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? "
-   "per_sample_weights, int padding_idx=-1) -> Tensor")
+OP("aten::_embedding_bag_sparse_backward").impl(sparse_table).composite().dynamic_shape();
+OP("aten::_embedding_bag_backward")
     .infer(table_meta)
     .gradient(gradient_of_table)
     .saves("grad, indices, offsets, bag_size, maximum_indices, per_sample_weights");
-OP("aten::_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, "
-   "Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor")
+OP("aten::_embedding_bag_per_sample_weights_backward")
     .infer(weights_meta)
     .gradient(gradient_of_weights)
     .saves("grad, weight, indices, offsets");

@@ -85,20 +85,22 @@ Value to_list(const Tensor& x, int64_t dimensions, int64_t type) {
   return nested_list_of(host);
 }
 
-#define TENSOR_OPTIONS "ScalarType? dtype=None, Device? device=None"
-OP("aten::tensor.float(float t, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
-    .impl([](double value, OptDType dtype, OptDevice device, bool) { return from_number(value, dtype, device); });
-OP("aten::tensor.int(int t, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
-    .impl([](int64_t value, OptDType dtype, OptDevice device, bool) { return from_number(value, dtype, device); });
-OP("aten::tensor.bool(bool t, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
-    .impl([](bool value, OptDType dtype, OptDevice device, bool) { return from_number(value, dtype, device); });
-OP("aten::tensor.complex(complex t, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
-    .impl([](const Value& value, OptDType dtype, OptDevice device, bool) {
-      return placed(ops::call<Tensor>("aten::full", Dims{}, value, dtype.value_or(DType::kComplex64)), dtype, device);
-    });
-OP("aten::tensor(t[] data, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
-    .impl([](const List& list, OptDType dtype, OptDevice device, bool) { return from_list(list, dtype, device); });
-OP("aten::as_tensor(Tensor(a) data, *, " TENSOR_OPTIONS ") -> Tensor(a)")
+OP("aten::tensor.float").impl([](double value, OptDType dtype, OptDevice device, bool) {
+  return from_number(value, dtype, device);
+});
+OP("aten::tensor.int").impl([](int64_t value, OptDType dtype, OptDevice device, bool) {
+  return from_number(value, dtype, device);
+});
+OP("aten::tensor.bool").impl([](bool value, OptDType dtype, OptDevice device, bool) {
+  return from_number(value, dtype, device);
+});
+OP("aten::tensor.complex").impl([](const Value& value, OptDType dtype, OptDevice device, bool) {
+  return placed(ops::call<Tensor>("aten::full", Dims{}, value, dtype.value_or(DType::kComplex64)), dtype, device);
+});
+OP("aten::tensor").impl([](const List& list, OptDType dtype, OptDevice device, bool) {
+  return from_list(list, dtype, device);
+});
+OP("aten::as_tensor")
     .impl([](const Tensor& x, OptDType dtype, OptDevice device) {
       const bool moves = device && *device != x.device();
       if (x.is_meta() && moves) return Tensor::meta_strided(x.sizes(), x.strides(), dtype.value_or(x.dtype()), *device);
@@ -111,15 +113,19 @@ OP("aten::as_tensor(Tensor(a) data, *, " TENSOR_OPTIONS ") -> Tensor(a)")
     }))
     .saves("")
     .kind(ops::OpKind::kComposite);
-OP("aten::as_tensor.float(float t, *, " TENSOR_OPTIONS ") -> Tensor")
-    .impl([](double value, OptDType dtype, OptDevice device) { return from_number(value, dtype, device); });
-OP("aten::as_tensor.int(int t, *, " TENSOR_OPTIONS ") -> Tensor")
-    .impl([](int64_t value, OptDType dtype, OptDevice device) { return from_number(value, dtype, device); });
-OP("aten::as_tensor.bool(bool t, *, " TENSOR_OPTIONS ") -> Tensor")
-    .impl([](bool value, OptDType dtype, OptDevice device) { return from_number(value, dtype, device); });
-OP("aten::as_tensor.list(t[] data, *, " TENSOR_OPTIONS ") -> Tensor")
-    .impl([](const List& list, OptDType dtype, OptDevice device) { return from_list(list, dtype, device); });
-OP("prim::tolist(Tensor self, int dim, int type) -> Any").impl(to_list);
+OP("aten::as_tensor.float").impl([](double value, OptDType dtype, OptDevice device) {
+  return from_number(value, dtype, device);
+});
+OP("aten::as_tensor.int").impl([](int64_t value, OptDType dtype, OptDevice device) {
+  return from_number(value, dtype, device);
+});
+OP("aten::as_tensor.bool").impl([](bool value, OptDType dtype, OptDevice device) {
+  return from_number(value, dtype, device);
+});
+OP("aten::as_tensor.list").impl([](const List& list, OptDType dtype, OptDevice device) {
+  return from_list(list, dtype, device);
+});
+OP("prim::tolist").impl(to_list);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -64,17 +64,14 @@ Tensor kaiser(int64_t length, bool is_periodic, double beta, OptDType dtype) {
   });
 }
 
-#define WINDOW_OPTIONS \
-  "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
 // The plain form, which is periodic, and the one that says.
 template <class F>
 void add_window(const char* name, F make) {
-  ops::OpBuilder(concat("aten::", name, "(int window_length, *, " WINDOW_OPTIONS).c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(concat("aten::", name), __FILE__, __LINE__)
       .impl([make](int64_t length, OptDType dtype, const Value&, const Value&, const Value&) {
         return make(length, true, dtype);
       });
-  ops::OpBuilder(concat("aten::", name, ".periodic(int window_length, bool periodic, *, " WINDOW_OPTIONS).c_str(),
-                 __FILE__, __LINE__)
+  ops::OpBuilder(concat("aten::", name, ".periodic"), __FILE__, __LINE__)
       .impl([make](int64_t length, bool is_periodic, OptDType dtype, const Value&, const Value&, const Value&) {
         return make(length, is_periodic, dtype);
       });
@@ -90,19 +87,17 @@ void add_window(const char* name, F make) {
              [](int64_t length, bool is_periodic, OptDType dtype) { return kaiser(length, is_periodic, 12.0, dtype); });
   return true;
 }();
-OP("aten::kaiser_window.beta(int window_length, bool periodic, float beta, *, " WINDOW_OPTIONS)
+OP("aten::kaiser_window.beta")
     .impl([](int64_t length, bool is_periodic, double beta, OptDType dtype, const Value&, const Value&, const Value&) {
       return kaiser(length, is_periodic, beta, dtype);
     });
-OP("aten::hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, " WINDOW_OPTIONS)
+OP("aten::hamming_window.periodic_alpha")
     .impl([](int64_t length, bool is_periodic, double alpha, OptDType dtype, const Value&, const Value&, const Value&) {
       return hamming(length, is_periodic, alpha, 0.46, dtype);
     });
-OP("aten::hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, "
-   "*, " WINDOW_OPTIONS)
+OP("aten::hamming_window.periodic_alpha_beta")
     .impl([](int64_t length, bool is_periodic, double alpha, double beta, OptDType dtype, const Value&, const Value&,
              const Value&) { return hamming(length, is_periodic, alpha, beta, dtype); });
-#undef WINDOW_OPTIONS
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -69,18 +69,14 @@ Tensor stft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt win
   if (self.ndim() == 1) out = call("aten::squeeze.dim", out, 0);
   return return_complex.value_or(has_complex) ? out : call("aten::view_as_real", out);
 }
-#define FRAMES "Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
 // The last argument came with PyTorch 2.7.
-OP("aten::stft(" FRAMES
-   "bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor")
+OP("aten::stft")
     .impl([](const Tensor& x, int64_t n_fft, MaybeInt hop, MaybeInt length, const MaybeTensor& window, bool normalized,
              MaybeBool onesided, MaybeBool return_complex, MaybeBool aligns) {
       return stft(x, n_fft, hop, length, window, false, "", normalized, onesided, return_complex, aligns);
     })
     .composite();
-OP("aten::stft.center(" FRAMES
-   "bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, "
-   "bool? return_complex=None, bool? align_to_window=None) -> Tensor")
+OP("aten::stft.center")
     .impl([](const Tensor& x, int64_t n_fft, MaybeInt hop, MaybeInt length, const MaybeTensor& window, bool center,
              const std::string& pad_mode, bool normalized, MaybeBool onesided, MaybeBool return_complex,
              MaybeBool aligns) {
@@ -148,11 +144,7 @@ Tensor istft(const Tensor& spectrum, int64_t n_fft, MaybeInt hop_length, MaybeIn
   if (end > samples) y = call("aten::constant_pad_nd", y, Dims{0, end - samples}, ops::Scalar(0));
   return self.ndim() == 2 ? call("aten::squeeze.dim", y, 0) : y;
 }
-OP("aten::istft(" FRAMES
-   "bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool "
-   "return_complex=False) -> Tensor")
-    .impl(istft)
-    .composite();
+OP("aten::istft").impl(istft).composite();
 IMPL("aten::istft", ops::kComplexCPU, ops::kSameAsDense);
 
 }  // namespace

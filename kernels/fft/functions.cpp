@@ -91,16 +91,11 @@ Tensor any_1d(const char* op, const Tensor& x, MaybeInt n, int64_t dim, const No
 }
 
 // Of real and of complex tensors: composed of operators for each.
-#define FOURIER(NAME, ARGUMENTS, TAKES, ...)                 \
-  OP("aten::" NAME "(Tensor self, " ARGUMENTS ") -> Tensor") \
-      .impl(__VA_ARGS__)                                     \
-      .composite()                                           \
-      .set<WritesInto>(WritesInto::TAKES)                    \
-      .with_out();                                           \
+#define FOURIER(NAME, TAKES, ...)                                                     \
+  OP("aten::" NAME).impl(__VA_ARGS__).composite().set<WritesInto>(WritesInto::TAKES); \
   IMPL("aten::" NAME, ops::kComplexCPU, ops::kSameAsDense)
-#define FOURIER_1D(NAME, TAKES, EXPRESSION)                              \
-  FOURIER("fft_" NAME, "int? n=None, int dim=-1, str? norm=None", TAKES, \
-          [](const Tensor& x, MaybeInt n, int64_t dim, Norm norm) { return EXPRESSION; })
+#define FOURIER_1D(NAME, TAKES, EXPRESSION) \
+  FOURIER("fft_" NAME, TAKES, [](const Tensor& x, MaybeInt n, int64_t dim, Norm norm) { return EXPRESSION; })
 FOURIER_1D("fft", kAnyDType, any_1d("fft", x, n, dim, norm, true));
 FOURIER_1D("ifft", kAnyDType, any_1d("ifft", x, n, dim, norm, false));
 FOURIER_1D("rfft", kAnyDType, from_real_1d("rfft", x, n, dim, norm, true, true));
@@ -190,15 +185,13 @@ Tensor ihfft_nd(const char* op, const Tensor& given, const MaybeDims& sizes, con
   return call("aten::_fft_c2c", turned, without_last(shape.dims), scale, false);
 }
 
-#define FOURIER_ND(NAME, TAKES, FUNCTION, ...)                                               \
-  FOURIER("fft_" NAME "n", "int[1]? s=None, int[1]? dim=None, str? norm=None", TAKES,        \
-          [](const Tensor& x, const MaybeDims& s, const MaybeDims& dims, const Norm& norm) { \
-            return FUNCTION(NAME "n", x, s, dims, norm __VA_OPT__(, ) __VA_ARGS__);          \
-          });                                                                                \
-  FOURIER("fft_" NAME "2", "int[1]? s=None, int[1] dim=[-2, -1], str? norm=None", TAKES,     \
-          [](const Tensor& x, const MaybeDims& s, const Dims& dims, const Norm& norm) {      \
-            return FUNCTION(NAME "2", x, s, dims, norm __VA_OPT__(, ) __VA_ARGS__);          \
-          })
+#define FOURIER_ND(NAME, TAKES, FUNCTION, ...)                                                                       \
+  FOURIER("fft_" NAME "n", TAKES, [](const Tensor& x, const MaybeDims& s, const MaybeDims& dims, const Norm& norm) { \
+    return FUNCTION(NAME "n", x, s, dims, norm __VA_OPT__(, ) __VA_ARGS__);                                          \
+  });                                                                                                                \
+  FOURIER("fft_" NAME "2", TAKES, [](const Tensor& x, const MaybeDims& s, const Dims& dims, const Norm& norm) {      \
+    return FUNCTION(NAME "2", x, s, dims, norm __VA_OPT__(, ) __VA_ARGS__);                                          \
+  })
 FOURIER_ND("fft", kAnyDType, complex_nd, true);
 FOURIER_ND("ifft", kAnyDType, complex_nd, false);
 FOURIER_ND("rfft", kAnyDType, rfft_nd);
@@ -208,7 +201,6 @@ FOURIER_ND("ihfft", kAnyDType, ihfft_nd);
 
 // --- frequencies
 
-#define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 using Options = std::optional<DType>;
 // first, first + 1, … below `end`, times 1 / (n d).
 Tensor line(int64_t first, int64_t end, DType dtype) {
@@ -222,13 +214,13 @@ DType line_dtype(const Options& dtype) {
 Tensor scaled(const Tensor& x, int64_t n, double d) {
   return call("aten::mul.Scalar", x, 1.0 / (static_cast<double>(n) * d));
 }
-OP("aten::fft_fftfreq(int n, float d=1., *, " OPTIONS ") -> Tensor")
+OP("aten::fft_fftfreq")
     .impl([](int64_t n, double d, Options dtype, const ops::Value&, std::optional<Device>, std::optional<bool>) {
       check(n >= 0, "fftfreq: n must not be negative, but is ", n);
       const DType chosen = line_dtype(dtype);
       return scaled(compose::cat({line(0, (n + 1) / 2, chosen), line(-(n / 2), 0, chosen)}, 0), n, d);
     });
-OP("aten::fft_rfftfreq(int n, float d=1., *, " OPTIONS ") -> Tensor")
+OP("aten::fft_rfftfreq")
     .impl([](int64_t n, double d, Options dtype, const ops::Value&, std::optional<Device>, std::optional<bool>) {
       check(n >= 0, "rfftfreq: n must not be negative, but is ", n);
       return scaled(line(0, n / 2 + 1, line_dtype(dtype)), n, d);

@@ -63,7 +63,7 @@ Tensor complex_to_complex(const Tensor& x, const Dims& given, int64_t normalizat
   return out;
 }
 #define C2C "aten::_fft_c2c"
-OP(C2C "(Tensor self, int[] dim, int normalization, bool forward) -> Tensor")
+OP(C2C)
     .impl(complex_to_complex)
     .gradient(gradient::of_first([](const GradArgs& args, const Tensor& g) {
       return call(C2C, g, args.inputs[1], args.inputs[2], !args.inputs[3].to_bool());
@@ -104,7 +104,7 @@ Tensor real_to_complex(const Tensor& x, const Dims& given, int64_t normalization
   return full;
 }
 #define R2C "aten::_fft_r2c"
-OP(R2C "(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor")
+OP(R2C)
     .impl(real_to_complex)
     .gradient(gradient::of_first([](const GradArgs& args, const Tensor& given) {
       Tensor g = given;
@@ -151,10 +151,7 @@ Tensor gradient_of_c2r(const GradArgs& args, const Tensor& given) {
   const Tensor middle = call("aten::mul.Scalar", part(1, doubled), ops::Scalar(2));
   return compose::cat({part(0, 1), middle, part(1 + doubled, g.size(last) - 1 - doubled)}, last);
 }
-OP(C2R "(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor")
-    .impl(complex_to_real)
-    .gradient(gradient::of_first(gradient_of_c2r))
-    .saves("");
+OP(C2R).impl(complex_to_real).gradient(gradient::of_first(gradient_of_c2r)).saves("");
 IMPL(C2R, ops::kComplexCPU, ops::kSameAsDense).linear();
 
 }  // namespace

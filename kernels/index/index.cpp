@@ -54,25 +54,15 @@ std::vector<Tensor> masked_scatter_gradient(const GradArgs& args) {
   return gradients;
 }
 
-OP("aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor").gradient(of_first(index_gradient)).saves("indices");
-OP("aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)")
-    .gradient(index_put_gradient)
-    .saves("indices");
-OP("aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor")
-    .gradient(index_put_gradient)
-    .saves("indices");
-OP("aten::nonzero(Tensor self) -> Tensor").dynamic_shape();
-OP("aten::nonzero_numpy(Tensor self) -> Tensor[]").dynamic_shape();
-OP("aten::argwhere(Tensor self) -> Tensor").dynamic_shape();
-OP("aten::where(Tensor condition) -> Tensor[]").dynamic_shape();
-OP("aten::masked_select(Tensor self, Tensor mask) -> Tensor")
-    .gradient(of_first(masked_select_gradient))
-    .saves("mask")
-    .dynamic_shape();
-OP("aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor")
-    .gradient(masked_scatter_gradient)
-    .saves("mask")
-    .dynamic_shape();
+OP("aten::index.Tensor").gradient(of_first(index_gradient)).saves("indices");
+OP("aten::index_put_").gradient(index_put_gradient).saves("indices");
+OP("aten::index_put").gradient(index_put_gradient).saves("indices");
+OP("aten::nonzero").dynamic_shape();
+OP("aten::nonzero_numpy").dynamic_shape();
+OP("aten::argwhere").dynamic_shape();
+OP("aten::where").dynamic_shape();
+OP("aten::masked_select").gradient(of_first(masked_select_gradient)).saves("mask").dynamic_shape();
+OP("aten::masked_scatter").gradient(masked_scatter_gradient).saves("mask").dynamic_shape();
 
 }  // namespace
 }  // namespace tensord::kernels

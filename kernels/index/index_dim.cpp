@@ -97,33 +97,25 @@ Tensor take_gradient(const GradArgs& args, const Tensor& g) {
   return call("aten::reshape", call("aten::index_put", flat, indices, g, true), gradient::sizes_of(args, 0));
 }
 
-OP("aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor")
+OP("aten::index_add")
     .infer(index_add_meta)
     .gradient(index_add_gradient)
     .saves("index")
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
-    .set<WritesPart>()
-    .with_inplace();
-OP("aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor")
+    .set<WritesPart>();
+OP("aten::index_copy")
     .infer(index_copy_meta)
     .gradient(index_copy_gradient)
     .saves("index")
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
-    .set<WritesPart>()
-    .with_inplace();
-OP("aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
-    .infer(index_fill_meta)
-    .gradient(index_fill_gradient)
-    .saves("index")
-    .set<WritesPart>()
-    .with_inplace();
-OP("aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor")
+    .set<WritesPart>();
+OP("aten::index_fill.int_Scalar").infer(index_fill_meta).gradient(index_fill_gradient).saves("index").set<WritesPart>();
+OP("aten::index_fill.int_Tensor")
     .infer(index_fill_tensor_meta)
     .gradient(index_fill_gradient)
     .saves("index")
-    .set<WritesPart>()
-    .with_inplace();
-OP("aten::take(Tensor self, Tensor index) -> Tensor").infer(take_meta).gradient(of_first(take_gradient)).saves("index");
+    .set<WritesPart>();
+OP("aten::take").infer(take_meta).gradient(of_first(take_gradient)).saves("index");
 
 }  // namespace
 }  // namespace tensord::kernels

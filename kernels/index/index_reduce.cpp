@@ -42,16 +42,14 @@ Tensor index_reduce(const char* scatter, const Tensor& self, int64_t given_dim, 
   const Tensor out = call(scatter, target, dim, spread_index(target, dim, index, from), from, reduce, include_self);
   return self.ndim() == 0 ? call("aten::squeeze.dim", out, int64_t{0}) : out;
 }
-OP("aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> "
-   "Tensor")
+OP("aten::index_reduce")
     .impl([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce,
              bool include_self) {
       return index_reduce("aten::scatter_reduce.two", self, dim, index, source, reduce, include_self);
     })
     .composite()
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing);
-OP("aten::index_reduce_(Tensor(a!) self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) "
-   "-> Tensor(a!)")
+OP("aten::index_reduce_")
     .impl([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce,
              bool include_self) {
       ops::check_no_internal_overlap(self);
@@ -83,13 +81,10 @@ Tensor fill_diagonal(const Tensor& x, const Scalar& value, bool wrap) {
   }
   return x;
 }
-OP("aten::fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)")
-    .impl(fill_diagonal)
-    .composite();
+OP("aten::fill_diagonal_").impl(fill_diagonal).composite();
 
 // The side came with PyTorch 2.6.
-OP("aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0., str padding_side=\"right\") "
-   "-> Tensor")
+OP("aten::pad_sequence")
     .impl([](const std::vector<Tensor>& sequences, bool batch_first, double padding, const std::string& side) {
       check(!sequences.empty(), "received an empty list of sequences");
       check(side == "left" || side == "right", "Expected padding_side to be one of left or right, but got ", side, ".");

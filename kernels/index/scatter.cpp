@@ -176,45 +176,34 @@ std::vector<Tensor> scatter_reduce_gradient(const GradArgs& args) {
   return gradients;
 }
 
-OP("aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor")
+OP("aten::gather")
     .infer(gather_meta)
     .gradient(of_first(gather_gradient))
     .saves("index")
-    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesNothing)
-    .with_out();
-OP("aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesNothing);
+OP("aten::scatter.src")
     .infer(scatter_meta)
     .gradient(scatter_gradient)
     .saves("index")
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
-    .set<WritesPart>()
-    .with_inplace();
-OP("aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
-    .infer(scatter_value_meta)
-    .gradient(scatter_gradient)
-    .saves("index")
-    .set<WritesPart>()
-    .with_inplace();
-OP("aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor")
+    .set<WritesPart>();
+OP("aten::scatter.value").infer(scatter_value_meta).gradient(scatter_gradient).saves("index").set<WritesPart>();
+OP("aten::scatter.reduce")
     .infer(scatter_old_reduce_meta)
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
-    .set<WritesPart>()
-    .with_inplace();
-OP("aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
+    .set<WritesPart>();
+OP("aten::scatter_add")
     .infer(scatter_meta)
     .gradient(scatter_add_gradient)
     .saves("index")
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
-    .set<WritesPart>()
-    .with_inplace();
-OP("aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> "
-   "Tensor")
+    .set<WritesPart>();
+OP("aten::scatter_reduce.two")
     .infer(scatter_reduce_meta)
     .gradient(scatter_reduce_gradient)
     .saves("self, index, src, result")
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
-    .set<WritesPart>()
-    .with_inplace();
+    .set<WritesPart>();
 
 }  // namespace
 }  // namespace tensord::kernels

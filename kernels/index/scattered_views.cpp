@@ -23,13 +23,13 @@ Tensor replaced(const Tensor& self, const Tensor& src, View view, const char* na
   return out;
 }
 
-OP("aten::select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor")
+OP("aten::select_scatter")
     .impl([](const Tensor& self, const Tensor& src, int64_t dim, int64_t index) {
       return replaced(
           self, src, [&](const Tensor& x) { return compose::select(x, dim, index); }, "select_scatter");
     })
     .composite();
-OP("aten::slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor")
+OP("aten::slice_scatter")
     .impl([](const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start,
              std::optional<int64_t> end, int64_t step) {
       const ops::Value first = start ? ops::Value(*start) : ops::Value(), last = end ? ops::Value(*end) : ops::Value();
@@ -38,7 +38,7 @@ OP("aten::slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int
           "slice_scatter");
     })
     .composite();
-OP("aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor")
+OP("aten::diagonal_scatter")
     .impl([](const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) {
       return replaced(
           self, src, [&](const Tensor& x) { return call("aten::diagonal", x, offset, dim1, dim2); },
@@ -46,7 +46,7 @@ OP("aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, in
     })
     .composite();
 
-OP("aten::as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor")
+OP("aten::as_strided_scatter")
     .impl([](const Tensor& self, const Tensor& src, const ops::IntList& size, const ops::IntList& stride,
              std::optional<int64_t> offset) {
       check(offset.value_or(0) >= 0, "as_strided_scatter: storage_offset must not be negative");
@@ -74,11 +74,10 @@ Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<i
   const Tensor from = compose::expand(self, broadcast_sizes(self.sizes(), right));
   return call("aten::gather", from, at, compose::expand(indices, broadcast_sizes(left, indices.sizes())));
 }
-OP("aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")
+OP("aten::take_along_dim")
     .impl(take_along_dim)
     .composite()
-    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesNothing)
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesNothing);
 
 void check_put(const Tensor& self, const Tensor& index, const Tensor& source) {
   check(index.dtype() == DType::kInt64, "put_(): Expected a long tensor for index, but got ", name_of(index.dtype()));
@@ -106,7 +105,7 @@ std::vector<Tensor> unravelled(const Tensor& flat, const Dims& sizes, int64_t nu
   return indices;
 }
 
-OP("aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor")
+OP("aten::put")
     .impl([](const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
       check_put(self, index, source);
       const ops::Op& op = ops::get_op("aten::index_put");
@@ -118,7 +117,7 @@ OP("aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -
     })
     .composite()
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing);
-OP("aten::put_(Tensor(a!) self, Tensor index, Tensor source, bool accumulate=False) -> Tensor(a!)")
+OP("aten::put_")
     .impl([](const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
       check_put(self, index, source);
       ops::check_no_internal_overlap(self);

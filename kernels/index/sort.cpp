@@ -64,32 +64,18 @@ gradient::GradientFn selected(size_t dim_argument, int keepdim_argument = -1) {
   });
 }
 
-OP("aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)")
-    .infer(sort_meta)
-    .gradient(selected(1))
-    .saves("result1");
-OP("aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor "
-   "indices)")
-    .infer(stable_meta)
-    .gradient(selected(2))
-    .saves("result1");
-OP("aten::msort(Tensor self) -> Tensor")
+OP("aten::sort").infer(sort_meta).gradient(selected(1)).saves("result1");
+OP("aten::sort.stable").infer(stable_meta).gradient(selected(2)).saves("result1");
+OP("aten::msort")
     .impl([](const Tensor& x) {
       if (x.is_meta()) return Tensor::meta(x.sizes(), x.dtype(), x.device());
       return ops::call("aten::sort", x, 0, false);
     })
     .composite();
-OP("aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor").infer(argsort_meta);
-OP("aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor")
-    .infer(argsort_stable_meta);
-OP("aten::topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)")
-    .infer(topk_meta)
-    .gradient(selected(2))
-    .saves("result1");
-OP("aten::kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)")
-    .infer(kth_meta)
-    .gradient(selected(2, 3))
-    .saves("result1");
+OP("aten::argsort").infer(argsort_meta);
+OP("aten::argsort.stable").infer(argsort_stable_meta);
+OP("aten::topk").infer(topk_meta).gradient(selected(2)).saves("result1");
+OP("aten::kthvalue").infer(kth_meta).gradient(selected(2, 3)).saves("result1");
 
 }  // namespace
 }  // namespace tensord::kernels

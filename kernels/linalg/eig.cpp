@@ -27,7 +27,7 @@ Tensor fitted(const Tensor& gradient, const Tensor& a) {
   return is_complex(a.dtype()) ? gradient : call("aten::real", gradient);
 }
 
-OP("aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)")
+OP("aten::linalg_eig")
     .gradient([](const GradArgs& args) {
       std::vector<Tensor> out(1);
       const Tensor &of_values = args.grad_outputs[0], &of_vectors = args.grad_outputs[1];
@@ -37,14 +37,13 @@ OP("aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)")
       return out;
     })
     .saves("result0, result1");
-OP("aten::linalg_eigvals(Tensor self) -> Tensor")
+OP("aten::linalg_eigvals")
     .gradient(gradient::of_first([](const GradArgs& args, const Tensor& g) {
       const Tensor& a = args.inputs[0].to_tensor();
       const auto [values, vectors] = call_for<2>("aten::linalg_eig", a);
       return fitted(gradient_of(values, vectors, g, Tensor()), a);
     }))
-    .saves("self")
-    .with_out();
+    .saves("self");
 
 }  // namespace
 }  // namespace tensord::kernels::linalg

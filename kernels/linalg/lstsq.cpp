@@ -29,11 +29,7 @@ std::vector<Tensor> gradient_of_lstsq(const GradArgs& args) {
   return gradients;
 }
 
-OP("aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor "
-   "residuals, Tensor rank, Tensor singular_values)")
-    .gradient(gradient_of_lstsq)
-    .saves("self, b")
-    .dynamic_shape();
+OP("aten::linalg_lstsq").gradient(gradient_of_lstsq).saves("self, b").dynamic_shape();
 
 }  // namespace
 }  // namespace tensord::kernels::linalg

@@ -54,14 +54,10 @@ std::vector<Tensor> gradient_of_lu_factor(const GradArgs& args) {
   return gradients;
 }
 
-OP("aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, "
-   "Tensor info)")
-    .infer(infer_lu_factor)
-    .gradient(gradient_of_lu_factor)
-    .saves("result0, result1");
+OP("aten::linalg_lu_factor_ex").infer(infer_lu_factor).gradient(gradient_of_lu_factor).saves("result0, result1");
 
 // Applies the exchanges of a factorization to the rows of x, which gives Pᵀ x, or undoes them, which gives P x.
-OP("tensord::exchange_rows(Tensor x, Tensor pivots, bool undoes) -> Tensor")
+OP("tensord::exchange_rows")
     .infer([](const Tensor& x, const Tensor& pivots, bool) -> TensorMeta {
       check_matrix("exchange_rows", x, "x");
       check(pivots.ndim() >= 1 && pivots.dtype() == DType::kInt32, "exchange_rows: pivots must be int32, got ",
@@ -78,15 +74,14 @@ OP("tensord::exchange_rows(Tensor x, Tensor pivots, bool undoes) -> Tensor")
     }))
     .saves("pivots");
 
-OP("aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)")
+OP("aten::linalg_lu_factor")
     .impl([](const Tensor& a, bool exchanges) -> std::tuple<Tensor, Tensor> {
       const auto [lu, pivots, info] = call_for<3>("aten::linalg_lu_factor_ex", a, exchanges, false);
       check_info("torch.linalg.lu_factor", info);
       return {lu, pivots};
     })
     .composite();
-OP("aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor "
-   "info)")
+OP("aten::_lu_with_info")
     .impl([](const Tensor& a, bool exchanges, bool check_errors) -> std::tuple<Tensor, Tensor, Tensor> {
       const auto [lu, pivots, info] = call_for<3>("aten::linalg_lu_factor_ex", a, exchanges, false);
       if (check_errors) check_info("torch.linalg.lu_factor_ex", info);
@@ -116,11 +111,8 @@ std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& piv
   }
   return {p, l, u};
 }
-OP("aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, "
-   "Tensor L, Tensor U)")
-    .impl(lu_unpack)
-    .composite();
-OP("aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)")
+OP("aten::lu_unpack").impl(lu_unpack).composite();
+OP("aten::linalg_lu")
     .impl([](const Tensor& a, bool exchanges) {
       check(a.ndim() >= 2, "linalg.lu: Expected tensor with 2 or more dimensions. Got size: ", a.sizes(), " instead");
       const auto [lu, pivots, info] = call_for<3>("aten::linalg_lu_factor_ex", a, exchanges, false);
@@ -154,10 +146,8 @@ Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool is
   const Tensor inner = call("tensord::exchange_rows", b, pivots, false);
   return solved_triangular(lu, solved_triangular(lu, inner, false, true, true), true);
 }
-OP("aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor")
-    .impl(lu_solve)
-    .composite();
-OP("aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor")
+OP("aten::linalg_lu_solve").impl(lu_solve).composite();
+OP("aten::lu_solve")
     .impl([](const Tensor& b, const Tensor& lu, const Tensor& pivots) { return lu_solve(lu, pivots, b, true, false); })
     .composite();
 

@@ -84,18 +84,13 @@ Tensor matrix_norm(const Tensor& given, const std::string& ord, const IntList& d
   return of_singular_values(a, dims, keeps, "aten::sum.dim_IntList");
 }
 
-OP("aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? "
-   "dtype=None) "
-   "-> Tensor")
+OP("aten::linalg_matrix_norm")
     .impl([](const Tensor& a, const Scalar& ord, const IntList& dim, bool keeps, std::optional<DType> dtype) {
       return matrix_norm(a, ord, dim, keeps, dtype);
     })
     .composite()
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
-OP("aten::linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool keepdim=False, *, "
-   "ScalarType? "
-   "dtype=None) -> Tensor")
+    .set<WritesInto>(WritesInto::kSameDType);
+OP("aten::linalg_matrix_norm.str_ord")
     .impl([](const Tensor& a, const std::string& ord, const IntList& dim, bool keeps, std::optional<DType> dtype) {
       return matrix_norm(a, ord, dim, keeps, dtype);
     })
@@ -116,15 +111,8 @@ Tensor linalg_norm(const Tensor& a, const std::optional<Scalar>& ord, const std:
   return call("aten::linalg_vector_norm", a, ord ? *ord : Scalar(2.0), dim ? ops::make_int_list(*dim) : Value(), keeps,
               dtype ? Value(*dtype) : Value());
 }
-OP("aten::linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
-   "-> "
-   "Tensor")
-    .impl(linalg_norm)
-    .composite()
-    .with_out();
-OP("aten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
-   "-> "
-   "Tensor")
+OP("aten::linalg_norm").impl(linalg_norm).composite();
+OP("aten::linalg_norm.ord_str")
     .impl([](const Tensor& a, const std::string& ord, const std::optional<IntList>& dim, bool keeps,
              std::optional<DType> dtype) {
       if (dim) {
@@ -138,24 +126,21 @@ OP("aten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepd
     })
     .composite();
 
-OP("aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor")
+OP("aten::nuclear_norm")
     .impl([](const Tensor& a, bool keeps) {
       check(a.ndim() == 2, "Expected a tensor with 2 dimensions, but got a tensor with ", a.ndim(),
             a.ndim() == 1 ? " dimension instead." : " dimensions instead.");
       return matrix_norm(a, std::string("nuc"), IntList{0, 1}, keeps, std::nullopt);
     })
-    .composite()
-    .with_out();
-OP("aten::nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor")
+    .composite();
+OP("aten::nuclear_norm.dim")
     .impl([](const Tensor& a, const IntList& dim, bool keeps) {
       check(dim.size() == 2, "nuclear norm requires a 'dim' argument of size 2");
       return matrix_norm(a, std::string("nuc"), dim, keeps, std::nullopt);
     })
     .composite();
-OP("aten::frobenius_norm(Tensor self) -> Tensor")
-    .impl([](const Tensor& a) { return call("aten::linalg_vector_norm", a); })
-    .composite();
-OP("aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
+OP("aten::frobenius_norm").impl([](const Tensor& a) { return call("aten::linalg_vector_norm", a); }).composite();
+OP("aten::frobenius_norm.dim")
     .impl([](const Tensor& a, const IntList& dim, bool keeps) {
       check(dim.size() <= 2, "Expected at most 2 dimensions, but got ", dim.size(), " dimensions instead.");
       check(dim.size() < 2 || wrap_dim(dim[0], a.ndim()) != wrap_dim(dim[1], a.ndim()),
@@ -192,8 +177,8 @@ Tensor cond(const Tensor& a, const std::optional<Scalar>& p) {
   check_square(concat("linalg.cond(ord=", order, ")"), a);
   return condition_by_inverse(a, *p);
 }
-OP("aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor").impl(cond).composite().with_out();
-OP("aten::linalg_cond.p_str(Tensor self, str p) -> Tensor")
+OP("aten::linalg_cond").impl(cond).composite();
+OP("aten::linalg_cond.p_str")
     .impl([](const Tensor& a, const std::string& p) {
       check(p == "fro" || p == "nuc", "linalg.cond got an invalid norm type: ", p);
       check_square(concat("linalg.cond(ord=", p, ")"), a);

@@ -81,33 +81,27 @@ std::vector<Tensor> gradient_of_call(const GradArgs& args) {
   return gradients;
 }
 
-OP("aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> "
-   "Tensor")
-    .impl(pinv)
-    .gradient(gradient_of_call)
-    .saves("self, result");
+OP("aten::linalg_pinv.atol_rtol_tensor").impl(pinv).gradient(gradient_of_call).saves("self, result");
 Tensor call_pinv(const Tensor& a, const OptionalTensor& absolute, const OptionalTensor& relative, bool is_hermitian) {
   const auto value = [](const OptionalTensor& x) { return x ? ops::Value(*x) : ops::Value(); };
   return call("aten::linalg_pinv.atol_rtol_tensor", a, value(absolute), value(relative), is_hermitian);
 }
-OP("aten::linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> "
-   "Tensor")
+OP("aten::linalg_pinv.atol_rtol_float")
     .impl([](const Tensor& a, OptionalNumber absolute, OptionalNumber relative, bool is_hermitian) {
       return call_pinv(a, as_tensor(absolute, a), as_tensor(relative, a), is_hermitian);
     })
     .composite();
-OP("aten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor")
+OP("aten::linalg_pinv")
     .impl([](const Tensor& a, double relative, bool is_hermitian) {
       return call_pinv(a, number(0, a), number(relative, a), is_hermitian);
     })
-    .composite()
-    .with_out();
-OP("aten::linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor")
+    .composite();
+OP("aten::linalg_pinv.rcond_tensor")
     .impl([](const Tensor& a, const Tensor& relative, bool is_hermitian) {
       return call_pinv(a, number(0, a), relative, is_hermitian);
     })
     .composite();
-OP("aten::pinverse(Tensor self, float rcond=1e-15) -> Tensor")
+OP("aten::pinverse")
     .impl([](const Tensor& a, double relative) { return call_pinv(a, number(0, a), number(relative, a), false); })
     .composite();
 
@@ -119,25 +113,19 @@ Tensor matrix_rank(const Tensor& a, const OptionalTensor& absolute, const Option
   const Tensor counts = call("aten::gt.Tensor", values, tolerance_of(values, tolerances));
   return call("aten::sum.dim_IntList", counts, Dims{-1});
 }
-OP("aten::linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool "
-   "hermitian=False) -> Tensor")
-    .impl(matrix_rank)
-    .composite();
-OP("aten::linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) "
-   "-> "
-   "Tensor")
+OP("aten::linalg_matrix_rank.atol_rtol_tensor").impl(matrix_rank).composite();
+OP("aten::linalg_matrix_rank.atol_rtol_float")
     .impl([](const Tensor& a, OptionalNumber absolute, OptionalNumber relative, bool is_hermitian) {
       check_matrix("torch.linalg.matrix_rank", a, "input");
       return matrix_rank(a, as_tensor(absolute, a), as_tensor(relative, a), is_hermitian);
     })
     .composite();
-OP("aten::linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor")
+OP("aten::linalg_matrix_rank")
     .impl([](const Tensor& a, double absolute, bool is_hermitian) {
       return matrix_rank(a, number(absolute, a), number(0, a), is_hermitian);
     })
-    .composite()
-    .with_out();
-OP("aten::linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor")
+    .composite();
+OP("aten::linalg_matrix_rank.tol_tensor")
     .impl([](const Tensor& a, const Tensor& absolute, bool is_hermitian) {
       return matrix_rank(a, absolute, number(0, a), is_hermitian);
     })

@@ -40,15 +40,12 @@ Tensor gradient_of_matrix_exp(const GradArgs& args, const Tensor& g) {
   return narrowed(narrowed(whole, -2, 0, n), -1, n, n);
 }
 
-OP("aten::linalg_matrix_exp(Tensor self) -> Tensor")
+OP("aten::linalg_matrix_exp")
     .infer(infer_matrix_exp)
     .gradient(gradient::of_first(gradient_of_matrix_exp))
-    .saves("self")
-    .with_out();
+    .saves("self");
 IMPL("aten::linalg_matrix_exp", kCPU, matrix_exp_kernel);
-OP("aten::matrix_exp(Tensor self) -> Tensor")
-    .impl([](const Tensor& a) { return call("aten::linalg_matrix_exp", a); })
-    .composite();
+OP("aten::matrix_exp").impl([](const Tensor& a) { return call("aten::linalg_matrix_exp", a); }).composite();
 
 // By squaring.
 Tensor matrix_power(const Tensor& a, int64_t n) {
@@ -65,16 +62,14 @@ Tensor matrix_power(const Tensor& a, int64_t n) {
   }
   return n == 1 ? call("aten::clone", result) : result;
 }
-OP("aten::linalg_matrix_power(Tensor self, int n) -> Tensor")
+OP("aten::linalg_matrix_power")
     .impl(matrix_power)
     .composite()
-    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
-    .with_out();
-OP("aten::matrix_power(Tensor self, int n) -> Tensor")
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole);
+OP("aten::matrix_power")
     .impl(matrix_power)
     .composite()
-    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
-    .with_out();
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole);
 
 }  // namespace
 }  // namespace tensord::kernels::linalg

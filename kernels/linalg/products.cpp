@@ -84,12 +84,8 @@ Tensor multi_dot(const std::vector<Tensor>& tensors) {
   if (starts_with_vector) out = call("aten::squeeze.dim", out, 0);
   return out;
 }
-OP("aten::linalg_multi_dot(Tensor[] tensors) -> Tensor")
-    .impl(multi_dot)
-    .composite()
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
-OP("aten::chain_matmul(Tensor[] matrices) -> Tensor")
+OP("aten::linalg_multi_dot").impl(multi_dot).composite().set<WritesInto>(WritesInto::kSameDType);
+OP("aten::chain_matmul")
     .impl([](const std::vector<Tensor>& matrices) {
       for (const Tensor& matrix : matrices) {
         check(matrix.ndim() == 2, "Tensor dimension is ", matrix.ndim(), ", expected 2 instead.");
@@ -98,8 +94,7 @@ OP("aten::chain_matmul(Tensor[] matrices) -> Tensor")
       return matrices.size() == 1 ? call("aten::clone", matrices[0]) : multi_dot(matrices);
     })
     .composite()
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType);
 
 Tensor vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
   check(x.dtype() == y.dtype(), "linalg.vecdot: Expected x and y to have the same dtype, but found x of type ",
@@ -107,11 +102,7 @@ Tensor vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
   if (x.ndim() == 1 && y.ndim() == 1) return call("aten::vdot", x, y);
   return call("aten::sum.dim_IntList", product(x, y), Dims{dim}, false, x.dtype());
 }
-OP("aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor")
-    .impl(vecdot)
-    .composite()
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
+OP("aten::linalg_vecdot").impl(vecdot).composite().set<WritesInto>(WritesInto::kSameDType);
 
 int64_t product_of(const Dims& sizes, int64_t begin, int64_t end) {
   return checked_numel(sizes.span().subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
@@ -133,7 +124,7 @@ Tensor tensorinv(const Tensor& a, int64_t ind) {
   const Tensor inverse = call("aten::linalg_inv", call("aten::reshape", a, Dims{rows, columns}));
   return call("aten::reshape", inverse, sizes);
 }
-OP("aten::linalg_tensorinv(Tensor self, int ind=2) -> Tensor").impl(tensorinv).composite().with_out();
+OP("aten::linalg_tensorinv").impl(tensorinv).composite();
 
 Tensor tensorsolve(const Tensor& given_a, const Tensor& b, const std::optional<ops::IntList>& dims) {
   Tensor a = given_a;
@@ -156,10 +147,7 @@ Tensor tensorsolve(const Tensor& given_a, const Tensor& b, const std::optional<o
                         call("aten::reshape", b, Dims{b.numel()}), true);
   return call("aten::reshape", x, part_of(a.sizes(), split, a.ndim()));
 }
-OP("aten::linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor")
-    .impl(tensorsolve)
-    .composite()
-    .with_out();
+OP("aten::linalg_tensorsolve").impl(tensorsolve).composite();
 
 // Powers of x from the first, `count` of them.
 Tensor powers_of(const Tensor& x, int64_t count) {
@@ -172,7 +160,7 @@ Tensor powers_of(const Tensor& x, int64_t count) {
   return call("aten::cumprod", concatenated(ones, repeated, -1), -1);
 }
 
-OP("aten::linalg_vander(Tensor x, *, int? N=None) -> Tensor")
+OP("aten::linalg_vander")
     .impl([](const Tensor& x, std::optional<int64_t> given) {
       check(x.dtype() != DType::kBool,
             "linalg.vander supports floating point, complex, and integer tensors, but got Bool");
@@ -182,7 +170,7 @@ OP("aten::linalg_vander(Tensor x, *, int? N=None) -> Tensor")
       return powers_of(vector, count);
     })
     .composite();
-OP("aten::vander(Tensor x, int? N=None, bool increasing=False) -> Tensor")
+OP("aten::vander")
     .impl([](const Tensor& x, std::optional<int64_t> given, bool is_increasing) {
       check(x.ndim() == 1, "x must be a one-dimensional tensor.");
       const int64_t count = given.value_or(x.sizes()[0]);

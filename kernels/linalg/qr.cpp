@@ -19,7 +19,7 @@ std::vector<TensorMeta> infer_geqrf(const Tensor& a) {
   return {column_major(a.sizes(), a), row_major(with(batch_of(a), {std::min(rows_of(a), columns_of(a))}), a)};
 }
 
-OP("aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)").infer(infer_geqrf);
+OP("aten::geqrf").infer(infer_geqrf);
 
 constexpr const char* kProduct = "torch.linalg.householder_product";
 
@@ -73,12 +73,11 @@ std::vector<Tensor> gradient_of_householder_product(const GradArgs& args) {
   return {lower_part(call("aten::cat", of_v, -1), -1), call("aten::cat", of_tau, -1)};
 }
 
-OP("aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor")
+OP("aten::linalg_householder_product")
     .infer(infer_householder_product)
     .gradient(gradient_of_householder_product)
-    .saves("input, tau")
-    .with_out();
-OP("aten::orgqr(Tensor self, Tensor input2) -> Tensor")
+    .saves("input, tau");
+OP("aten::orgqr")
     .impl([](const Tensor& a, const Tensor& tau) { return call("aten::linalg_householder_product", a, tau); })
     .composite();
 
@@ -103,10 +102,7 @@ TensorMeta infer_ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, 
   return column_major(other.sizes(), other);
 }
 
-OP("aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor")
-    .infer(infer_ormqr)
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
+OP("aten::ormqr").infer(infer_ormqr).set<WritesInto>(WritesInto::kSameDType);
 
 std::tuple<Tensor, Tensor> qr(const Tensor& a, const std::string& mode) {
   check_matrix("linalg.qr", a);
@@ -167,11 +163,8 @@ std::vector<Tensor> gradient_of_qr(const GradArgs& args) {
   return gradients;
 }
 
-OP("aten::linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)")
-    .impl(qr)
-    .gradient(gradient_of_qr)
-    .saves("result0, result1");
-OP("aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)")
+OP("aten::linalg_qr").impl(qr).gradient(gradient_of_qr).saves("result0, result1");
+OP("aten::qr")
     .impl([](const Tensor& a, bool is_reduced) -> std::tuple<Tensor, Tensor> {
       const auto [q, r] = call_for<2>("aten::linalg_qr", a, std::string(is_reduced ? "reduced" : "complete"));
       return {q, r};

@@ -62,20 +62,14 @@ std::vector<Tensor> gradient_of_solve(const GradArgs& args) {
   return gradients;
 }
 
-OP("aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor "
-   "LU, "
-   "Tensor pivots, Tensor info)")
-    .impl(linalg_solve_parts)
-    .gradient(gradient_of_solve)
-    .saves("A, result0, result1, result2");
-OP("aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor "
-   "info)")
+OP("aten::_linalg_solve_ex").impl(linalg_solve_parts).gradient(gradient_of_solve).saves("A, result0, result1, result2");
+OP("aten::linalg_solve_ex")
     .impl([](const Tensor& a, const Tensor& b, bool is_left, bool check_errors) -> std::tuple<Tensor, Tensor> {
       const auto [x, lu, pivots, info] = call_for<4>("aten::_linalg_solve_ex", a, b, is_left, check_errors);
       return {x, info};
     })
     .composite();
-OP("aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor")
+OP("aten::linalg_solve")
     .impl([](const Tensor& a, const Tensor& b, bool is_left) {
       const auto [x, lu, pivots, info] = call_for<4>("aten::_linalg_solve_ex", a, b, is_left, false);
       check_info("torch.linalg.solve", info);
@@ -91,7 +85,7 @@ std::tuple<Tensor, Tensor> invert(const Tensor& a, bool check_errors) {
   if (check_errors) check_info("linalg.inv_ex", info);
   return {inverse, info};
 }
-OP("aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)")
+OP("aten::linalg_inv_ex")
     .impl(invert)
     .gradient(gradient::of_first([](const GradArgs& args, const Tensor& g) {
       const Tensor turned = transposed(args.outputs[0].to_tensor());
@@ -103,11 +97,11 @@ Tensor checked_inverse(const Tensor& a) {
   check_info("linalg.inv", info);
   return inverse;
 }
-OP("aten::linalg_inv(Tensor A) -> Tensor").impl(checked_inverse).composite();
-OP("aten::inverse(Tensor self) -> Tensor").impl(checked_inverse).composite();
+OP("aten::linalg_inv").impl(checked_inverse).composite();
+OP("aten::inverse").impl(checked_inverse).composite();
 
 // -1 for an odd number of exchanges, of each matrix.
-OP("tensord::sign_of_exchanges(Tensor pivots, ScalarType dtype) -> Tensor")
+OP("tensord::sign_of_exchanges")
     .infer([](const Tensor& pivots, DType dtype) -> ops::TensorMeta {
       return {Dims(pivots.sizes().span().first(pivots.sizes().size() - 1)), dtype, {}, pivots.device()};
     })
@@ -154,13 +148,13 @@ Tensor gradient_of_det(const GradArgs& args, const Tensor& g) {
   if (is_grad_enabled()) return call("aten::linalg_solve", transposed(a), right, true);
   return call("aten::linalg_lu_solve", lu, pivots, right, true, true);
 }
-OP("aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)")
+OP("aten::_linalg_det")
     .impl(det_parts)
     .gradient(gradient::of_first(gradient_of_det))
     .saves("A, result0, result1, result2");
 Tensor det(const Tensor& a) { return call_for<3>("aten::_linalg_det", a)[0]; }
-OP("aten::linalg_det(Tensor A) -> Tensor").impl(det).composite();
-OP("aten::det(Tensor self) -> Tensor").impl(det).composite();
+OP("aten::linalg_det").impl(det).composite();
+OP("aten::det").impl(det).composite();
 
 ops::Returns slogdet_parts(const Tensor& a) {
   check_square("linalg.slogdet", a);
@@ -180,17 +174,14 @@ std::vector<Tensor> gradient_of_slogdet(const GradArgs& args) {
   if (is_grad_enabled()) return {call("aten::linalg_solve", transposed(a), right, true)};
   return {call("aten::linalg_lu_solve", args.outputs[2], args.outputs[3], right, true, true)};
 }
-OP("aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)")
-    .impl(slogdet_parts)
-    .gradient(gradient_of_slogdet)
-    .saves("A, result2, result3");
+OP("aten::_linalg_slogdet").impl(slogdet_parts).gradient(gradient_of_slogdet).saves("A, result2, result3");
 std::tuple<Tensor, Tensor> slogdet(const Tensor& a) {
   const auto [sign, magnitude, lu, pivots] = call_for<4>("aten::_linalg_slogdet", a);
   return {sign, magnitude};
 }
-OP("aten::linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)").impl(slogdet).composite();
-OP("aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)").impl(slogdet).composite();
-OP("aten::logdet(Tensor self) -> Tensor")
+OP("aten::linalg_slogdet").impl(slogdet).composite();
+OP("aten::slogdet").impl(slogdet).composite();
+OP("aten::logdet")
     .impl([](const Tensor& a) {
       const auto [sign, magnitude] = slogdet(a);
       // NaN where the determinant is negative; -inf where it is 0.

@@ -60,13 +60,11 @@ void solve_triangular_kernel(const ops::KernelContext&, const Tensor& a, const T
   });
 }
 
-OP("aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> "
-   "Tensor")
+OP("aten::linalg_solve_triangular")
     .infer(infer_solve_triangular)
     .gradient(gradient_of_solve_triangular)
     .saves("self, result")
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType);
 IMPL("aten::linalg_solve_triangular", kCPU, solve_triangular_kernel);
 
 // The older form: both operands broadcast, and the matrices are returned too.
@@ -90,10 +88,7 @@ std::tuple<Tensor, Tensor> triangular_solve(const Tensor& b, const Tensor& a, bo
   // Copied through its transpose, so that it lies column by column.
   return {solution, transposed(call("aten::clone", transposed(whole), int64_t{0}))};
 }
-OP("aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> "
-   "(Tensor solution, Tensor cloned_coefficient)")
-    .impl(triangular_solve)
-    .composite();
+OP("aten::triangular_solve").impl(triangular_solve).composite();
 
 }  // namespace
 }  // namespace tensord::kernels::linalg

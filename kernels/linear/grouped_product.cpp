@@ -75,10 +75,7 @@ Tensor grouped_mm(const Tensor& a, const Tensor& b, const MaybeTensor& offsets, 
                             : call("aten::stack", products, int64_t{0});
   return joined(std::move(products), batch == &b ? 0 : 1, sizes, a);
 }
-OP("aten::_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> "
-   "Tensor")
-    .impl(grouped_mm)
-    .composite();
+OP("aten::_grouped_mm").impl(grouped_mm).composite();
 
 }  // namespace
 }  // namespace tensord::kernels

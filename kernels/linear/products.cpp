@@ -33,14 +33,9 @@ Tensor addr(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& 
         outer.sizes(), " but got ", self.sizes());
   return is_zero(beta) ? outer : call("aten::add.Tensor", scaled(call("aten::to.dtype", self, type), beta), outer);
 }
-OP("aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
-    .impl(addr)
-    .composite()
-    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
-    .with_inplace()
-    .with_out();
+OP("aten::addr").impl(addr).composite().set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole);
 
-OP("aten::inner(Tensor self, Tensor other) -> Tensor")
+OP("aten::inner")
     .impl([](const Tensor& a, const Tensor& b) {
       check(a.dtype() == b.dtype(), "expected scalar type ", name_of(a.dtype()), " but found ", name_of(b.dtype()));
       if (a.ndim() == 0 || b.ndim() == 0) return (Expr(a) * Expr(b)).tensor();
@@ -49,11 +44,10 @@ OP("aten::inner(Tensor self, Tensor other) -> Tensor")
       return call("aten::tensordot", a, b, Dims{-1}, Dims{-1});
     })
     .composite()
-    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole);
 
 // Every element of a times all of b: [a0, 1, a1, 1 …] · [1, b0, 1, b1 …], pairs of dimensions joined.
-OP("aten::kron(Tensor self, Tensor other) -> Tensor")
+OP("aten::kron")
     .impl([](const Tensor& a, const Tensor& b) {
       const int64_t ndim = std::max(a.ndim(), b.ndim());
       const auto size_of = [&](const Tensor& x, int64_t dim) {
@@ -76,8 +70,7 @@ OP("aten::kron(Tensor self, Tensor other) -> Tensor")
       return compose::reshape(product, joined);
     })
     .composite()
-    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
-    .with_out();
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole);
 
 // out[…, k] = sum over i, j of x[…, i] w[k, i, j] y[…, j].
 Tensor bilinear(const Tensor& x, const Tensor& y, const Tensor& w, const std::optional<Tensor>& bias) {
@@ -104,9 +97,7 @@ Tensor bilinear(const Tensor& x, const Tensor& y, const Tensor& w, const std::op
   out = compose::reshape(out, sizes);
   return bias ? (Expr(out) + Expr(*bias)).tensor() : out;
 }
-OP("aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor")
-    .impl(bilinear)
-    .composite();
+OP("aten::bilinear").impl(bilinear).composite();
 
 // --- distances
 
@@ -142,9 +133,9 @@ Tensor cdist(const Tensor& x, const Tensor& y, double p, std::optional<int64_t> 
     return euclidean(x, y);
   return norm_of((Expr(compose::unsqueeze(x, -2)) - Expr(compose::unsqueeze(y, -3))).tensor(), p);
 }
-OP("aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor").impl(cdist).composite();
+OP("aten::cdist").impl(cdist).composite();
 
-OP("aten::pdist(Tensor self, float p=2.) -> Tensor")
+OP("aten::pdist")
     .impl([](const Tensor& x, double p) {
       check(x.ndim() == 2, "pdist only supports 2D tensors, got: ", x.ndim(), "D");
       check(is_floating(x.dtype()), "pdist only supports floating-point dtypes");

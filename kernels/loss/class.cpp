@@ -59,11 +59,7 @@ void add_nll(const char* name, bool has_planes) {
     else
       check(x.ndim() == 1 || x.ndim() == 2, "input tensor should be 1D or 2D");
   };
-  ops::OpBuilder(concat(forward,
-                        "(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> "
-                        "(Tensor output, Tensor total_weight)")
-                     .c_str(),
-                 __FILE__, __LINE__)
+  ops::OpBuilder(forward, __FILE__, __LINE__)
       .infer([=](const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction, int64_t ignore) {
         check_ndim(x, target);
         check_reduction(reduction);
@@ -81,11 +77,7 @@ void add_nll(const char* name, bool has_planes) {
       })
       .saves("target, weight, result1")
       .reduction();
-  ops::OpBuilder(concat(backward,
-                        "(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int "
-                        "ignore_index, Tensor total_weight) -> Tensor")
-                     .c_str(),
-                 __FILE__, __LINE__)
+  ops::OpBuilder(backward, __FILE__, __LINE__)
       .infer([=](const Tensor& g, const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction,
                  int64_t ignore, const Tensor& total_weight) {
         check_ndim(x, target);
@@ -124,14 +116,11 @@ Tensor nll_nd(const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t
   return reduction == kLossNone ? ops::call("aten::reshape", out, target.sizes()) : out;
 }
 
-constexpr const char* kArguments =
-    "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor";
-
 [[maybe_unused]] const bool class_registered = [] {
   add_nll("aten::nll_loss", false);
   add_nll("aten::nll_loss2d", true);
   const auto composite = [](const char* name, auto function) {
-    ops::OpBuilder(concat(name, kArguments).c_str(), __FILE__, __LINE__).impl(function).composite();
+    ops::OpBuilder(name, __FILE__, __LINE__).impl(function).composite();
   };
   composite("aten::nll_loss",
             [](const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction, int64_t ignore) {

@@ -86,8 +86,7 @@ constexpr const char* kForward = "tensord::cross_entropy";
 constexpr const char* kBackward = "tensord::cross_entropy_backward";
 
 // `moments` are the largest score of each sample, and behind them the logarithms of the sums of exponentials.
-OP("tensord::cross_entropy(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, float "
-   "label_smoothing) -> (Tensor output, Tensor moments, Tensor total_weight)")
+OP("tensord::cross_entropy")
     .infer([](const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction, int64_t ignore,
               double smoothing) {
       const ClassLoss loss = make_cross_entropy(x, target, weight, reduction, ignore, smoothing);
@@ -107,8 +106,7 @@ OP("tensord::cross_entropy(Tensor self, Tensor target, Tensor? weight, int reduc
     .saves("self, target, weight, result1, result2")
     .reduction();
 
-OP("tensord::cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int "
-   "ignore_index, float label_smoothing, Tensor moments, Tensor total_weight) -> Tensor")
+OP("tensord::cross_entropy_backward")
     .infer([](const Tensor& g, const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction,
               int64_t ignore, double smoothing, const Tensor& moments, const Tensor& total_weight) {
       const ClassLoss loss = make_cross_entropy(x, target, weight, reduction, ignore, smoothing);
@@ -148,8 +146,7 @@ Tensor with_probabilities(const Tensor& x, const Tensor& target, const MaybeTens
                                : (sum / (static_cast<double>(x.numel()) / static_cast<double>(classes))).tensor();
 }
 
-OP("aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, "
-   "float label_smoothing=0.) -> Tensor")
+OP("aten::cross_entropy_loss")
     .impl([](const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction, int64_t ignore,
              double smoothing) {
       check(smoothing >= 0 && smoothing <= 1, "label_smoothing must be between 0.0 and 1.0. Got: ", smoothing);

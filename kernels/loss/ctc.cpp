@@ -61,8 +61,7 @@ std::vector<TensorMeta> infer_ctc(const Tensor& log_probs, const Tensor& targets
           {Dims{batch.count, batch.steps, batch.states}, log_probs.dtype(), {}, log_probs.device()}};
 }
 
-OP("aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool "
-   "zero_infinity=False) -> (Tensor, Tensor)")
+OP("aten::_ctc_loss")
     .infer([](const Tensor& log_probs, const Tensor& targets, const IntList& input_lengths,
               const IntList& target_lengths, int64_t blank,
               bool) { return infer_ctc(log_probs, targets, input_lengths, target_lengths, blank); })
@@ -74,8 +73,7 @@ OP("aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[]
     .saves("log_probs, targets, result0, result1");
 
 // As in PyTorch it has no gradient of its own.
-OP("aten::_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, "
-   "Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor")
+OP("aten::_ctc_loss_backward")
     .infer([](const Tensor& g, const Tensor& log_probs, const Tensor& targets, const IntList& input_lengths,
               const IntList& target_lengths, const Tensor& losses, const Tensor& log_alpha, int64_t blank, bool) {
       const std::vector<TensorMeta> forward = infer_ctc(log_probs, targets, input_lengths, target_lengths, blank);
@@ -106,8 +104,7 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const IntList& i
   }
   return reduce_loss(losses.tensor(), reduction);
 }
-OP("aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, "
-   "int reduction=1, bool zero_infinity=False) -> Tensor")
+OP("aten::ctc_loss.IntList")
     .impl([](const Tensor& p, const Tensor& targets, const IntList& input_lengths, const IntList& target_lengths,
              int64_t blank, int64_t reduction, bool zero_infinity) {
       return ctc_loss(p, targets, input_lengths, target_lengths, blank, reduction, zero_infinity);
@@ -119,8 +116,7 @@ IntList lengths_of(const Tensor& lengths) {
   check(!lengths.is_meta(), "the lengths are not known yet");
   return IntList(integers_of(lengths));
 }
-OP("aten::ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, "
-   "int reduction=1, bool zero_infinity=False) -> Tensor")
+OP("aten::ctc_loss.Tensor")
     .impl([](const Tensor& p, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths,
              int64_t blank, int64_t reduction, bool zero_infinity) {
       return ctc_loss(p, targets, lengths_of(input_lengths), lengths_of(target_lengths), blank, reduction,

@@ -42,27 +42,22 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   };
   return sum(normalized(x1) * normalized(x2), dims).tensor();
 }
-OP("aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor")
-    .impl(cosine_similarity)
-    .composite();
+OP("aten::cosine_similarity").impl(cosine_similarity).composite();
 
 // `eps` is added to each difference, which keeps the norm's gradient finite.
 Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps, bool keepdim) {
   const Expr difference = Expr(a) - Expr(b) + eps;
   return ops::call("aten::norm.ScalarOpt_dim", difference.tensor(), p, Dims{std::max(a.ndim(), b.ndim()) - 1}, keepdim);
 }
-OP("aten::pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=9.9999999999999995e-07, bool keepdim=False) -> "
-   "Tensor")
-    .impl(pairwise_distance)
-    .composite();
+OP("aten::pairwise_distance").impl(pairwise_distance).composite();
 
-OP("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor")
+OP("aten::dist")
     .impl([](const Tensor& a, const Tensor& b, ops::Scalar p) {
       return ops::call("aten::norm.Scalar", (Expr(a) - Expr(b)).tensor(), ops::Value(p));
     })
     .composite();
 
-OP("aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor")
+OP("aten::hinge_embedding_loss")
     .impl([](const Tensor& x, const Tensor& target, double margin, int64_t reduction) {
       const Expr y = target;
       if (!is_floating(x.dtype())) {  // PyTorch subtracts from a tensor of the input's dtype
@@ -79,7 +74,7 @@ OP("aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int 
     })
     .composite();
 
-OP("aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor")
+OP("aten::margin_ranking_loss")
     .impl([](const Tensor& a, const Tensor& b, const Tensor& target, double margin, int64_t reduction) {
       const Expr loss = -Expr(target) * (Expr(a) - Expr(b)) + margin;
       return reduce_loss(at_least(loss, 0).tensor(), reduction);
@@ -105,10 +100,7 @@ Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& tar
       gradient::where(y == 1, minus_from(1, cosine), 0.0) + gradient::where(y == -1, at_least(cosine - margin, 0), 0.0);
   return reduce_loss(loss.tensor(), reduction);
 }
-OP("aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> "
-   "Tensor")
-    .impl(cosine_embedding_loss)
-    .composite();
+OP("aten::cosine_embedding_loss").impl(cosine_embedding_loss).composite();
 
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin,
                            double p, double eps, bool swap, int64_t reduction) {
@@ -123,10 +115,7 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
   }
   return reduce_loss(at_least(near - far + margin, 0).tensor(), reduction);
 }
-OP("aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1., float p=2., float "
-   "eps=9.9999999999999995e-07, bool swap=False, int reduction=1) -> Tensor")
-    .impl(triplet_margin_loss)
-    .composite();
+OP("aten::triplet_margin_loss").impl(triplet_margin_loss).composite();
 
 IMPL("aten::pairwise_distance aten::dist aten::triplet_margin_loss", ops::kComplexCPU, ops::kSameAsDense);
 

@@ -72,7 +72,7 @@ gradient::GradientFn difference_gradient(const char* name) {
   };
 }
 
-OP("aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
+OP("aten::mse_loss")
     .impl([](const Tensor& x, const Tensor& target, int64_t reduction) {
       return reduce_loss(gradient::square(Expr(x) - Expr(target)).tensor(), reduction);
     })
@@ -80,18 +80,18 @@ OP("aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
     .saves("self, target")
     .kind(ops::OpKind::kComposite);
 
-OP("aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor")
+OP("aten::mse_loss_backward")
     .impl([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
       return as_dtype_of(x, (Expr(x) - Expr(target)) * 2.0 * incoming(grad, x, target, reduction));
     })
     .composite();
 
-OP("tensord::l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor")
+OP("tensord::l1_loss_backward")
     .impl([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
       return as_dtype_of(x, gradient::sign(Expr(x) - Expr(target)) * incoming(grad, x, target, reduction));
     })
     .composite();
-OP("aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
+OP("aten::l1_loss")
     .impl([](const Tensor& x, const Tensor& target, int64_t reduction) {
       return reduce_loss(gradient::abs(Expr(x) - Expr(target)).tensor(), reduction);
     })
@@ -108,7 +108,7 @@ Expr huber(const Expr& difference, double delta) {
   const Expr size = gradient::abs(difference), near = clamp(size, 0, delta);
   return near * (size - near * 0.5);
 }
-OP("aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor")
+OP("aten::huber_loss")
     .impl([](const Tensor& x, const Tensor& target, int64_t reduction, double delta) {
       check(delta > 0, "huber_loss does not support non-positive values for delta.");
       return reduce_loss(as_dtype_of(x, huber(Expr(x) - Expr(target), delta)), reduction);
@@ -116,13 +116,13 @@ OP("aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.
     .gradient(difference_gradient("aten::huber_loss_backward"))
     .saves("self, target")
     .kind(ops::OpKind::kComposite);
-OP("aten::huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor")
+OP("aten::huber_loss_backward")
     .impl([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction, double delta) {
       return as_dtype_of(x, clamp(Expr(x) - Expr(target), -delta, delta) * incoming(grad, x, target, reduction));
     })
     .composite();
 // The same over beta; with beta 0 the absolute value.
-OP("aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor")
+OP("aten::smooth_l1_loss")
     .impl([](const Tensor& x, const Tensor& target, int64_t reduction, double beta) {
       check(beta >= 0, "smooth_l1_loss does not support negative values for beta.");
       const Expr difference = Expr(x) - Expr(target);
@@ -133,7 +133,7 @@ OP("aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta
     .saves("self, target")
     .kind(ops::OpKind::kComposite);
 
-OP("aten::smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor")
+OP("aten::smooth_l1_loss_backward")
     .impl([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction, double beta) {
       const Expr difference = Expr(x) - Expr(target);
       const Expr slope = beta == 0 ? gradient::sign(difference) : clamp(difference, -beta, beta) / beta;
@@ -156,8 +156,7 @@ Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const MaybeTe
   check_weighted(losses.tensor(), x.sizes());
   return reduce_loss(as_dtype_of(x, losses), reduction);
 }
-OP("aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int "
-   "reduction=1) -> Tensor")
+OP("aten::binary_cross_entropy_backward")
     .impl([](const Tensor& grad, const Tensor& x, const Tensor& target, const MaybeTensor& weight, int64_t reduction) {
       const Expr in = x, y = target;
       Expr g = incoming(grad, x, target, reduction);
@@ -182,7 +181,7 @@ std::vector<Tensor> binary_cross_entropy_gradient(const ops::GradArgs& args) {
   }
   return out;
 }
-OP("aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor")
+OP("aten::binary_cross_entropy")
     .impl(binary_cross_entropy)
     .gradient(binary_cross_entropy_gradient)
     .saves("self, target, weight")
@@ -224,14 +223,13 @@ std::vector<Tensor> cross_entropy_of_logits_gradient(const ops::GradArgs& args) 
   }
   return out;
 }
-OP("aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, "
-   "int reduction=1) -> Tensor")
+OP("aten::binary_cross_entropy_with_logits")
     .impl(cross_entropy_of_logits)
     .gradient(cross_entropy_of_logits_gradient)
     .saves("self, target, weight, pos_weight")
     .kind(ops::OpKind::kComposite);
 
-OP("aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor")
+OP("aten::kl_div")
     .impl([](const Tensor& x, const Tensor& target, int64_t reduction, bool log_target) {
       const Expr in = x, y = target;
       const Expr losses =
@@ -240,7 +238,7 @@ OP("aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target
     })
     .composite();
 
-OP("aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor")
+OP("aten::poisson_nll_loss")
     .impl([](const Tensor& x, const Tensor& target, bool log_input, bool full, double eps, int64_t reduction) {
       const Expr in = x, y = target;
       Expr losses = log_input ? gradient::exp(in) - y * in : in - y * gradient::log(in + eps);
@@ -253,14 +251,14 @@ OP("aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool ful
     })
     .composite();
 
-OP("aten::soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor")
+OP("aten::soft_margin_loss_backward")
     .impl([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
       const Expr y = target;
       return as_dtype_of(x, -y * gradient::sigmoid(-(y * Expr(x))) * incoming(grad, x, target, reduction));
     })
     .composite();
 // log(1 + exp(-y x))
-OP("aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
+OP("aten::soft_margin_loss")
     .impl([](const Tensor& x, const Tensor& target, int64_t reduction) {
       return reduce_loss(as_dtype_of(x, -log_sigmoid(Expr(x) * Expr(target))), reduction);
     })

@@ -88,9 +88,7 @@ std::vector<Value> gradient_of_backward(const ops::GradArgs& args) {
 }
 
 // In training without saved statistics they are those of the input.
-OP("tensord::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? "
-   "running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, "
-   "Tensor, Tensor)")
+OP("tensord::native_batch_norm_backward")
     .infer(infer_backward)
     .gradient(gradient_of_backward)
     .saves("grad_out, input, weight, running_mean, running_var");

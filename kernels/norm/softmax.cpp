@@ -29,8 +29,8 @@ std::vector<Tensor> softmax_gradient(const ops::GradArgs& args, bool is_log) {
   return gradients;
 }
 
-void add(const char* name, const char* schema, bool is_log) {
-  ops::OpBuilder(schema, __FILE__, __LINE__)
+void add(const char* name, bool is_log) {
+  ops::OpBuilder(name, __FILE__, __LINE__)
       .infer([name](const Tensor& in, int64_t dim, std::optional<DType> dtype) {
         return infer_softmax(name, in, dim, dtype);
       })
@@ -53,8 +53,8 @@ void add(const char* name, const char* schema, bool is_log) {
                       [is_log](const ops::PrepareArgs& args) { return prepare_softmax(args, is_log); });
 }
 // The forms with the half_to_float flag, which concerns CUDA only.
-void add_internal(const char* name, const char* schema, bool is_log) {
-  ops::OpBuilder(schema, __FILE__, __LINE__)
+void add_internal(const char* name, bool is_log) {
+  ops::OpBuilder(name, __FILE__, __LINE__)
       .infer([name](const Tensor& in, int64_t dim, bool) { return infer_softmax(name, in, dim, {}); })
       .set<ops::BatchIndependent>(ops::works_along_other_dims)
       .gradient([is_log](const ops::GradArgs& args) { return softmax_gradient(args, is_log); })
@@ -76,10 +76,10 @@ void add_internal(const char* name, const char* schema, bool is_log) {
 }
 
 bool register_softmax() {
-  add("aten::softmax.int", "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", false);
-  add("aten::log_softmax.int", "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", true);
-  add_internal("aten::_softmax", "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", false);
-  add_internal("aten::_log_softmax", "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", true);
+  add("aten::softmax.int", false);
+  add("aten::log_softmax.int", true);
+  add_internal("aten::_softmax", false);
+  add_internal("aten::_log_softmax", true);
   return true;
 }
 [[maybe_unused]] const bool softmax_registered = register_softmax();

@@ -36,8 +36,7 @@ std::vector<ops::Value> gradient_of_softmax_backward(const ops::GradArgs& args, 
 }
 
 void add_backward(const char* name, bool is_log) {
-  ops::OpBuilder(concat(name, "(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor").c_str(),
-                 __FILE__, __LINE__)
+  ops::OpBuilder(name, __FILE__, __LINE__)
       .infer([](const Tensor& g, const Tensor& y, int64_t dim, DType dtype) {
         check(g.sizes() == y.sizes(), "the gradient is of size ", g.sizes(), ", the result of ", y.sizes());
         if (!is_floating(y.dtype())) fail_dtype("softmax_backward", y.dtype());

@@ -25,8 +25,8 @@ Tensor norm_except_dim(const Tensor& v, int64_t p, int64_t dim) {
   if (dim == -1) return call("aten::norm.Scalar", v, Scalar(p));
   return norm_except(v, Scalar(p), wrap_dim(dim, v.ndim()));
 }
-OP("aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor").impl(norm_except_dim).composite();
-OP("aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor")
+OP("aten::norm_except_dim").impl(norm_except_dim).composite();
+OP("aten::_weight_norm")
     .impl([](const Tensor& v, const Tensor& g, int64_t dim) {
       return (Expr(v) * (Expr(g) / Expr(norm_except_dim(v, 2, dim)))).tensor();
     })
@@ -46,12 +46,7 @@ Tensor renorm(const Tensor& self, const Scalar& p, int64_t given_dim, const Scal
   const Expr scale = gradient::where(norm > limit, limit / (norm + 1e-7), 1.0);
   return call("aten::mul.Tensor", x, scale.tensor());
 }
-OP("aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor")
-    .impl(renorm)
-    .composite()
-    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
-    .with_inplace()
-    .with_out();
+OP("aten::renorm").impl(renorm).composite().set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole);
 IMPL("aten::renorm", ops::kComplexComposite, renorm);
 
 double smallest_step(DType dtype) { return dtype == DType::kFloat64 ? 0x1p-52 : 0x1p-23; }
@@ -78,11 +73,9 @@ Tensor rms_norm(const Tensor& x, const ops::IntList& shape, const std::optional<
   if (weight) out = out * Expr(*weight);
   return compose::to(out.tensor(), x.dtype());
 }
-OP("aten::rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor")
-    .impl(rms_norm)
-    .composite();
+OP("aten::rms_norm").impl(rms_norm).composite();
 
-OP("aten::sum_to_size(Tensor self, int[] size) -> Tensor")
+OP("aten::sum_to_size")
     .impl([](const Tensor& x, const ops::IntList& size) {
       const int64_t extra = x.ndim() - static_cast<int64_t>(size.size());
       Dims summed;

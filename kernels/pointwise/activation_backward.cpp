@@ -19,7 +19,7 @@ Expr softplus_second(Given given) {
   return where(x * beta > threshold, 0, gg * g * (s * (-s + 1) * beta));
 }
 
-OP("aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor")
+OP("aten::leaky_relu_backward")
     .infer([](const Tensor& g, const Tensor& x, const Scalar& negative_slope, bool is_result) {
       check(!is_result || negative_slope.to_double() >= 0,
             "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported.");
@@ -59,8 +59,7 @@ std::vector<Tensor> elu_backward_gradient(const GradArgs& args) {
   }
   return gradients;
 }
-OP("aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor "
-   "self_or_result) -> Tensor")
+OP("aten::elu_backward")
     .infer([](const Tensor& g, const Scalar& alpha, const Scalar&, const Scalar&, bool is_result, const Tensor& x) {
       check(!is_result || alpha.to_double() >= 0,
             "In-place elu backward calculation is triggered with a negative slope which is not supported.");
@@ -81,24 +80,22 @@ bool register_activation_backward() {
                          {alpha, scale, input_scale});
   });
   add_backward<>(
-      "aten::hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", "aten::hardswish_backward",
-      Formula::hardswish_backward, [](Given x) { return gradient::hardswish_backward(x[0], x[2]); },
+      "aten::hardswish_backward", Formula::hardswish_backward,
+      [](Given x) { return gradient::hardswish_backward(x[0], x[2]); },
       [](Given x) { return where(abs(x[2]) < 3, x[0] * x[1] / 3, 0); });
   add_backward<>(
-      "aten::hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", "aten::hardsigmoid_backward",
-      Formula::hardsigmoid_backward, [](Given x) { return gradient::hardsigmoid_backward(x[0], x[2]); }, no_slope);
+      "aten::hardsigmoid_backward", Formula::hardsigmoid_backward,
+      [](Given x) { return gradient::hardsigmoid_backward(x[0], x[2]); }, no_slope);
   add_backward<Scalar, Scalar>(
-      "aten::hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
       "aten::hardtanh_backward", Formula::hardtanh_backward,
       [](Given x) { return gradient::hardtanh_backward(x[0], x[2], x[3], x[4]); }, no_slope);
   add_backward<Scalar>(
-      "aten::hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor", "aten::hardshrink_backward",
-      Formula::shrink_backward, [](Given x) { return gradient::hardshrink_backward(x[0], x[2], x[3]); }, no_slope);
+      "aten::hardshrink_backward", Formula::shrink_backward,
+      [](Given x) { return gradient::hardshrink_backward(x[0], x[2], x[3]); }, no_slope);
   add_backward<Scalar>(
-      "aten::softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor", "aten::softshrink_backward",
-      Formula::shrink_backward, [](Given x) { return gradient::softshrink_backward(x[0], x[2], x[3]); }, no_slope);
+      "aten::softshrink_backward", Formula::shrink_backward,
+      [](Given x) { return gradient::softshrink_backward(x[0], x[2], x[3]); }, no_slope);
   add_backward<Scalar, Scalar>(
-      "aten::softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor",
       "aten::softplus_backward", Formula::softplus_backward,
       [](Given x) { return gradient::softplus_backward(x[0], x[2], x[3], x[4]); }, softplus_second);
   return true;

@@ -29,17 +29,14 @@ Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool 
   const Expr allowed = gradient::abs(y * rtol) + atol, actual = gradient::abs(x - y);
   return either(close, both(call("aten::isfinite", actual.tensor()), (actual <= allowed).tensor()));
 }
-OP("aten::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor")
-    .impl(isclose)
-    .constant_result()
-    .kind(ops::OpKind::kComposite);
-OP("aten::allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool")
+OP("aten::isclose").impl(isclose).constant_result().kind(ops::OpKind::kComposite);
+OP("aten::allclose")
     .impl([](const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
       return call("aten::all", isclose(a, b, rtol, atol, equal_nan)).item_bool();
     })
     .dynamic_shape()
     .kind(ops::OpKind::kComposite);
-OP("aten::equal(Tensor self, Tensor other) -> bool")
+OP("aten::equal")
     .impl([](const Tensor& a, const Tensor& b) {
       if (a.sizes() != b.sizes()) return false;
       check(a.dtype() == b.dtype(), "Expected object of data type ", name_of(a.dtype()), " but got data type ",
@@ -51,61 +48,57 @@ OP("aten::equal(Tensor self, Tensor other) -> bool")
 
 // --- isin
 
-#define ISIN_OPTIONS "*, bool assume_unique=False, bool invert=False) -> Tensor"
-OP("aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, " ISIN_OPTIONS)
+OP("aten::isin.Tensor_Tensor")
     .infer([](const Tensor& elements, const Tensor&, bool, bool) {
       return TensorMeta{elements.sizes(), DType::kBool, {}, elements.device()};
     })
     .constant_result();
-OP("aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, " ISIN_OPTIONS)
+OP("aten::isin.Tensor_Scalar")
     .impl([](const Tensor& elements, const Scalar& test, bool, bool invert) {
       return call(invert ? "aten::ne.Scalar" : "aten::eq.Scalar", elements, test);
     })
     .constant_result()
     .kind(ops::OpKind::kComposite);
-OP("aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, " ISIN_OPTIONS)
+OP("aten::isin.Scalar_Tensor")
     .impl([](const Scalar& element, const Tensor& tests, bool, bool invert) {
       const Tensor found = call("aten::any", call("aten::eq.Scalar", tests, element));
       return invert ? call("aten::logical_not", found) : found;
     })
     .constant_result()
     .kind(ops::OpKind::kComposite);
-#undef ISIN_OPTIONS
 
 // --- powers in double
 
 Tensor wide(const Tensor& x) { return compose::to(x, DType::kFloat64); }
-OP("aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor")
+OP("aten::float_power.Tensor_Tensor")
     .impl([](const Tensor& a, const Tensor& b) { return call("aten::pow.Tensor_Tensor", wide(a), wide(b)); })
     .composite()
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole);
-OP("aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor")
+OP("aten::float_power.Tensor_Scalar")
     .impl([](const Tensor& a, const Scalar& b) {
       return call("aten::pow.Tensor_Scalar", wide(a), Scalar(b.to_double()));
     })
     .composite();
-OP("aten::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor")
+OP("aten::float_power.Scalar")
     .impl([](const Scalar& a, const Tensor& b) { return call("aten::pow.Scalar", Scalar(a.to_double()), wide(b)); })
     .composite();
 
 // --- real tensors are their own conjugates
 
 Tensor itself(const Tensor& x) { return x; }
-#define ITSELF(NAME) OP("aten::" NAME "(Tensor(a) self) -> Tensor(a)").impl(itself).composite()
+#define ITSELF(NAME) OP("aten::" NAME).impl(itself).composite()
 ITSELF("conj");
 ITSELF("real");
 ITSELF("resolve_conj");
 ITSELF("resolve_neg");
 ITSELF("lift_fresh");
 #undef ITSELF
-OP("aten::conj_physical(Tensor self) -> Tensor")
-    .impl([](const Tensor& x) { return call("aten::clone", x); })
-    .composite();
-OP("aten::isreal(Tensor self) -> Tensor")
+OP("aten::conj_physical").impl([](const Tensor& x) { return call("aten::clone", x); }).composite();
+OP("aten::isreal")
     .impl([](const Tensor& x) { return call("aten::ones_like", x, DType::kBool); })
     .constant_result()
     .kind(ops::OpKind::kComposite);
-OP("aten::angle(Tensor self) -> Tensor")
+OP("aten::angle")
     .impl([](const Tensor& self) {
       const Expr x = is_floating(self.dtype()) ? self : compose::to(self, DType::kFloat32);
       const Expr turned = compose::to((x < 0.0).tensor(), x.tensor().dtype());

@@ -10,13 +10,13 @@ using compose::Expr;
 using ops::GradArgs;
 using ops::TensorMeta;
 
-OP("aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor")
+OP("aten::ldexp.Tensor")
     .impl([](const Tensor& x, const Tensor& exponent) {
       return (Expr(x) * Expr(call("aten::pow.Scalar", ops::Scalar(2.0), exponent))).tensor();
     })
     .composite();
 
-OP("aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)")
+OP("aten::frexp.Tensor")
     .infer([](const Tensor& x) {
       check(is_floating(x.dtype()), "torch.frexp() only supports floating-point dtypes");
       const Operand in(x);

@@ -57,9 +57,7 @@ Tensor pool_back(const Tensor& g, const Tensor& x, const IntList&, const IntList
 }
 
 #define FRACTIONAL(N)                                                                                              \
-  OP("aten::fractional_max_pool" #N "d(Tensor self, int[" #N "] kernel_size, int[" #N                              \
-     "] output_size, Tensor "                                                                                      \
-     "random_samples) -> (Tensor, Tensor)")                                                                        \
+  OP("aten::fractional_max_pool" #N "d")                                                                           \
       .infer(infer_pool<N>)                                                                                        \
       .gradient([](const GradArgs& args) {                                                                         \
         std::vector<Tensor> out(4);                                                                                \
@@ -70,11 +68,7 @@ Tensor pool_back(const Tensor& g, const Tensor& x, const IntList&, const IntList
         return out;                                                                                                \
       })                                                                                                           \
       .saves("result1");                                                                                           \
-  OP("aten::fractional_max_pool" #N "d_backward(Tensor grad_output, Tensor self, int[" #N "] kernel_size, int[" #N \
-     "] "                                                                                                          \
-     "output_size, Tensor indices) -> Tensor")                                                                     \
-      .impl(pool_back<N>)                                                                                          \
-      .composite()
+  OP("aten::fractional_max_pool" #N "d_backward").impl(pool_back<N>).composite()
 FRACTIONAL(2);
 FRACTIONAL(3);
 

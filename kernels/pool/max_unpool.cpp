@@ -38,10 +38,10 @@ Tensor unpool(const Tensor& x, const Tensor& indices, const ops::IntList& size, 
   const Tensor zeros = call("aten::zeros", planes, x.dtype(), ops::Value(), x.device());
   return compose::reshape(call("aten::scatter.src", zeros, int64_t{-1}, places, flat(x)), out);
 }
-OP("aten::max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor")
+OP("aten::max_unpool2d")
     .impl([](const Tensor& x, const Tensor& indices, const ops::IntList& size) { return unpool(x, indices, size, 2); })
     .composite();
-OP("aten::max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding) -> Tensor")
+OP("aten::max_unpool3d")
     .impl([](const Tensor& x, const Tensor& indices, const ops::IntList& size, const ops::IntList& stride,
              const ops::IntList&) {
       for (const int64_t step : stride)

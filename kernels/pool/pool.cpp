@@ -194,44 +194,38 @@ std::vector<Tensor> adaptive_max_gradient(const ops::GradArgs& args) {
 
 using MaybeInt = std::optional<int64_t>;
 
-OP("aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool "
-   "ceil_mode=False) -> Tensor")
+OP("aten::max_pool1d")
     .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Max<1>::infer)
     .gradient(max_gradient<1>)
     .saves("self")
     .keeps_layout();
-OP("aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool "
-   "ceil_mode=False) -> Tensor")
+OP("aten::max_pool2d")
     .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Max<2>::infer)
     .gradient(max_gradient<2>)
     .saves("self")
     .keeps_layout();
-OP("aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool "
-   "ceil_mode=False) -> Tensor")
+OP("aten::max_pool3d")
     .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Max<3>::infer)
     .gradient(max_gradient<3>)
     .saves("self")
     .keeps_layout();
-OP("aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] "
-   "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
+OP("aten::max_pool1d_with_indices")
     .infer(&Max<1>::infer_both)
     .gradient(max_indices_gradient<1>)
     .saves("result1")
     .keeps_layout();
-OP("aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
-   "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
+OP("aten::max_pool2d_with_indices")
     .infer(&Max<2>::infer_both)
     .gradient(max_indices_gradient<2>)
     .saves("result1")
     .keeps_layout();
-OP("aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] "
-   "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
+OP("aten::max_pool3d_with_indices")
     .infer(&Max<3>::infer_both)
     .gradient(max_indices_gradient<3>)
     .saves("result1")
@@ -246,24 +240,21 @@ IMPL("aten::max_pool1d_with_indices", kCPU, &Max<1>::run_both);
 IMPL("aten::max_pool2d_with_indices", kCPU, &Max<2>::run_both);
 IMPL("aten::max_pool3d_with_indices", kCPU, &Max<3>::run_both);
 
-OP("aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool "
-   "count_include_pad=True) -> Tensor")
+OP("aten::avg_pool1d")
     .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Avg<1>::infer)
     .gradient(avg_gradient<1>)
     .saves("")
     .keeps_layout();
-OP("aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool "
-   "count_include_pad=True, int? divisor_override=None) -> Tensor")
+OP("aten::avg_pool2d")
     .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Avg<2, MaybeInt>::infer)
     .gradient(avg_gradient<2>)
     .saves("")
     .keeps_layout();
-OP("aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool "
-   "count_include_pad=True, int? divisor_override=None) -> Tensor")
+OP("aten::avg_pool3d")
     .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Avg<3, MaybeInt>::infer)
@@ -277,21 +268,21 @@ PREPARE("aten::avg_pool2d", kCPU, preparer(&Avg<2, MaybeInt>::problem));
 IMPL("aten::avg_pool3d", kCPU, (&Avg<3, MaybeInt>::run));
 PREPARE("aten::avg_pool3d", kCPU, preparer(&Avg<3, MaybeInt>::problem));
 
-OP("aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor")
+OP("aten::adaptive_avg_pool1d")
     .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Adaptive<1>::infer_avg)
     .gradient(adaptive_avg_gradient<1>)
     .saves("")
     .keeps_layout();
-OP("aten::adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor")
+OP("aten::adaptive_avg_pool2d")
     .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Adaptive<2>::infer_avg)
     .gradient(adaptive_avg_gradient<2>)
     .saves("")
     .keeps_layout();
-OP("aten::adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor")
+OP("aten::adaptive_avg_pool3d")
     .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Adaptive<3>::infer_avg)
@@ -305,17 +296,17 @@ PREPARE("aten::adaptive_avg_pool2d", kCPU, preparer(&Adaptive<2>::average));
 IMPL("aten::adaptive_avg_pool3d", kCPU, &Adaptive<3>::run_avg);
 PREPARE("aten::adaptive_avg_pool3d", kCPU, preparer(&Adaptive<3>::average));
 
-OP("aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)")
+OP("aten::adaptive_max_pool1d")
     .infer(&Adaptive<1>::infer_max)
     .gradient(adaptive_max_gradient<1>)
     .saves("result1")
     .keeps_layout();
-OP("aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)")
+OP("aten::adaptive_max_pool2d")
     .infer(&Adaptive<2>::infer_max)
     .gradient(adaptive_max_gradient<2>)
     .saves("result1")
     .keeps_layout();
-OP("aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)")
+OP("aten::adaptive_max_pool3d")
     .infer(&Adaptive<3>::infer_max)
     .gradient(adaptive_max_gradient<3>)
     .saves("result1")

@@ -45,21 +45,16 @@ void run_old(Arguments v, Returns& returns) {
   returns.push_back(conv(v[0], v[1], v[6], v[7], kDims, kRelu));
 }
 
-#define PARAMS2 "__torch__.torch.classes.quantized.Conv2dPackedParamsBase "
-#define PARAMS3 "__torch__.torch.classes.quantized.Conv3dPackedParamsBase "
-#define RESULT ", float output_scale, int output_zero_point) -> Tensor"
-#define OLD "weight, int[] stride, int[] padding, int[] dilation, int groups" RESULT
-
-QUANTIZED_OP("quantized::conv1d(Tensor qx, " PARAMS2 "packed_weight" RESULT, &run<1, false>);
-QUANTIZED_OP("quantized::conv1d_relu(Tensor qx, " PARAMS2 "packed_weight" RESULT, &run<1, true>);
-QUANTIZED_OP("quantized::conv2d.new(Tensor qx, " PARAMS2 "packed_weight" RESULT, &run<2, false>);
-QUANTIZED_OP("quantized::conv2d_relu.new(Tensor qx, " PARAMS2 "packed_weight" RESULT, &run<2, true>);
-QUANTIZED_OP("quantized::conv3d.new(Tensor qx, " PARAMS3 "packed_weight" RESULT, &run<3, false>);
-QUANTIZED_OP("quantized::conv3d_relu.new(Tensor qx, " PARAMS3 "packed_weight" RESULT, &run<3, true>);
-QUANTIZED_OP("quantized::conv2d(Tensor qx, " PARAMS2 OLD, &run_old<2, false>);
-QUANTIZED_OP("quantized::conv2d_relu(Tensor qx, " PARAMS2 OLD, &run_old<2, true>);
-QUANTIZED_OP("quantized::conv3d(Tensor qx, " PARAMS3 OLD, &run_old<3, false>);
-QUANTIZED_OP("quantized::conv3d_relu(Tensor qx, " PARAMS3 OLD, &run_old<3, true>);
+QUANTIZED_OP("quantized::conv1d", &run<1, false>);
+QUANTIZED_OP("quantized::conv1d_relu", &run<1, true>);
+QUANTIZED_OP("quantized::conv2d.new", &run<2, false>);
+QUANTIZED_OP("quantized::conv2d_relu.new", &run<2, true>);
+QUANTIZED_OP("quantized::conv3d.new", &run<3, false>);
+QUANTIZED_OP("quantized::conv3d_relu.new", &run<3, true>);
+QUANTIZED_OP("quantized::conv2d", &run_old<2, false>);
+QUANTIZED_OP("quantized::conv2d_relu", &run_old<2, true>);
+QUANTIZED_OP("quantized::conv3d", &run_old<3, false>);
+QUANTIZED_OP("quantized::conv3d_relu", &run_old<3, true>);
 
 // --- packing
 
@@ -87,11 +82,10 @@ void prepack(Arguments v, Returns& returns) {
       Value(IntrusivePtr<ops::OpaqueObject>(make_intrusive<ConvParams>(std::move(packed), v[1], std::move(geometry)))));
 }
 
-#define PREPACK "(Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> "
-QUANTIZED_OP("quantized::conv1d_prepack" PREPACK PARAMS2, &prepack<1>);
-QUANTIZED_OP("quantized::conv2d_prepack" PREPACK PARAMS2, &prepack<2>);
-QUANTIZED_OP("quantized::conv3d_prepack" PREPACK PARAMS3, &prepack<3>);
-QUANTIZED_OP("quantized::conv_prepack" PREPACK PARAMS2, &prepack<2>);
+QUANTIZED_OP("quantized::conv1d_prepack", &prepack<1>);
+QUANTIZED_OP("quantized::conv2d_prepack", &prepack<2>);
+QUANTIZED_OP("quantized::conv3d_prepack", &prepack<3>);
+QUANTIZED_OP("quantized::conv_prepack", &prepack<2>);
 
 ops::Returns unpack(const ConvParams& params, bool is_1d) {
   Value weight(Tensor(params.weight()));
@@ -100,10 +94,9 @@ ops::Returns unpack(const ConvParams& params, bool is_1d) {
                  params.weight()->quantizer());
   return {{weight, Value(params.bias())}};
 }
-#define UNPACK "packed_weights) -> (Tensor unpacked_weights, Tensor? B_origin)"
-OP("quantized::conv1d_unpack(" PARAMS2 UNPACK).impl([](const ConvParamsPtr& params) { return unpack(*params, true); });
-OP("quantized::conv2d_unpack(" PARAMS2 UNPACK).impl([](const ConvParamsPtr& params) { return unpack(*params, false); });
-OP("quantized::conv3d_unpack(" PARAMS3 UNPACK).impl([](const ConvParamsPtr& params) { return unpack(*params, false); });
+OP("quantized::conv1d_unpack").impl([](const ConvParamsPtr& params) { return unpack(*params, true); });
+OP("quantized::conv2d_unpack").impl([](const ConvParamsPtr& params) { return unpack(*params, false); });
+OP("quantized::conv3d_unpack").impl([](const ConvParamsPtr& params) { return unpack(*params, false); });
 
 }  // namespace
 }  // namespace tensord::kernels

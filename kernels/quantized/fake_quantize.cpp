@@ -77,8 +77,7 @@ std::vector<Tensor> through(const GradArgs& args, const Tensor& mask) {
 }
 std::vector<Tensor> through_result(const GradArgs& args) { return through(args, args.outputs[1].to_tensor()); }
 
-OP("aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> "
-   "Tensor")
+OP("aten::fake_quantize_per_tensor_affine")
     .impl([](const Tensor& x, double scale, int64_t zero_point, int64_t min, int64_t max) {
       return round_per_tensor(x, scale, zero_point, min, max).output;
     })
@@ -90,9 +89,7 @@ OP("aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_poi
                                .mask);
     })
     .saves("self");
-OP("aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, int quant_min, "
-   "int "
-   "quant_max) -> Tensor")
+OP("aten::fake_quantize_per_tensor_affine.tensor_qparams")
     .impl([](const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t min, int64_t max) {
       return round_per_tensor(x, scale.item_double(), zero_point.item_int(), min, max).output;
     })
@@ -104,8 +101,7 @@ OP("aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor sca
                                .mask);
     })
     .saves("self, scale, zero_point");
-OP("aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, int "
-   "quant_max) -> (Tensor output, Tensor mask)")
+OP("aten::fake_quantize_per_tensor_affine_cachemask")
     .impl([](const Tensor& x, double scale, int64_t zero_point, int64_t min, int64_t max) {
       Grid grid = round_per_tensor(x, scale, zero_point, min, max);
       return std::tuple(grid.output, grid.mask);
@@ -113,8 +109,7 @@ OP("aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, in
     .kind(ops::OpKind::kComposite)
     .gradient(through_result)
     .saves("result1");
-OP("aten::fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int "
-   "quant_max) -> Tensor")
+OP("aten::fake_quantize_per_channel_affine")
     .impl([](const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t axis, int64_t min, int64_t max) {
       return round_per_channel(x, scale, zero_point, axis, min, max).output;
     })
@@ -126,8 +121,7 @@ OP("aten::fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zer
                                .mask);
     })
     .saves("self, scale, zero_point");
-OP("aten::fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point, int axis, int "
-   "quant_min, int quant_max) -> (Tensor output, Tensor mask)")
+OP("aten::fake_quantize_per_channel_affine_cachemask")
     .impl([](const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t axis, int64_t min, int64_t max) {
       Grid grid = round_per_channel(x, scale, zero_point, axis, min, max);
       return std::tuple(grid.output, grid.mask);

@@ -81,21 +81,17 @@ std::tuple<Tensor, Tensor> observe_and_round(const Tensor& x, const Tensor& obse
   return {rounded[0].to_tensor(), rounded[1].to_tensor()};
 }
 
-#define ARGUMENTS                                                                                                      \
-  "Tensor self, Tensor observer_on, Tensor fake_quant_on, Tensor(a!) running_min, Tensor(b!) running_max, Tensor(c!) " \
-  "scale, Tensor(d!) zero_point, float averaging_const, int quant_min, int quant_max, int ch_axis, bool "              \
-  "per_row_fake_quant=False, bool symmetric_quant=False"
 std::vector<Tensor> observed_gradient(const GradArgs& args) {
   std::vector<Tensor> gradients(args.inputs.size());
   if (args.needs(0)) gradients[0] = call("aten::mul.Tensor", args.grad_outputs[0], args.outputs[1].to_tensor());
   return gradients;
 }
-OP("aten::_fused_moving_avg_obs_fq_helper(" ARGUMENTS ") -> (Tensor output, Tensor mask)")
+OP("aten::_fused_moving_avg_obs_fq_helper")
     .impl(observe_and_round)
     .kind(ops::OpKind::kComposite)
     .gradient(observed_gradient)
     .saves("result1");
-OP("aten::fused_moving_avg_obs_fake_quant(" ARGUMENTS ") -> Tensor")
+OP("aten::fused_moving_avg_obs_fake_quant")
     .impl([](const Tensor& x, const Tensor& observer_on, const Tensor& fake_quant_on, const Tensor& least,
              const Tensor& greatest, const Tensor& scale, const Tensor& zero_point, double averaging, int64_t min,
              int64_t max, int64_t axis, bool is_per_channel, bool is_symmetric) {
@@ -105,7 +101,6 @@ OP("aten::fused_moving_avg_obs_fake_quant(" ARGUMENTS ") -> Tensor")
           .to_tensor();
     })
     .composite();
-#undef ARGUMENTS
 
 // Straight through where the grid was not left.
 Tensor masked(const Tensor& grad, const Tensor& mask) {
@@ -114,12 +109,8 @@ Tensor masked(const Tensor& grad, const Tensor& mask) {
         " and `dY` is size ", grad.numel());
   return grad.numel() == 0 ? grad : call("aten::mul.Tensor", grad, mask);
 }
-OP("aten::fake_quantize_per_tensor_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor")
-    .impl(masked)
-    .composite();
-OP("aten::fake_quantize_per_channel_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor")
-    .impl(masked)
-    .composite();
+OP("aten::fake_quantize_per_tensor_affine_cachemask_backward").impl(masked).composite();
+OP("aten::fake_quantize_per_channel_affine_cachemask_backward").impl(masked).composite();
 
 }  // namespace
 }  // namespace tensord::kernels

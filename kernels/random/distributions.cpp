@@ -11,12 +11,12 @@ namespace {
 using ops::IntList;
 using ops::Value;
 
-#define FILL(SCHEMA) OP(SCHEMA " -> Tensor(a!)").gradient(kZeroGradient).saves("").random()
-FILL("aten::exponential_(Tensor(a!) self, float lambd=1., *, Generator? generator=None)");
-FILL("aten::cauchy_(Tensor(a!) self, float median=0., float sigma=1., *, Generator? generator=None)");
-FILL("aten::log_normal_(Tensor(a!) self, float mean=1., float std=2., *, Generator? generator=None)");
-FILL("aten::geometric_(Tensor(a!) self, float p, *, Generator? generator=None)");
-FILL("aten::random_(Tensor(a!) self, *, Generator? generator=None)");
+#define FILL(NAME) OP(NAME).gradient(kZeroGradient).saves("").random()
+FILL("aten::exponential_");
+FILL("aten::cauchy_");
+FILL("aten::log_normal_");
+FILL("aten::geometric_");
+FILL("aten::random_");
 #undef FILL
 
 // --- normal numbers with means and deviations of their own
@@ -38,7 +38,7 @@ std::vector<Tensor> zeros_of_parameters(const ops::GradArgs& args) {
   }
   return gradients;
 }
-OP("aten::normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor")
+OP("aten::normal.Tensor_float")
     .impl([](const Tensor& mean, double deviation, const Value&) {
       return ops::call("aten::add_.Tensor", standard_normal(mean, mean.sizes(), deviation), mean);
     })
@@ -46,7 +46,7 @@ OP("aten::normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator
     .saves("")
     .random();
 IMPL("aten::normal.Tensor_float", ops::kComplexCPU, ops::kSameAsDense);
-OP("aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor")
+OP("aten::normal.float_Tensor")
     .impl([](double mean, const Tensor& deviations, const Value&) {
       check_deviations(deviations);
       const Tensor out = ops::call("aten::mul_.Tensor", standard_normal(deviations, deviations.sizes(), 1), deviations);
@@ -55,7 +55,7 @@ OP("aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=No
     .gradient(zeros_of_parameters)
     .saves("")
     .random();
-OP("aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor")
+OP("aten::normal.Tensor_Tensor")
     .impl([](const Tensor& mean, const Tensor& deviations, const Value&) {
       check_deviations(deviations);
       const Dims sizes = broadcast_sizes(mean.sizes(), deviations.sizes());
@@ -65,8 +65,7 @@ OP("aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=
     .gradient(zeros_of_parameters)
     .saves("")
     .random();
-OP("aten::normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, ScalarType? dtype=None, "
-   "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
+OP("aten::normal.float_float")
     .impl([](double mean, double deviation, const IntList& sizes, const Value&, std::optional<DType> dtype,
              const Value&, const Value&, const Value&) {
       return ops::call("aten::normal_", Tensor::empty(sizes, dtype.value_or(DType::kFloat32)), mean, deviation);
@@ -75,8 +74,7 @@ OP("aten::normal.float_float(float mean, float std, int[] size, *, Generator? ge
 
 // --- choices by weight
 
-OP("aten::multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor")
-    .random();
+OP("aten::multinomial").random();
 
 }  // namespace
 }  // namespace tensord::kernels

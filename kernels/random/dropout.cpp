@@ -56,7 +56,7 @@ TensorMeta like(const Tensor& x, DType dtype) {
   return {x.sizes(), dtype, preserved_strides(x.sizes(), x.strides()), x.device()};
 }
 
-OP("aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)")
+OP("aten::native_dropout")
     .infer([](const Tensor& x, double p, std::optional<bool>) {
       check_probability(p);
       if (!is_floating(x.dtype())) fail_dtype("native_dropout", x.dtype());
@@ -73,7 +73,7 @@ OP("aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)
     })
     .saves("result1")
     .random();
-OP("aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor")
+OP("aten::native_dropout_backward")
     .infer([](const Tensor& g, const Tensor& mask, double) {
       check(mask.dtype() == DType::kBool, "mask should be torch.bool dtype");
       check(g.sizes() == mask.sizes(), "the gradient is of size ", g.sizes(), ", the mask of ", mask.sizes());
@@ -93,13 +93,11 @@ void add(const char* name, Tensor (*training)(const Tensor&, double, bool), bool
   };
   // Marked as PyTorch's schema is not: in evaluation the result is the argument, and who writes the one writes the
   // other.
-  ops::OpBuilder(concat("aten::", name, "(Tensor(a) input, float p, bool train) -> Tensor(a)").c_str(), __FILE__,
-                 __LINE__)
+  ops::OpBuilder(concat("aten::", name), __FILE__, __LINE__)
       .impl([run](const Tensor& in, double p, bool train) { return run(in, p, train); })
       .composite()
       .random();
-  ops::OpBuilder(concat("aten::", name, "_(Tensor(a!) self, float p, bool train) -> Tensor(a!)").c_str(), __FILE__,
-                 __LINE__)
+  ops::OpBuilder(concat("aten::", name, "_"), __FILE__, __LINE__)
       .impl([run](const Tensor& self, double p, bool train) {
         const Tensor result = run(self, p, train);
         if (!result.is_same(self)) call("aten::copy_", self, result);

@@ -27,12 +27,7 @@ Tensor rrelu(const Tensor& x, const Scalar& lower, const Scalar& upper, bool tra
   // A product with slopes keeps no copy of x, so that the in-place form has a gradient too.
   return call("aten::mul.Tensor", x, slopes_of(x, lower.to_double(), upper.to_double(), training, generator));
 }
-OP("aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? "
-   "generator=None) -> Tensor")
-    .impl(rrelu)
-    .composite()
-    .random()
-    .with_inplace();
+OP("aten::rrelu").impl(rrelu).composite().random();
 
 // The same, with the slopes kept in `noise` in training.
 template <const char* const& MULTIPLY>
@@ -48,21 +43,10 @@ Tensor rrelu_with_noise(const Tensor& x, const Tensor& noise, const Scalar& lowe
 }
 constexpr const char* kMultiply = "aten::mul.Tensor";
 constexpr const char* kMultiplyInPlace = "aten::mul_.Tensor";
-#define ARGUMENTS                                                                                            \
-  "Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? " \
-  "generator=None"
-OP("aten::rrelu_with_noise(Tensor self, " ARGUMENTS ") -> Tensor")
-    .impl(rrelu_with_noise<kMultiply>)
-    .composite()
-    .random();
-OP("aten::rrelu_with_noise_(Tensor(a!) self, " ARGUMENTS ") -> Tensor(a!)")
-    .impl(rrelu_with_noise<kMultiplyInPlace>)
-    .composite()
-    .random();
-#undef ARGUMENTS
+OP("aten::rrelu_with_noise").impl(rrelu_with_noise<kMultiply>).composite().random();
+OP("aten::rrelu_with_noise_").impl(rrelu_with_noise<kMultiplyInPlace>).composite().random();
 
-OP("aten::rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool "
-   "training, bool self_is_result) -> Tensor")
+OP("aten::rrelu_with_noise_backward")
     .impl([](const Tensor& grad, const Tensor& x, const Tensor& noise, const Scalar& lower, const Scalar& upper,
              bool training, bool is_result) {
       if (training) return call("aten::mul.Tensor", grad, noise);

@@ -68,10 +68,8 @@ Tensor corrcoef(const Tensor& self) {
   return call("aten::complex", clamped(call("aten::real", found)), clamped(call("aten::imag", found)));
 }
 
-OP("aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor")
-    .impl(cov)
-    .composite();
-OP("aten::corrcoef(Tensor self) -> Tensor").impl(corrcoef).composite();
+OP("aten::cov").impl(cov).composite();
+OP("aten::corrcoef").impl(corrcoef).composite();
 IMPL("aten::cov aten::corrcoef", ops::kComplexCPU, ops::kSameAsDense);
 
 }  // namespace

@@ -47,10 +47,7 @@ Tensor diff(const Tensor& self, int64_t n, int64_t given_dim, const MaybeTensor&
   for (int64_t i = 0; i < rounds; ++i) x = neighbors_differ(x, dim);
   return x;
 }
-OP("aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor")
-    .impl(diff)
-    .composite()
-    .with_out();
+OP("aten::diff").impl(diff).composite();
 
 // --- trapezoid
 
@@ -128,14 +125,12 @@ Tensor cumulative_x(const Tensor& y, const Tensor& x, int64_t given_dim) {
   return half(ops::call("aten::cumsum", parts, dim - y.ndim()));
 }
 
-OP("aten::trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor").impl(trapezoid_x).composite();
-OP("aten::trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor").impl(trapezoid_dx).composite();
-OP("aten::trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor").impl(trapezoid_x).composite();
-OP("aten::trapz.dx(Tensor y, *, float dx=1, int dim=-1) -> Tensor")
-    .impl([](const Tensor& y, double dx, int64_t dim) { return trapezoid_dx(y, dx, dim); })
-    .composite();
-OP("aten::cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor").impl(cumulative_x).composite();
-OP("aten::cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor").impl(cumulative_dx).composite();
+OP("aten::trapezoid.x").impl(trapezoid_x).composite();
+OP("aten::trapezoid.dx").impl(trapezoid_dx).composite();
+OP("aten::trapz.x").impl(trapezoid_x).composite();
+OP("aten::trapz.dx").impl([](const Tensor& y, double dx, int64_t dim) { return trapezoid_dx(y, dx, dim); }).composite();
+OP("aten::cumulative_trapezoid.x").impl(cumulative_x).composite();
+OP("aten::cumulative_trapezoid.dx").impl(cumulative_dx).composite();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -107,36 +107,25 @@ const std::vector<Spacing>& checked(const std::vector<Spacing>& spacing, size_t 
 size_t count_of(const Tensor& x, Dim dim) { return dim ? 1 : static_cast<size_t>(x.ndim()); }
 std::optional<Dims> one(Dim dim) { return dim ? std::optional(Dims{*dim}) : std::nullopt; }
 
-#define GRADIENT(OVERLOAD, ARGUMENTS, ...)                                                     \
-  OP("aten::gradient." OVERLOAD "(Tensor self, *, " ARGUMENTS "int edge_order=1) -> Tensor[]") \
-      .impl(__VA_ARGS__)                                                                       \
-      .composite()
-GRADIENT("scalarint", "Scalar? spacing=None, int? dim=None, ",
-         [](const Tensor& x, const std::optional<Scalar>& spacing, Dim dim, int64_t edge_order) {
-           return even(x, spacing ? std::vector{*spacing} : std::vector<Scalar>(), one(dim), edge_order);
-         });
-GRADIENT("scalararray", "Scalar spacing, int[] dim, ",
-         [](const Tensor& x, Scalar spacing, const Dims& dims, int64_t edge_order) {
-           return even(x, {spacing}, dims, edge_order);
-         });
-GRADIENT("array", "int[] dim, ",
-         [](const Tensor& x, const Dims& dims, int64_t edge_order) { return even(x, {}, dims, edge_order); });
-GRADIENT("scalarrayint", "Scalar[] spacing, int? dim=None, ",
-         [](const Tensor& x, const std::vector<Scalar>& spacing, Dim dim, int64_t edge_order) {
-           return even(x, checked(spacing, count_of(x, dim)), one(dim), edge_order);
-         });
-GRADIENT("scalarrayarray", "Scalar[] spacing, int[] dim, ",
-         [](const Tensor& x, const std::vector<Scalar>& spacing, const Dims& dims, int64_t edge_order) {
-           return even(x, checked(spacing, dims.size()), dims, edge_order);
-         });
-GRADIENT("tensorarrayint", "Tensor[] spacing, int? dim=None, ",
-         [](const Tensor& x, const std::vector<Tensor>& spacing, Dim dim, int64_t edge_order) {
-           return uneven(x, checked(spacing, count_of(x, dim)), one(dim), edge_order);
-         });
-GRADIENT("tensorarray", "Tensor[] spacing, int[] dim, ",
-         [](const Tensor& x, const std::vector<Tensor>& spacing, const Dims& dims, int64_t edge_order) {
-           return uneven(x, checked(spacing, dims.size()), dims, edge_order);
-         });
+#define GRADIENT(OVERLOAD, ...) OP("aten::gradient." OVERLOAD).impl(__VA_ARGS__).composite()
+GRADIENT("scalarint", [](const Tensor& x, const std::optional<Scalar>& spacing, Dim dim, int64_t edge_order) {
+  return even(x, spacing ? std::vector{*spacing} : std::vector<Scalar>(), one(dim), edge_order);
+});
+GRADIENT("scalararray", [](const Tensor& x, Scalar spacing, const Dims& dims, int64_t edge_order) {
+  return even(x, {spacing}, dims, edge_order);
+});
+GRADIENT("array", [](const Tensor& x, const Dims& dims, int64_t edge_order) { return even(x, {}, dims, edge_order); });
+GRADIENT("scalarrayint", [](const Tensor& x, const std::vector<Scalar>& spacing, Dim dim, int64_t edge_order) {
+  return even(x, checked(spacing, count_of(x, dim)), one(dim), edge_order);
+});
+GRADIENT("scalarrayarray", [](const Tensor& x, const std::vector<Scalar>& spacing, const Dims& dims,
+                              int64_t edge_order) { return even(x, checked(spacing, dims.size()), dims, edge_order); });
+GRADIENT("tensorarrayint", [](const Tensor& x, const std::vector<Tensor>& spacing, Dim dim, int64_t edge_order) {
+  return uneven(x, checked(spacing, count_of(x, dim)), one(dim), edge_order);
+});
+GRADIENT("tensorarray", [](const Tensor& x, const std::vector<Tensor>& spacing, const Dims& dims, int64_t edge_order) {
+  return uneven(x, checked(spacing, dims.size()), dims, edge_order);
+});
 
 IMPL(
     "aten::gradient.scalarint aten::gradient.scalararray aten::gradient.array aten::gradient.scalarrayint "

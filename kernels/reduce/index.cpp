@@ -32,9 +32,7 @@ void check_row(const char* op, const Tensor& in, int64_t dim) {
 
 void add_extreme(const char* name) {
   const std::string by_dim = concat("aten::", name, ".dim"), position = concat("aten::arg", name);
-  ops::OpBuilder(
-      concat(by_dim, "(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)").c_str(), __FILE__,
-      __LINE__)
+  ops::OpBuilder(by_dim, __FILE__, __LINE__)
       .infer([name](const Tensor& in, int64_t dim, bool keepdim) {
         check_row(name, in, dim);
         const ReducedDims reduced(in, Dims{dim});
@@ -43,8 +41,7 @@ void add_extreme(const char* name) {
       .gradient(gradient::of_first(chosen_gradient))
       .saves("result1")
       .reduction();
-  ops::OpBuilder(concat(position, "(Tensor self, int? dim=None, bool keepdim=False) -> Tensor").c_str(), __FILE__,
-                 __LINE__)
+  ops::OpBuilder(position, __FILE__, __LINE__)
       .infer([name](const Tensor& in, std::optional<int64_t> dim, bool keepdim) {
         if (dim)
           check_row(name, in, *dim);
@@ -130,19 +127,16 @@ Tensor logcumsumexp_gradient(const ops::GradArgs& args, Tensor g) {
   return gradient::fit_gradient(part(g) - part(-Expr(g)), in);
 }
 
-OP("aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor")
+OP("aten::cumsum")
     .infer([](const Tensor& in, int64_t dim, std::optional<DType> dtype) { return infer_scan(in, dim, dtype); })
     .gradient(gradient::of_first(cumsum_gradient))
     .saves("")
-    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
-    .with_out()
-    .with_inplace();
-OP("aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor")
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole);
+OP("aten::cumprod")
     .infer([](const Tensor& in, int64_t dim, std::optional<DType> dtype) { return infer_scan(in, dim, dtype); })
     .gradient(gradient::of_first(cumprod_gradient))
-    .saves("self, result")
-    .with_inplace();
-OP("aten::logcumsumexp(Tensor self, int dim) -> Tensor")
+    .saves("self, result");
+OP("aten::logcumsumexp")
     .infer([](const Tensor& in, int64_t dim) {
       if (!is_floating(in.dtype())) fail_dtype("logcumsumexp", in.dtype());
       return infer_scan(in, dim, {});
@@ -157,7 +151,7 @@ Tensor running_gradient(const ops::GradArgs& args, Tensor g) {
   return ops::call("aten::scatter_add", gradient::zeros_like(in), args.inputs[1], args.outputs[1], g);
 }
 void add_running(const char* op) {
-  ops::OpBuilder(concat(op, "(Tensor self, int dim) -> (Tensor values, Tensor indices)").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(op, __FILE__, __LINE__)
       .infer([](const Tensor& in, int64_t dim) {
         wrap_dim(dim, in.ndim());
         return std::vector<TensorMeta>{{in.sizes(), in.dtype(), {}, in.device()},

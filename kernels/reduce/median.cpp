@@ -33,7 +33,7 @@ Tensor median_gradient(const ops::GradArgs& args, Tensor g) {
 
 void add_median(const char* name) {
   const std::string full = concat("aten::", name), dim = concat(full, ".dim");
-  ops::OpBuilder(concat(full, "(Tensor self) -> Tensor").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(full, __FILE__, __LINE__)
       .infer([](const Tensor& in) {
         check_median_dtype(in);
         return TensorMeta{{}, in.dtype(), {}, in.device()};
@@ -41,8 +41,7 @@ void add_median(const char* name) {
       .gradient(gradient::of_first(median_gradient))
       .saves("self, result")
       .reduction();
-  ops::OpBuilder(concat(dim, "(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)").c_str(),
-                 __FILE__, __LINE__)
+  ops::OpBuilder(dim, __FILE__, __LINE__)
       .infer([](const Tensor& in, int64_t d, bool keepdim) {
         check_median_dtype(in);
         check(in.ndim() == 0 || in.sizes()[wrap_dim(d, in.ndim())] > 0, "median(): Expected reduction dim ", d,
@@ -58,13 +57,13 @@ void add_median(const char* name) {
 Tensor without_nan(const Tensor& in) {
   return is_floating(in.dtype()) ? ops::call("aten::nan_to_num", in, 0.0, HUGE_VAL, -HUGE_VAL) : in;
 }
-OP("aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+OP("aten::nansum")
     .impl([](const Tensor& in, MaybeDims dims, bool keepdim, MaybeDType dtype) {
       return ops::call("aten::sum.dim_IntList", without_nan(in), dims ? *dims : Dims{}, keepdim,
                        dtype ? ops::Value(*dtype) : ops::Value());
     })
     .composite();
-OP("aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+OP("aten::nanmean")
     .impl([](const Tensor& in, MaybeDims dims, bool keepdim, MaybeDType dtype) {
       check(is_floating(in.dtype()), "nanmean(): expected input to have floating point dtype but got ",
             name_of(in.dtype()));
@@ -75,7 +74,7 @@ OP("aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarTy
       return (sum / count).tensor();
     })
     .composite();
-OP("aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)")
+OP("aten::aminmax")
     .impl([](const Tensor& in, std::optional<int64_t> dim, bool keepdim) {
       const Dims dims = dim ? Dims{*dim} : Dims{};
       // PyTorch gives a kept dimension even to what has none.
@@ -86,7 +85,7 @@ OP("aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor 
     .composite();
 
 // Of the whole tensor, as observers of quantization take them.
-OP("aten::_aminmax(Tensor self) -> (Tensor, Tensor)").set<ops::MixesSamples>().infer([](const Tensor& in) {
+OP("aten::_aminmax").set<ops::MixesSamples>().infer([](const Tensor& in) {
   check(in.numel() > 0, "_aminmax(): the tensor has no elements");
   return std::vector<ops::TensorMeta>(2, {.sizes = {}, .dtype = in.dtype(), .strides = {}});
 });

@@ -85,7 +85,7 @@ void add_variance(const char* name, bool is_root) {
   };
   using Settings = std::pair<MaybeDims, double>;
   const char* saved = is_root ? "self, result" : "self";
-  ops::OpBuilder(concat(full, "(Tensor self, bool unbiased=True) -> Tensor").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(full, __FILE__, __LINE__)
       .infer([name](const Tensor& in, bool unbiased) {
         return Variance{{}, correction_of(unbiased)}.infer(name, in);
       })
@@ -93,8 +93,7 @@ void add_variance(const char* name, bool is_root) {
           gradient([](const ops::GradArgs& args) { return Settings({}, correction_of(args.inputs[1].to_bool())); }))
       .saves(saved)
       .reduction();
-  ops::OpBuilder(concat(dim, "(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor").c_str(),
-                 __FILE__, __LINE__)
+  ops::OpBuilder(dim, __FILE__, __LINE__)
       .infer([name](const Tensor& in, const MaybeDims& dims, bool unbiased, bool keepdim) {
         return Variance{dims, correction_of(unbiased), keepdim}.infer(name, in);
       })
@@ -103,10 +102,7 @@ void add_variance(const char* name, bool is_root) {
       }))
       .saves(saved)
       .reduction();
-  ops::OpBuilder(
-      concat(corrected, "(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor")
-          .c_str(),
-      __FILE__, __LINE__)
+  ops::OpBuilder(corrected, __FILE__, __LINE__)
       .infer([name](const Tensor& in, const MaybeDims& dims, std::optional<Scalar> correction, bool keepdim) {
         return Variance{dims, correction_of(correction), keepdim}.infer(name, in);
       })
@@ -147,7 +143,7 @@ std::vector<Tensor> variance_mean_gradient(const ops::GradArgs& args, const Mayb
 void add_variance_mean(const char* name, bool is_root) {
   const std::string full = concat("aten::", name), dim = concat(full, ".dim"), corrected = concat(full, ".correction");
   const char* saved = is_root ? "self, result0" : "self";
-  ops::OpBuilder(concat(full, "(Tensor self, bool unbiased=True) -> (Tensor, Tensor)").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(full, __FILE__, __LINE__)
       .infer([name](const Tensor& in, bool unbiased) {
         return std::vector<TensorMeta>(2, Variance{{}, correction_of(unbiased)}.infer(name, in));
       })
@@ -156,9 +152,7 @@ void add_variance_mean(const char* name, bool is_root) {
       })
       .saves(saved)
       .reduction();
-  ops::OpBuilder(
-      concat(dim, "(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)").c_str(),
-      __FILE__, __LINE__)
+  ops::OpBuilder(dim, __FILE__, __LINE__)
       .infer([name](const Tensor& in, const MaybeDims& dims, bool unbiased, bool keepdim) {
         return std::vector<TensorMeta>(2, Variance{dims, correction_of(unbiased), keepdim}.infer(name, in));
       })
@@ -167,11 +161,7 @@ void add_variance_mean(const char* name, bool is_root) {
       })
       .saves(saved)
       .reduction();
-  ops::OpBuilder(
-      concat(corrected,
-             "(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)")
-          .c_str(),
-      __FILE__, __LINE__)
+  ops::OpBuilder(corrected, __FILE__, __LINE__)
       .infer([name](const Tensor& in, const MaybeDims& dims, std::optional<Scalar> correction, bool keepdim) {
         return std::vector<TensorMeta>(2, Variance{dims, correction_of(correction), keepdim}.infer(name, in));
       })
@@ -263,14 +253,14 @@ gradient::GradientFn norm_gradient_of(int order_index, int dims_index) {
 }
 
 using MaybeScalar = std::optional<Scalar>;
-OP("aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor")
+OP("aten::norm.Scalar")
     .infer([](const Tensor& in, Scalar) { return infer_norm(in, {}, false, {}); })
     .gradient(norm_gradient_of(1, -1))
     .saves("self, result")
     .reduction();
 IMPL("aten::norm.Scalar", kCPU,
      [](const KernelContext&, const Tensor& in, Scalar p, Tensor& out) { run_norm(in, p, {}, false, {}, out); });
-OP("aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor")
+OP("aten::norm.ScalarOpt_dtype")
     .infer([](const Tensor& in, MaybeScalar, DType dtype) { return infer_norm(in, {}, false, dtype); })
     .gradient(norm_gradient_of(1, -1))
     .saves("self, result")
@@ -279,38 +269,34 @@ IMPL("aten::norm.ScalarOpt_dtype", kCPU,
      [](const KernelContext&, const Tensor& in, MaybeScalar p, DType dtype, Tensor& out) {
        run_norm(in, p, {}, false, dtype, out);
      });
-OP("aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor")
+OP("aten::norm.ScalarOpt_dim")
     .infer([](const Tensor& in, MaybeScalar, IntList dims, bool keepdim) { return infer_norm(in, dims, keepdim, {}); })
     .gradient(norm_gradient_of(1, 2))
     .saves("self, result")
-    .reduction()
-    .with_out();
+    .reduction();
 IMPL("aten::norm.ScalarOpt_dim", kCPU,
      [](const KernelContext&, const Tensor& in, MaybeScalar p, IntList dims, bool keepdim, Tensor& out) {
        run_norm(in, p, dims, keepdim, {}, out);
      });
-OP("aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor")
+OP("aten::norm.ScalarOpt_dim_dtype")
     .infer([](const Tensor& in, MaybeScalar, IntList dims, bool keepdim, DType dtype) {
       return infer_norm(in, dims, keepdim, dtype);
     })
     .gradient(norm_gradient_of(1, 2))
     .saves("self, result")
-    .reduction()
-    .with_out();
+    .reduction();
 IMPL("aten::norm.ScalarOpt_dim_dtype", kCPU,
      [](const KernelContext&, const Tensor& in, MaybeScalar p, IntList dims, bool keepdim, DType dtype, Tensor& out) {
        run_norm(in, p, dims, keepdim, dtype, out);
      });
-OP("aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
-   "dtype=None) -> Tensor")
+OP("aten::linalg_vector_norm")
     .infer([](const Tensor& in, Scalar, const MaybeDims& dims, bool keepdim, MaybeDType dtype) {
       return infer_norm(in, dims, keepdim, dtype);
     })
     .gradient(norm_gradient_of(1, 2))
     .saves("self, result")
     .reduction()
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType);
 IMPL("aten::linalg_vector_norm", kCPU,
      [](const KernelContext&, const Tensor& in, Scalar order, const MaybeDims& dims, bool keepdim, MaybeDType dtype,
         Tensor& out) { run_norm(in, order, dims, keepdim, dtype, out); });
@@ -322,7 +308,7 @@ Tensor logsumexp_gradient(const ops::GradArgs& args, Tensor g) {
   const Expr y = Expr(ops::call("aten::reshape", args.outputs[0], kept));
   return gradient::fit_gradient(Expr(ops::call("aten::reshape", g, kept)) * gradient::exp(Expr(in) - y), in);
 }
-OP("aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
+OP("aten::logsumexp")
     .impl([](const Tensor& in, IntList dims, bool keepdim) {
       const Expr x = is_floating(in.dtype()) ? in : ops::call("aten::to.dtype", in, DType::kFloat32);
       if (x.tensor().numel() == 0)

@@ -84,23 +84,20 @@ Tensor quantile_of(const Tensor& x, const Tensor& q, std::optional<int64_t> dim,
 }
 
 void add_quantile(const std::string& name, bool ignores_nan) {
-  const char* const rest = "int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor";
-  ops::OpBuilder(concat("aten::", name, "(Tensor self, Tensor q, ", rest).c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(concat("aten::", name), __FILE__, __LINE__)
       .impl(
           [=](const Tensor& x, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
               const std::string& interpolation) { return quantile_of(x, q, dim, keepdim, interpolation, ignores_nan); })
       .composite()
-      .set<WritesInto>(WritesInto::kSameDType)
-      .with_out();
-  ops::OpBuilder(concat("aten::", name, ".scalar(Tensor self, float q, ", rest).c_str(), __FILE__, __LINE__)
+      .set<WritesInto>(WritesInto::kSameDType);
+  ops::OpBuilder(concat("aten::", name, ".scalar"), __FILE__, __LINE__)
       .impl([=](const Tensor& x, double q, std::optional<int64_t> dim, bool keepdim, const std::string& interpolation) {
         check(q >= 0 && q <= 1, name, "() q must be in the range [0, 1] but got ", q);
         const Tensor at = call("aten::scalar_tensor", ops::Scalar(q), x.dtype(), ops::Value(), x.device());
         return quantile_of(x, at, dim, keepdim, interpolation, ignores_nan);
       })
       .composite()
-      .set<WritesInto>(WritesInto::kSameDType)
-      .with_out();
+      .set<WritesInto>(WritesInto::kSameDType);
 }
 [[maybe_unused]] const bool quantile_registered =
     (add_quantile("quantile", false), add_quantile("nanquantile", true), true);

@@ -55,23 +55,20 @@ gradient::GradientFn spread_gradient(bool has_dims, bool is_mean) {
 void add_sum(const char* name, bool is_mean) {
   const auto dtype_of_result = is_mean ? mean_dtype : sum_dtype;
   const std::string full = concat("aten::", name), dim = concat(full, is_mean ? ".dim" : ".dim_IntList");
-  ops::OpBuilder(concat(full, "(Tensor self, *, ScalarType? dtype=None) -> Tensor").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(full, __FILE__, __LINE__)
       .infer([=](const Tensor& in, MaybeDType dtype) {
         return TensorMeta{{}, dtype_of_result(in, dtype), {}, in.device()};
       })
       .gradient(spread_gradient(false, is_mean))
       .saves("")
       .reduction();
-  ops::OpBuilder(
-      concat(dim, "(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor").c_str(),
-      __FILE__, __LINE__)
+  ops::OpBuilder(dim, __FILE__, __LINE__)
       .infer([=](const Tensor& in, MaybeDims dims, bool keepdim, MaybeDType dtype) {
         return ReducedDims(in, dims).meta(in, keepdim, dtype_of_result(in, dtype));
       })
       .gradient(spread_gradient(true, is_mean))
       .saves("")
-      .reduction()
-      .with_out();
+      .reduction();
   const auto run = [=](const Tensor& in, const MaybeDims& dims, bool keepdim, MaybeDType dtype, Tensor& out) {
     const ReducedDims reduced(in, dims);
     Reduction reduction;
@@ -137,7 +134,7 @@ std::vector<Tensor> prod_gradient(const ops::GradArgs& args, const MaybeDims& di
   gradients[0] = gradient::fit_gradient(g * slope, in);
   return gradients;
 }
-OP("aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor")
+OP("aten::prod")
     .infer([](const Tensor& in, MaybeDType dtype) {
       return TensorMeta{{}, sum_dtype(in, dtype), {}, in.device()};
     })
@@ -147,7 +144,7 @@ OP("aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor")
 IMPL("aten::prod", kCPU, [](const KernelContext&, const Tensor& in, MaybeDType dtype, Tensor& out) {
   run_simple(Reducer::kProduct, sum_dtype(in, dtype), in, {}, false, out);
 });
-OP("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+OP("aten::prod.dim_int")
     .infer([](const Tensor& in, int64_t dim, bool keepdim, MaybeDType dtype) {
       return ReducedDims(in, Dims{dim}).meta(in, keepdim, sum_dtype(in, dtype));
     })
@@ -180,7 +177,7 @@ void check_not_empty(const char* op, const Tensor& in, const ReducedDims& reduce
 }
 void add_extreme_of_all(const char* name, Reducer reducer) {
   const std::string full = concat("aten::", name), dims = concat("aten::a", name);
-  ops::OpBuilder(concat(full, "(Tensor self) -> Tensor").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(full, __FILE__, __LINE__)
       .infer([name](const Tensor& in) {
         check_not_empty(name, in, ReducedDims(in, {}));
         return TensorMeta{{}, in.dtype(), {}, in.device()};
@@ -188,7 +185,7 @@ void add_extreme_of_all(const char* name, Reducer reducer) {
       .gradient([](const ops::GradArgs& args) { return extreme_gradient(args, {}); })
       .saves("self, result")
       .reduction();
-  ops::OpBuilder(concat(dims, "(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(dims, __FILE__, __LINE__)
       .infer([name](const Tensor& in, IntList dim, bool keepdim) {
         const ReducedDims reduced(in, dim);
         check_not_empty(name, in, reduced);
@@ -197,8 +194,7 @@ void add_extreme_of_all(const char* name, Reducer reducer) {
       .gradient([](const ops::GradArgs& args) { return extreme_gradient(args, dims_of(args.inputs[1])); })
       .saves("self, result")
       .reduction()
-      .set<WritesInto>(WritesInto::kSameDType)
-      .with_out();
+      .set<WritesInto>(WritesInto::kSameDType);
   ops::ImplBuilder(full.c_str(), kCPU, [reducer](const KernelContext&, const Tensor& in, Tensor& out) {
     run_simple(reducer, in.dtype(), in, {}, false, out);
   });
@@ -212,18 +208,17 @@ void add_extreme_of_all(const char* name, Reducer reducer) {
 DType truth_dtype(const Tensor& in) { return in.dtype() == DType::kUInt8 ? DType::kUInt8 : DType::kBool; }
 void add_truth(const char* name, Reducer reducer) {
   const std::string full = concat("aten::", name), dim = concat(full, ".dim");
-  ops::OpBuilder(concat(full, "(Tensor self) -> Tensor").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(full, __FILE__, __LINE__)
       .infer([](const Tensor& in) {
         return TensorMeta{{}, truth_dtype(in), {}, in.device()};
       })
       .reduction();
-  ops::OpBuilder(concat(dim, "(Tensor self, int dim, bool keepdim=False) -> Tensor").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(dim, __FILE__, __LINE__)
       .infer([](const Tensor& in, int64_t d, bool keepdim) {
         return ReducedDims(in, Dims{d}).meta(in, keepdim, truth_dtype(in));
       })
       .reduction()
-      .set<WritesInto>(WritesInto::kSameDType)
-      .with_out();
+      .set<WritesInto>(WritesInto::kSameDType);
   ops::ImplBuilder(full.c_str(), kCPU, [reducer](const KernelContext&, const Tensor& in, Tensor& out) {
     run_simple(reducer, in.dtype(), in, {}, false, out);
   });
@@ -233,14 +228,14 @@ void add_truth(const char* name, Reducer reducer) {
                    });
 }
 
-OP("aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor")
+OP("aten::count_nonzero.dim_IntList")
     .infer([](const Tensor& in, IntList dims) { return ReducedDims(in, dims).meta(in, false, DType::kInt64); })
     .reduction();
 IMPL("aten::count_nonzero.dim_IntList", kCPU, [](const KernelContext&, const Tensor& in, IntList dims, Tensor& out) {
   run_simple(Reducer::kNonzeros, in.dtype(), in, dims, false, out);
 });
 MaybeDims one_dim(const std::optional<int64_t>& dim) { return dim ? MaybeDims(Dims{*dim}) : std::nullopt; }
-OP("aten::count_nonzero(Tensor self, int? dim=None) -> Tensor")
+OP("aten::count_nonzero")
     .infer([](const Tensor& in, std::optional<int64_t> dim) {
       return ReducedDims(in, one_dim(dim)).meta(in, false, DType::kInt64);
     })

@@ -9,8 +9,7 @@ namespace tensord::kernels {
 namespace {
 
 void add_truth_dims(const std::string& name) {
-  ops::OpBuilder(concat(name, ".dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor").c_str(), __FILE__,
-                 __LINE__)
+  ops::OpBuilder(concat(name, ".dims"), __FILE__, __LINE__)
       .impl([name](const Tensor& self, const std::optional<Dims>& dims, bool keepdim) {
         Dims order;
         for (const int64_t dim : dims.value_or(Dims())) order.push_back(wrap_dim(dim, self.ndim()));

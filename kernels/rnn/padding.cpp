@@ -25,15 +25,8 @@ std::vector<Tensor> gradient_of_pad(const ops::GradArgs& args) {
           Tensor(), Tensor()};
 }
 
-OP("aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)")
-    .gradient(gradient_of_pack)
-    .saves("result1")
-    .dynamic_shape();
-OP("aten::_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int "
-   "total_length) -> (Tensor, Tensor)")
-    .gradient(gradient_of_pad)
-    .saves("result1")
-    .dynamic_shape();
+OP("aten::_pack_padded_sequence").gradient(gradient_of_pack).saves("result1").dynamic_shape();
+OP("aten::_pad_packed_sequence").gradient(gradient_of_pad).saves("result1").dynamic_shape();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -135,16 +135,16 @@ List sorted(const List& list) {
   return ops::make_list(list->element, sorted_items(items, is_less));
 }
 
-#define SORTED(TYPE)                                                                         \
-  OP("aten::sort." TYPE "(" TYPE "[](a!) self, bool reverse=False) -> ()").impl(sort_plain); \
-  OP("aten::sorted." TYPE "(" TYPE "[](a) input) -> " TYPE "[]").impl(sorted)
+#define SORTED(TYPE)                       \
+  OP("aten::sort." TYPE).impl(sort_plain); \
+  OP("aten::sorted." TYPE).impl(sorted)
 SORTED("int");
 SORTED("float");
 SORTED("bool");
 SORTED("str");
 SORTED("Tensor");
-OP("aten::sort.any(t[](a!) self, bool reverse=False) -> ()").impl(sort_any);
-OP("aten::sorted.any(t[](a) self) -> t[]").impl(sorted);
+OP("aten::sort.any").impl(sort_any);
+OP("aten::sorted.any").impl(sorted);
 CALLS_METHODS("aten::sort.any");
 CALLS_METHODS("aten::sorted.any");
 

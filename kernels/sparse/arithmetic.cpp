@@ -241,7 +241,7 @@ IMPL("aten::div_.Tensor", ops::kSparseCPU, times_in_place("aten::div_.Tensor"));
 
 // --- masks: the elements of the first at the places of the second
 
-SPARSE_OP("aten::sparse_mask(Tensor self, Tensor mask) -> Tensor", [](Arguments v, Results& returns) {
+SPARSE_OP("aten::sparse_mask", [](Arguments v, Results& returns) {
   const SparseTensor& mask = sparse_of(v[1]);
   check((v[0].is_strided() ? v[0].to_tensor().sizes() : sparse_of(v[0]).sizes()) == mask.sizes(),
         "sparse_mask(): operands have incompatible sizes");

@@ -49,9 +49,9 @@ Value to(const Value& x, SparseLayout layout, const Value& blocksize, const Valu
 }
 
 // The same function serves dense and sparse tensors.
-void add_conversion(const std::string& schema, const ops::ReturnFn& function) {
-  add_factory(schema, function);
-  ops::ImplBuilder(schema.substr(0, schema.find('(')).c_str(), ops::kSparseCPU, function);
+void add_conversion(const std::string& name, const ops::ReturnFn& function) {
+  add_factory(name, function);
+  ops::ImplBuilder(name, ops::kSparseCPU, function);
 }
 
 [[maybe_unused]] const bool has_conversions = [] {
@@ -60,32 +60,25 @@ void add_conversion(const std::string& schema, const ops::ReturnFn& function) {
     const ops::ReturnFn function = [=](Arguments v, Results& returns) {
       returns.push_back(blocked ? to(v[0], layout, v[1], v[2]) : to(v[0], layout, Value(), v[1]));
     };
-    const std::string arguments =
-        concat("(Tensor self", blocked ? ", int[2] blocksize" : "", ", int? dense_dim=None) -> Tensor");
-    for (const char* start : {"aten::to_", "aten::_to_"})
-      add_conversion(concat(start, name_of(layout), arguments), function);
+    for (const char* start : {"aten::to_", "aten::_to_"}) add_conversion(concat(start, name_of(layout)), function);
   }
   for (const char* name : {"aten::to_sparse", "aten::_to_sparse"}) {
-    add_conversion(concat(name, ".sparse_dim(Tensor self, int sparse_dim) -> Tensor"),
-                   [](Arguments v, Results& returns) {
-                     if (v[0].is_strided()) return returns.push_back(box(to_sparse(v[0].to_tensor(), v[1].to_int())));
-                     check(v[1].to_int() == sparse_of(v[0]).sparse_dim() + sparse_of(v[0]).batch_dim(),
-                           "changing the sparse dimensions of ", sparse_of(v[0]).describe(), " is not supported");
-                     returns.push_back(sparse_to(v[0], SparseLayout::kCoo, Value()));
-                   });
-    add_conversion(
-        concat(name, "(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor"),
-        [](Arguments v, Results& returns) {
-          returns.push_back(
-              to(v[0], v[1].is_none() ? SparseLayout::kCoo : ops::sparse_layout(v[1].to_int()), v[2], v[3]));
-        });
+    add_conversion(concat(name, ".sparse_dim"), [](Arguments v, Results& returns) {
+      if (v[0].is_strided()) return returns.push_back(box(to_sparse(v[0].to_tensor(), v[1].to_int())));
+      check(v[1].to_int() == sparse_of(v[0]).sparse_dim() + sparse_of(v[0]).batch_dim(),
+            "changing the sparse dimensions of ", sparse_of(v[0]).describe(), " is not supported");
+      returns.push_back(sparse_to(v[0], SparseLayout::kCoo, Value()));
+    });
+    add_conversion(name, [](Arguments v, Results& returns) {
+      returns.push_back(to(v[0], v[1].is_none() ? SparseLayout::kCoo : ops::sparse_layout(v[1].to_int()), v[2], v[3]));
+    });
   }
   const ops::ReturnFn dense = [](Arguments v, Results& returns) {
     const Tensor x = v[0].is_strided() ? call("aten::clone", v[0].to_tensor()) : to_dense(sparse_of(v[0]));
     returns.emplace_back(v[1].is_none() ? x : compose::to(x, v[1].to_dtype()));
   };
-  add_conversion("aten::to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor", dense);
-  add_conversion("aten::_to_dense(Tensor self, ScalarType? dtype=None, bool? masked_grad=None) -> Tensor", dense);
+  add_conversion("aten::to_dense", dense);
+  add_conversion("aten::_to_dense", dense);
   return true;
 }();
 

@@ -95,12 +95,11 @@ Value product(const Value& a, const Value& b, size_t dims) {
 }
 
 IMPL("aten::mm", ops::kSparseCPU, [](Arguments v, Results& returns) { returns.push_back(product(v[0], v[1], 2)); });
-SPARSE_OP("aten::_sparse_mm(Tensor sparse, Tensor dense) -> Tensor",
-          [](Arguments v, Results& returns) { returns.push_back(product(v[0], v[1], 2)); });
-SPARSE_OP("aten::_sparse_sparse_matmul(Tensor self, Tensor other) -> Tensor",
+SPARSE_OP("aten::_sparse_mm", [](Arguments v, Results& returns) { returns.push_back(product(v[0], v[1], 2)); });
+SPARSE_OP("aten::_sparse_sparse_matmul",
           [](Arguments v, Results& returns) { returns.push_back(sparse_product(sparse_of(v[0]), sparse_of(v[1]))); });
 IMPL("aten::bmm", ops::kSparseCPU, [](Arguments v, Results& returns) { returns.push_back(product(v[0], v[1], 3)); });
-SPARSE_OP("aten::smm(Tensor self, Tensor mat2) -> Tensor", [](Arguments v, Results& returns) {
+SPARSE_OP("aten::smm", [](Arguments v, Results& returns) {
   const Value dense = product(v[0], v[1], 2);
   returns.push_back(box(to_sparse(dense.to_tensor(), 2)));
 });
@@ -142,43 +141,39 @@ Value with_addend(const Value& self, const Value& product, const Value& beta, co
 
 IMPL("aten::addmm", ops::kSparseCPU,
      [](Arguments v, Results& returns) { returns.push_back(with_addend(v[0], product(v[1], v[2], 2), v[3], v[4])); });
-SPARSE_OP("aten::_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-          [](Arguments v, Results& returns) {
-            returns.push_back(with_addend(v[0], product(v[1], v[2], 2), v[3], v[4]));
-          });
+SPARSE_OP("aten::_sparse_addmm", [](Arguments v, Results& returns) {
+  returns.push_back(with_addend(v[0], product(v[1], v[2], 2), v[3], v[4]));
+});
 IMPL("aten::addmv", ops::kSparseCPU, [](Arguments v, Results& returns) {
   returns.push_back(with_addend(v[0], times_vector(v[1], v[2].to_tensor()), v[3], v[4]));
 });
-SPARSE_OP("aten::sspaddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-          [](Arguments v, Results& returns) {
-            const Value product_of = product(v[1], v[2], 2);
-            returns.push_back(with_addend(v[0], box(to_sparse(product_of.to_tensor(), 2)), v[3], v[4]));
-          });
+SPARSE_OP("aten::sspaddmm", [](Arguments v, Results& returns) {
+  const Value product_of = product(v[1], v[2], 2);
+  returns.push_back(with_addend(v[0], box(to_sparse(product_of.to_tensor(), 2)), v[3], v[4]));
+});
 // Rows that are there, dense: a hybrid tensor.
-SPARSE_OP("aten::hspmm(Tensor mat1, Tensor mat2) -> Tensor", [](Arguments v, Results& returns) {
+SPARSE_OP("aten::hspmm", [](Arguments v, Results& returns) {
   returns.push_back(box(to_sparse(product(v[0], v[1], 2).to_tensor(), 1)));
 });
 
 // alpha · (A · B) at the places of a CSR matrix, and beta times that.
-SPARSE_OP(
-    "aten::sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-    [](Arguments v, Results& returns) {
-      const SparseTensor& x = sparse_of(v[0]);
-      check(x.sparse_layout() == SparseLayout::kCsr, "expected a tensor of layout sparse_csr, but got ", x.describe());
-      const Tensor &a = v[1].to_tensor(), &b = v[2].to_tensor();
-      check_product(a.sizes(), b.sizes(), static_cast<size_t>(x.ndim()));
-      check(x.ndim() == 2 || x.ndim() == 3, "is implemented for matrices and batches of them");
-      const Rows rows = rows_of(x);
-      check(a.sizes()[0] == x.sizes()[0] && b.sizes().back() == x.sizes().back() &&
-                a.sizes()[a.sizes().size() - 2] == x.sizes()[x.sizes().size() - 2],
-            "expected a product of sizes ", x.sizes());
-      const int64_t inner = a.sizes().back();
-      const Tensor left = compose::reshape(a, Dims{rows.rows, inner});
-      const Tensor right = compose::reshape(compose::transpose(b, -1, -2), Dims{rows.column_count, inner});
-      const Tensor sampled = call("tensord::csr_sampled", rows.starts, rows.columns, left, right);
-      const Value sum = with_addend(rows.values, sampled, v[3], v[4]);
-      returns.push_back(with_values(x, compose::reshape(sum.to_tensor(), x.values().sizes())));
-    });
+SPARSE_OP("aten::sparse_sampled_addmm", [](Arguments v, Results& returns) {
+  const SparseTensor& x = sparse_of(v[0]);
+  check(x.sparse_layout() == SparseLayout::kCsr, "expected a tensor of layout sparse_csr, but got ", x.describe());
+  const Tensor &a = v[1].to_tensor(), &b = v[2].to_tensor();
+  check_product(a.sizes(), b.sizes(), static_cast<size_t>(x.ndim()));
+  check(x.ndim() == 2 || x.ndim() == 3, "is implemented for matrices and batches of them");
+  const Rows rows = rows_of(x);
+  check(a.sizes()[0] == x.sizes()[0] && b.sizes().back() == x.sizes().back() &&
+            a.sizes()[a.sizes().size() - 2] == x.sizes()[x.sizes().size() - 2],
+        "expected a product of sizes ", x.sizes());
+  const int64_t inner = a.sizes().back();
+  const Tensor left = compose::reshape(a, Dims{rows.rows, inner});
+  const Tensor right = compose::reshape(compose::transpose(b, -1, -2), Dims{rows.column_count, inner});
+  const Tensor sampled = call("tensord::csr_sampled", rows.starts, rows.columns, left, right);
+  const Value sum = with_addend(rows.values, sampled, v[3], v[4]);
+  returns.push_back(with_values(x, compose::reshape(sum.to_tensor(), x.values().sizes())));
+});
 
 // A layer that was packed for dense tensors: its calls one by one, on the weights as they were.
 void run_packed(Arguments v, Results& returns) {

@@ -70,13 +70,13 @@ Value sum_coo(const Value& self, const Value& dims, const Value& dtype) {
 
 IMPL("aten::sum", ops::kSparseCPU,
      [](Arguments v, Results& returns) { returns.emplace_back(total(sparse_of(v[0]), v[1])); });
-SPARSE_OP("aten::_sparse_sum(Tensor self) -> Tensor",
+SPARSE_OP("aten::_sparse_sum",
           [](Arguments v, Results& returns) { returns.emplace_back(total(coo_of(v[0]), Value())); });
-SPARSE_OP("aten::_sparse_sum.dtype(Tensor self, *, ScalarType dtype) -> Tensor",
+SPARSE_OP("aten::_sparse_sum.dtype",
           [](Arguments v, Results& returns) { returns.emplace_back(total(coo_of(v[0]), v[1])); });
-SPARSE_OP("aten::_sparse_sum.dim(Tensor self, int[1] dim) -> Tensor",
+SPARSE_OP("aten::_sparse_sum.dim",
           [](Arguments v, Results& returns) { returns.push_back(sum_coo(v[0], v[1], Value())); });
-SPARSE_OP("aten::_sparse_sum.dim_dtype(Tensor self, int[1] dim, *, ScalarType dtype) -> Tensor",
+SPARSE_OP("aten::_sparse_sum.dim_dtype",
           [](Arguments v, Results& returns) { returns.push_back(sum_coo(v[0], v[1], v[2])); });
 
 // Along rows or columns of a CSR matrix, which stays one.
@@ -98,9 +98,9 @@ Value sum_csr(const SparseTensor& x, const Value& dims, bool keepdim, const Valu
   if (dtype.is_none() && is_integral(values.dtype(), true)) values = compose::to(values, DType::kInt64);
   return box(to_layout_of(*SparseTensor::coo(sizes, indices, values, false), x));
 }
-SPARSE_OP(
-    "aten::_sparse_csr_sum.dim_dtype(Tensor self, int[1] dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-    [](Arguments v, Results& returns) { returns.push_back(sum_csr(sparse_of(v[0]), v[1], v[2].to_bool(), v[3])); });
+SPARSE_OP("aten::_sparse_csr_sum.dim_dtype", [](Arguments v, Results& returns) {
+  returns.push_back(sum_csr(sparse_of(v[0]), v[1], v[2].to_bool(), v[3]));
+});
 
 IMPL("aten::sum.dim_IntList", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
@@ -135,20 +135,18 @@ Value softmax(const Value& self, int64_t dim, bool is_log, const Value& dtype) {
       *x, call("tensord::group_softmax", groups.group, values, static_cast<int64_t>(groups.distinct.size()), is_log));
 }
 
-SPARSE_OP("aten::_sparse_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+SPARSE_OP("aten::_sparse_softmax.int",
           [](Arguments v, Results& returns) { returns.push_back(softmax(v[0], v[1].to_int(), false, v[2])); });
-SPARSE_OP("aten::_sparse_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
-          [](Arguments v, Results& returns) {
-            check(!v[2].to_bool(), "half_to_float is not supported");
-            returns.push_back(softmax(v[0], v[1].to_int(), false, Value()));
-          });
-SPARSE_OP("aten::_sparse_log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+SPARSE_OP("aten::_sparse_softmax", [](Arguments v, Results& returns) {
+  check(!v[2].to_bool(), "half_to_float is not supported");
+  returns.push_back(softmax(v[0], v[1].to_int(), false, Value()));
+});
+SPARSE_OP("aten::_sparse_log_softmax.int",
           [](Arguments v, Results& returns) { returns.push_back(softmax(v[0], v[1].to_int(), true, v[2])); });
-SPARSE_OP("aten::_sparse_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
-          [](Arguments v, Results& returns) {
-            check(!v[2].to_bool(), "half_to_float is not supported");
-            returns.push_back(softmax(v[0], v[1].to_int(), true, Value()));
-          });
+SPARSE_OP("aten::_sparse_log_softmax", [](Arguments v, Results& returns) {
+  check(!v[2].to_bool(), "half_to_float is not supported");
+  returns.push_back(softmax(v[0], v[1].to_int(), true, Value()));
+});
 IMPL("aten::softmax.int", ops::kSparseCPU,
      [](Arguments v, Results& returns) { returns.push_back(softmax(v[0], v[1].to_int(), false, v[2])); });
 IMPL("aten::log_softmax.int", ops::kSparseCPU,

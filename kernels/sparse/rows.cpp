@@ -83,27 +83,21 @@ std::vector<Tensor> gradient_of_sampled(const GradArgs& args) {
   return out;
 }
 
-OP("tensord::scatter_rows(Tensor index, Tensor values, int count) -> Tensor")
+OP("tensord::scatter_rows")
     .infer(scatter_meta)
     .gradient([](const GradArgs& args) {
       return std::vector<Tensor>{Tensor(), gather_rows(args.inputs[0].to_tensor(), args.grad_outputs[0]), Tensor()};
     })
     .saves("index");
-OP("tensord::gather_rows(Tensor index, Tensor x) -> Tensor")
+OP("tensord::gather_rows")
     .infer(gather_meta)
     .gradient([](const GradArgs& args) {
       return std::vector<Tensor>{Tensor(), scatter_rows(args.inputs[0].to_tensor(), args.grad_outputs[0],
                                                         args.inputs[1].to_tensor().sizes()[0])};
     })
     .saves("index");
-OP("tensord::csr_product(Tensor starts, Tensor columns, Tensor values, Tensor dense) -> Tensor")
-    .infer(product_meta)
-    .gradient(gradient_of_product)
-    .saves("starts, columns, values, dense");
-OP("tensord::csr_sampled(Tensor starts, Tensor columns, Tensor a, Tensor b) -> Tensor")
-    .infer(sampled_meta)
-    .gradient(gradient_of_sampled)
-    .saves("starts, columns, a, b");
+OP("tensord::csr_product").infer(product_meta).gradient(gradient_of_product).saves("starts, columns, values, dense");
+OP("tensord::csr_sampled").infer(sampled_meta).gradient(gradient_of_sampled).saves("starts, columns, a, b");
 
 [[maybe_unused]] const bool has_complex = [] {
   complex_parts::add_by_parts("tensord::scatter_rows tensord::gather_rows");
@@ -140,11 +134,7 @@ std::vector<Tensor> gradient_of_solve(const GradArgs& args) {
   return out;
 }
 
-OP("tensord::csr_solve(Tensor starts, Tensor columns, Tensor values, Tensor right, bool upper, bool transpose, bool "
-   "unitriangular) -> Tensor")
-    .infer(solve_meta)
-    .gradient(gradient_of_solve)
-    .saves("starts, columns, values, result");
+OP("tensord::csr_solve").infer(solve_meta).gradient(gradient_of_solve).saves("starts, columns, values, result");
 
 // --- softmax: over each group of elements
 
@@ -169,10 +159,7 @@ std::vector<Tensor> gradient_of_softmax(const GradArgs& args) {
   return out;
 }
 
-OP("tensord::group_softmax(Tensor index, Tensor values, int count, bool log) -> Tensor")
-    .infer(softmax_meta)
-    .gradient(gradient_of_softmax)
-    .saves("index, result");
+OP("tensord::group_softmax").infer(softmax_meta).gradient(gradient_of_softmax).saves("index, result");
 
 }  // namespace
 

@@ -149,7 +149,7 @@ std::vector<ops::Value> dstack_gradient(const ops::GradArgs& args) {
   return cut(args, at_least(inputs_of(args), 3), 2);
 }
 
-OP("aten::cat(Tensor[] tensors, int dim=0) -> Tensor")
+OP("aten::cat")
     .set<ops::BatchIndependent>([](std::span<const ops::Value> v) {
       const auto& items = v[0].to_list()->items;
       return !items.empty() && !ops::is_along_samples(v[1], items.front().to_tensor().ndim());
@@ -158,27 +158,21 @@ OP("aten::cat(Tensor[] tensors, int dim=0) -> Tensor")
     .gradient(cat_gradient)
     .saves("")
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
-    .with_out()
     .keeps_layout();
 IMPL("aten::cat", kCPU, cat_kernel);
-#define CAT(NAME)                                             \
-  OP("aten::" NAME "(Tensor[] tensors, int dim=0) -> Tensor") \
-      .infer(cat_meta)                                        \
-      .gradient(cat_gradient)                                 \
-      .saves("")                                              \
-      .keeps_layout();                                        \
+#define CAT(NAME)                                                                    \
+  OP("aten::" NAME).infer(cat_meta).gradient(cat_gradient).saves("").keeps_layout(); \
   IMPL("aten::" NAME, kCPU, cat_kernel)
 CAT("concat");
 CAT("concatenate");
-OP("aten::stack(Tensor[] tensors, int dim=0) -> Tensor")
+OP("aten::stack")
     .infer(stack_meta)
     .gradient(stack_gradient)
     .saves("")
-    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
-    .with_out();
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing);
 IMPL("aten::stack", kCPU, stack_kernel);
-#define STACK(NAME, KIND)                                                                                  \
-  OP("aten::" NAME "(Tensor[] tensors) -> Tensor").infer(KIND##_meta).gradient(KIND##_gradient).saves(""); \
+#define STACK(NAME, KIND)                                                   \
+  OP("aten::" NAME).infer(KIND##_meta).gradient(KIND##_gradient).saves(""); \
   IMPL("aten::" NAME, kCPU, KIND##_kernel)
 STACK("hstack", hstack);
 STACK("vstack", vstack);

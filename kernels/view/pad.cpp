@@ -113,7 +113,7 @@ Tensor any_gradient(const GradArgs& args, const Tensor& g) {
                                              : Mode::kCircular);
 }
 
-OP("aten::constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor")
+OP("aten::constant_pad_nd")
     .set<ops::BatchIndependent>([](std::span<const ops::Value> v) {
       return v[1].is_list() && static_cast<int64_t>(v[1].to_list()->items.size()) < 2 * v[0].to_tensor().ndim();
     })
@@ -121,10 +121,7 @@ OP("aten::constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor")
     .infer(constant_meta)
     .gradient(of_first(constant_gradient))
     .saves("");
-OP("aten::pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None) -> Tensor")
-    .infer(any_meta)
-    .gradient(of_first(any_gradient))
-    .saves("");
+OP("aten::pad").infer(any_meta).gradient(of_first(any_gradient)).saves("");
 
 gradient::GradientFn gradient_of_mode(Mode mode) {
   return of_first([mode](const GradArgs& args, const Tensor& g) { return mode_gradient(args, g, mode); });
@@ -137,26 +134,17 @@ gradient::GradientFn pad_again(const char* op) {
     return gradients;
   };
 }
-#define FIXED_PAD(NAME, COUNT, MODE)                                                               \
-  OP("aten::" NAME "(Tensor self, int[" COUNT "] padding) -> Tensor")                              \
-      .infer(mode_meta<MODE>)                                                                      \
-      .gradient(gradient_of_mode(MODE))                                                            \
-      .saves("");                                                                                  \
-  OP("aten::" NAME "_backward(Tensor grad_output, Tensor self, int[" COUNT "] padding) -> Tensor") \
-      .infer(mode_backward_meta<MODE>)                                                             \
-      .gradient(pad_again("aten::" NAME))                                                          \
-      .saves("")
-FIXED_PAD("reflection_pad1d", "2", Mode::kReflect);
-FIXED_PAD("reflection_pad2d", "4", Mode::kReflect);
-FIXED_PAD("reflection_pad3d", "6", Mode::kReflect);
-FIXED_PAD("replication_pad1d", "2", Mode::kReplicate);
-FIXED_PAD("replication_pad2d", "4", Mode::kReplicate);
-FIXED_PAD("replication_pad3d", "6", Mode::kReplicate);
-OP("aten::_pad_circular(Tensor self, int[] pad) -> Tensor")
-    .infer(mode_meta<Mode::kCircular>)
-    .gradient(gradient_of_mode(Mode::kCircular))
-    .saves("");
-OP("tensord::_pad_circular_backward(Tensor grad_output, Tensor self, int[] pad) -> Tensor")
+#define FIXED_PAD(NAME, MODE)                                                          \
+  OP("aten::" NAME).infer(mode_meta<MODE>).gradient(gradient_of_mode(MODE)).saves(""); \
+  OP("aten::" NAME "_backward").infer(mode_backward_meta<MODE>).gradient(pad_again("aten::" NAME)).saves("")
+FIXED_PAD("reflection_pad1d", Mode::kReflect);
+FIXED_PAD("reflection_pad2d", Mode::kReflect);
+FIXED_PAD("reflection_pad3d", Mode::kReflect);
+FIXED_PAD("replication_pad1d", Mode::kReplicate);
+FIXED_PAD("replication_pad2d", Mode::kReplicate);
+FIXED_PAD("replication_pad3d", Mode::kReplicate);
+OP("aten::_pad_circular").infer(mode_meta<Mode::kCircular>).gradient(gradient_of_mode(Mode::kCircular)).saves("");
+OP("tensord::_pad_circular_backward")
     .infer(mode_backward_meta<Mode::kCircular>)
     .gradient(pad_again("aten::_pad_circular"))
     .saves("");

@@ -260,64 +260,57 @@ gradient::GradientFn other_way(const char* op) {
   return of_first([op](const GradArgs& args, const Tensor& g) { return call(op, g, args.inputs[1]); });
 }
 
-OP("aten::repeat(Tensor self, int[] repeats) -> Tensor")
-    .infer(repeat_meta)
-    .gradient(of_first(repeat_gradient))
-    .saves("");
+OP("aten::repeat").infer(repeat_meta).gradient(of_first(repeat_gradient)).saves("");
 IMPL("aten::repeat", kCPU, repeat_kernel);
-OP("aten::tile(Tensor self, int[] dims) -> Tensor").infer(tile_meta).gradient(of_first(tile_gradient)).saves("");
+OP("aten::tile").infer(tile_meta).gradient(of_first(tile_gradient)).saves("");
 IMPL("aten::tile", kCPU, tile_kernel);
-OP("aten::repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor")
+OP("aten::repeat_interleave.self_int")
     .impl([](const Tensor& x, int64_t repeats, std::optional<int64_t> dim, std::optional<int64_t>) {
       return interleave_by(x, repeats, dim);
     })
     .gradient(of_first(interleave_by_gradient))
     .saves("")
     .kind(ops::OpKind::kComposite);
-OP("aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> "
-   "Tensor")
+OP("aten::repeat_interleave.self_Tensor")
     .gradient(of_first(interleave_tensor_gradient))
     .saves("repeats")
     .dynamic_shape();
-OP("aten::repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor").dynamic_shape();
-OP("aten::flip(Tensor self, int[] dims) -> Tensor").infer(flip_meta).gradient(other_way("aten::flip")).saves("");
-OP("aten::fliplr(Tensor self) -> Tensor")
+OP("aten::repeat_interleave.Tensor").dynamic_shape();
+OP("aten::flip").infer(flip_meta).gradient(other_way("aten::flip")).saves("");
+OP("aten::fliplr")
     .infer([](const Tensor& x) {
       check(x.ndim() >= 2, "Input must be >= 2-d.");
       return flip_meta(x, Dims{1});
     })
     .gradient(same_way("aten::fliplr"))
     .saves("");
-OP("aten::flipud(Tensor self) -> Tensor")
+OP("aten::flipud")
     .infer([](const Tensor& x) {
       check(x.ndim() >= 1, "Input must be >= 1-d.");
       return flip_meta(x, Dims{0});
     })
     .gradient(same_way("aten::flipud"))
     .saves("");
-OP("aten::roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor")
-    .infer(roll_meta)
-    .gradient(of_first(roll_gradient))
-    .saves("");
+OP("aten::roll").infer(roll_meta).gradient(of_first(roll_gradient)).saves("");
 IMPL("aten::roll", kCPU, roll_kernel);
-OP("aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor")
+OP("aten::rot90")
     .impl(rot90)
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
       return call("aten::rot90", g, -(args.inputs[1].to_int() % 4), args.inputs[2]);
     }))
     .saves("")
     .kind(ops::OpKind::kComposite);
-OP("aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor")
+OP("aten::pixel_shuffle")
     .impl(pixel_shuffle)
     .gradient(other_way("aten::pixel_unshuffle"))
     .saves("")
     .kind(ops::OpKind::kComposite);
-OP("aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor")
+OP("aten::pixel_unshuffle")
     .impl(pixel_unshuffle)
     .gradient(other_way("aten::pixel_shuffle"))
     .saves("")
     .kind(ops::OpKind::kComposite);
-OP("aten::channel_shuffle(Tensor self, int groups) -> Tensor")
+OP("aten::channel_shuffle")
     .impl(channel_shuffle)
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
       return call("aten::channel_shuffle", g,

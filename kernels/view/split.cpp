@@ -225,26 +225,21 @@ std::vector<Value> grid_gradient(const GradArgs& args) {
   return all;
 }
 
-#define SPLIT(SCHEMA, ...) OP(SCHEMA).impl(__VA_ARGS__).gradient(split_gradient).saves("")
-SPLIT("aten::split.Tensor(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[]", split);
-SPLIT("aten::split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]", split_with_sizes);
-SPLIT("aten::split(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]", split_with_sizes);
-SPLIT("aten::split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]", split_with_sizes);
-SPLIT("aten::unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]",
+#define SPLIT(NAME, ...) OP(NAME).impl(__VA_ARGS__).gradient(split_gradient).saves("")
+SPLIT("aten::split.Tensor", split);
+SPLIT("aten::split.sizes", split_with_sizes);
+SPLIT("aten::split", split_with_sizes);
+SPLIT("aten::split_with_sizes", split_with_sizes);
+SPLIT("aten::unsafe_split.Tensor",
       [](const Tensor& x, int64_t size, int64_t dim) { return copies(split(x, size, dim)); });
-SPLIT("aten::unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
+SPLIT("aten::unsafe_split_with_sizes",
       [](const Tensor& x, const IntList& sizes, int64_t dim) { return copies(split_with_sizes(x, sizes, dim)); });
-SPLIT("aten::chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]", chunk);
-SPLIT("aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
-      [](const Tensor& x, int64_t chunks, int64_t dim) { return copies(chunk(x, chunks, dim)); });
-SPLIT("aten::tensor_split.sections(Tensor(a) self, int sections, int dim=0) -> Tensor(a)[]", tensor_split);
-OP("aten::tensor_split.indices(Tensor(a) self, int[] indices, int dim=0) -> Tensor(a)[]")
-    .impl(tensor_split_at)
-    .gradient(split_at_gradient)
-    .saves("");
+SPLIT("aten::chunk", chunk);
+SPLIT("aten::unsafe_chunk", [](const Tensor& x, int64_t chunks, int64_t dim) { return copies(chunk(x, chunks, dim)); });
+SPLIT("aten::tensor_split.sections", tensor_split);
+OP("aten::tensor_split.indices").impl(tensor_split_at).gradient(split_at_gradient).saves("");
 // Its sections or indices as a tensor, whose elements decide on the shapes.
-OP("aten::tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor tensor_indices_or_sections, int dim=0) -> "
-   "Tensor(a)[]")
+OP("aten::tensor_split.tensor_indices_or_sections")
     .impl([](const Tensor& x, const Tensor& given, int64_t dim) {
       check(x.ndim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", x.ndim(),
             " dims");
@@ -259,16 +254,13 @@ OP("aten::tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor tensor_
     })
     .composite()
     .dynamic_shape();
-OP("aten::unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[]").impl(unbind).gradient(unbind_gradient).saves("");
-OP("aten::broadcast_tensors(Tensor(a)[] tensors) -> Tensor(a)[]")
-    .impl(broadcast_tensors)
-    .gradient(broadcast_gradient)
-    .saves("");
-OP("aten::meshgrid(Tensor(a)[] tensors) -> Tensor(a)[]")
+OP("aten::unbind.int").impl(unbind).gradient(unbind_gradient).saves("");
+OP("aten::broadcast_tensors").impl(broadcast_tensors).gradient(broadcast_gradient).saves("");
+OP("aten::meshgrid")
     .impl([](const TensorList& tensors) { return meshgrid(tensors, false); })
     .gradient(grid_gradient)
     .saves("");
-OP("aten::meshgrid.indexing(Tensor(a)[] tensors, *, str indexing) -> Tensor(a)[]")
+OP("aten::meshgrid.indexing")
     .impl([](const TensorList& tensors, const std::string& indexing) {
       check(indexing == "ij" || indexing == "xy",
             "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: ", indexing);

@@ -24,7 +24,7 @@ void add_split(const char* name, int64_t min_ndim, int64_t (*dim_of)(const Tenso
           " dimension, but got a tensor with ", x.ndim(), " dimensions!");
     return dim_of(x);
   };
-  ops::OpBuilder(concat(full, ".int(Tensor(a) self, int sections) -> Tensor(a)[]").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(concat(full, ".int"), __FILE__, __LINE__)
       .impl([=](const Tensor& x, int64_t sections) {
         const int64_t dim = checked(x);
         check(sections > 0 && x.size(dim) % sections == 0, "torch.", name, " attempted to split along dimension ", dim,
@@ -32,7 +32,7 @@ void add_split(const char* name, int64_t min_ndim, int64_t (*dim_of)(const Tenso
         return split_at(x, sections, dim);
       })
       .composite();
-  ops::OpBuilder(concat(full, ".array(Tensor(a) self, int[] indices) -> Tensor(a)[]").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(concat(full, ".array"), __FILE__, __LINE__)
       .impl([=](const Tensor& x, const ops::IntList& indices) {
         return split_at(x, ops::make_int_list(indices), checked(x));
       })
@@ -47,18 +47,17 @@ Tensor column_stack(const TensorList& tensors) {
   }
   return call("aten::hstack", columns);
 }
-OP("aten::column_stack(Tensor[] tensors) -> Tensor")
+OP("aten::column_stack")
     .impl(column_stack)
     .composite()
-    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
-    .with_out();
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing);
 
 Tensor narrow_copy(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
   return call("aten::clone", compose::narrow(x, dim, start, length), int64_t{0});
 }
-OP("aten::narrow_copy(Tensor self, int dim, int start, int length) -> Tensor").impl(narrow_copy).composite();
+OP("aten::narrow_copy").impl(narrow_copy).composite();
 
-OP("aten::diagflat(Tensor self, int offset=0) -> Tensor")
+OP("aten::diagflat")
     .impl([](const Tensor& x, int64_t offset) { return call("aten::diag", compose::reshape(x, Dims{-1}), offset); })
     .composite();
 
@@ -72,7 +71,7 @@ Tensor cartesian_prod(const TensorList& tensors) {
   for (Tensor& grid : grids) grid = call("aten::flatten.using_ints", grid, int64_t{0}, int64_t{-1});
   return call("aten::stack", grids, int64_t{1});
 }
-OP("aten::cartesian_prod(Tensor[] tensors) -> Tensor").impl(cartesian_prod).composite();
+OP("aten::cartesian_prod").impl(cartesian_prod).composite();
 
 // Index tuples in lexicographic order, `first` being the least for the next place.
 void add_tuples(int64_t count, int64_t r, bool with_replacement, Dims& tuple,
@@ -111,7 +110,7 @@ Tensor combinations(const Tensor& x, int64_t r, bool with_replacement) {
   }
   return call("aten::stack", picked, int64_t{1});
 }
-OP("aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor").impl(combinations).composite();
+OP("aten::combinations").impl(combinations).composite();
 
 [[maybe_unused]] const bool stacks_registered = [] {
   add_split("hsplit", 1, [](const Tensor& x) -> int64_t { return x.ndim() == 1 ? 0 : 1; });

@@ -130,37 +130,25 @@ std::vector<ops::Value> block_diag_gradient(const GradArgs& args) {
   return {ops::make_tensor_list(gradients)};
 }
 
-OP("aten::tril(Tensor self, int diagonal=0) -> Tensor")
+OP("aten::tril")
     .infer(triangle_meta)
     .gradient(same_triangle("aten::tril"))
     .saves("")
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_inplace()
-    .with_out();
-OP("aten::triu(Tensor self, int diagonal=0) -> Tensor")
+    .set<WritesInto>(WritesInto::kSameDType);
+OP("aten::triu")
     .infer(triangle_meta)
     .gradient(same_triangle("aten::triu"))
     .saves("")
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_inplace()
-    .with_out();
-OP("aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor")
+    .set<WritesInto>(WritesInto::kSameDType);
+OP("aten::diag_embed")
     .impl(diag_embed)
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
       return call("aten::diagonal", g, args.inputs[1], args.inputs[2], args.inputs[3]);
     }))
     .saves("")
     .kind(ops::OpKind::kComposite);
-OP("aten::diag(Tensor self, int diagonal=0) -> Tensor")
-    .impl(diag)
-    .gradient(of_first(diag_gradient))
-    .saves("")
-    .kind(ops::OpKind::kComposite);
-OP("aten::block_diag(Tensor[] tensors) -> Tensor")
-    .impl(block_diag)
-    .gradient(block_diag_gradient)
-    .saves("")
-    .kind(ops::OpKind::kComposite);
+OP("aten::diag").impl(diag).gradient(of_first(diag_gradient)).saves("").kind(ops::OpKind::kComposite);
+OP("aten::block_diag").impl(block_diag).gradient(block_diag_gradient).saves("").kind(ops::OpKind::kComposite);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -305,66 +305,60 @@ Tensor as_strided_gradient(const GradArgs& args, const Tensor& g) {
               offset);
 }
 
-#define VIEW(SCHEMA, FUNCTION, GRADIENT) OP(SCHEMA " -> Tensor(a)").impl(FUNCTION).gradient(GRADIENT).saves("")
+#define VIEW(NAME, FUNCTION, GRADIENT) OP(NAME).impl(FUNCTION).gradient(GRADIENT).saves("")
 Tensor movedim_int(const Tensor& x, int64_t source, int64_t destination) {
   return movedim(x, Dims{source}, Dims{destination});
 }
-VIEW("aten::transpose.int(Tensor(a) self, int dim0, int dim1)", transpose, moved_back("aten::transpose.int"));
-VIEW("aten::swapaxes(Tensor(a) self, int axis0, int axis1)", transpose, moved_back("aten::transpose.int"));
-VIEW("aten::swapdims(Tensor(a) self, int dim0, int dim1)", transpose, moved_back("aten::transpose.int"));
-VIEW("aten::t(Tensor(a) self)", transpose_2d, same_again("aten::t"));
-VIEW("aten::numpy_T(Tensor(a) self)", transpose_all, same_again("aten::numpy_T"));
-VIEW("aten::matrix_H(Tensor(a) self)", transpose_matrix_2d, same_again("aten::matrix_H"));
-VIEW("aten::mT(Tensor(a) self)", transpose_matrix, same_again("aten::mT"));
-VIEW("aten::mH(Tensor(a) self)", transpose_matrix, same_again("aten::mT"));
-VIEW("aten::permute(Tensor(a) self, int[] dims)", permute, of_first(permute_gradient));
-VIEW("aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination)", movedim,
-     moved_back("aten::movedim.intlist"));
-VIEW("aten::movedim.int(Tensor(a) self, int source, int destination)", movedim_int, moved_back("aten::movedim.int"));
-VIEW("aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination)", movedim,
-     moved_back("aten::movedim.intlist"));
-VIEW("aten::moveaxis.int(Tensor(a) self, int source, int destination)", movedim_int, moved_back("aten::movedim.int"));
-VIEW("aten::unsqueeze(Tensor(a) self, int dim)", unsqueeze,
+VIEW("aten::transpose.int", transpose, moved_back("aten::transpose.int"));
+VIEW("aten::swapaxes", transpose, moved_back("aten::transpose.int"));
+VIEW("aten::swapdims", transpose, moved_back("aten::transpose.int"));
+VIEW("aten::t", transpose_2d, same_again("aten::t"));
+VIEW("aten::numpy_T", transpose_all, same_again("aten::numpy_T"));
+VIEW("aten::matrix_H", transpose_matrix_2d, same_again("aten::matrix_H"));
+VIEW("aten::mT", transpose_matrix, same_again("aten::mT"));
+VIEW("aten::mH", transpose_matrix, same_again("aten::mT"));
+VIEW("aten::permute", permute, of_first(permute_gradient));
+VIEW("aten::movedim.intlist", movedim, moved_back("aten::movedim.intlist"));
+VIEW("aten::movedim.int", movedim_int, moved_back("aten::movedim.int"));
+VIEW("aten::moveaxis.intlist", movedim, moved_back("aten::movedim.intlist"));
+VIEW("aten::moveaxis.int", movedim_int, moved_back("aten::movedim.int"));
+VIEW("aten::unsqueeze", unsqueeze,
      of_first([](const GradArgs& args, const Tensor& g) { return call("aten::squeeze.dim", g, args.inputs[1]); }));
-VIEW("aten::squeeze(Tensor(a) self)", squeeze_all,
+VIEW("aten::squeeze", squeeze_all,
      of_first([](const GradArgs& args, const Tensor& g) { return call("aten::reshape", g, sizes_of(args, 0)); }));
-VIEW("aten::squeeze.dim(Tensor(a) self, int dim)", squeeze_dim, of_first([](const GradArgs& args, const Tensor& g) {
+VIEW("aten::squeeze.dim", squeeze_dim, of_first([](const GradArgs& args, const Tensor& g) {
        const bool is_removed = g.ndim() < args.inputs[0].to_tensor().ndim();
        return is_removed ? call("aten::unsqueeze", g, args.inputs[1]) : g;
      }));
-VIEW("aten::squeeze.dims(Tensor(a) self, int[] dim)", squeeze_dims,
+VIEW("aten::squeeze.dims", squeeze_dims,
      of_first([](const GradArgs& args, const Tensor& g) { return call("aten::reshape", g, sizes_of(args, 0)); }));
-VIEW("aten::select.int(Tensor(a) self, int dim, int index)", select, of_first(select_gradient));
-VIEW("aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1)", slice,
-     of_first(slice_gradient));
-VIEW("aten::narrow(Tensor(a) self, int dim, int start, int length)", narrow, of_first(narrow_gradient));
+VIEW("aten::select.int", select, of_first(select_gradient));
+VIEW("aten::slice.Tensor", slice, of_first(slice_gradient));
+VIEW("aten::narrow", narrow, of_first(narrow_gradient));
 VIEW(
-    "aten::expand(Tensor(a) self, int[] size, *, bool implicit=False)",
-    [](const Tensor& x, const IntList& sizes, bool) { return expand(x, sizes); }, fitted());
+    "aten::expand", [](const Tensor& x, const IntList& sizes, bool) { return expand(x, sizes); }, fitted());
 VIEW(
-    "aten::expand_as(Tensor(a) self, Tensor other)",
-    [](const Tensor& x, const Tensor& other) { return expand(x, other.sizes()); }, fitted());
-VIEW("aten::broadcast_to(Tensor(a) self, int[] size)", expand, fitted());
-VIEW("aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1)", diagonal, of_first(diagonal_gradient));
-VIEW("aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1)", diagonal,
-     of_first(diagonal_gradient));
-VIEW("aten::unfold(Tensor(a) self, int dimension, int size, int step)", unfold, of_first(unfold_gradient));
+    "aten::expand_as", [](const Tensor& x, const Tensor& other) { return expand(x, other.sizes()); }, fitted());
+VIEW("aten::broadcast_to", expand, fitted());
+VIEW("aten::diagonal", diagonal, of_first(diagonal_gradient));
+VIEW("aten::linalg_diagonal", diagonal, of_first(diagonal_gradient));
+VIEW("aten::unfold", unfold, of_first(unfold_gradient));
 VIEW(
-    "aten::as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None)",
+    "aten::as_strided",
     [](const Tensor& x, const IntList& sizes, const IntList& strides, std::optional<int64_t> offset) {
       return as_strided(x, sizes, strides, offset.value_or(x.offset()));
     },
     of_first(as_strided_gradient));
-VIEW("aten::alias(Tensor(a) self)", alias, of_first([](const GradArgs&, const Tensor& g) { return g; }));
+VIEW("aten::alias", alias, of_first([](const GradArgs&, const Tensor& g) { return g; }));
 VIEW(
-    "aten::positive(Tensor(a) self)",
+    "aten::positive",
     [](const Tensor& x) {
       check(x.dtype() != DType::kBool, "The `+` operator, on a bool tensor is not supported.");
       return alias(x);
     },
     of_first([](const GradArgs&, const Tensor& g) { return g; }));
-OP("aten::detach(Tensor(a) self) -> Tensor(a)").impl(alias).constant_result();
-OP("prim::data(Tensor(a) a) -> Tensor(a)").impl(alias).constant_result();
+OP("aten::detach").impl(alias).constant_result();
+OP("prim::data").impl(alias).constant_result();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -96,28 +96,23 @@ std::vector<Tensor> sample_gradient(const GradArgs& args, const char* backward) 
   return gradients;
 }
 
-#define SAMPLING "int interpolation_mode, int padding_mode, bool align_corners"
 #define GRID_SAMPLER(NAME, SPATIAL)                                                                    \
-  OP("aten::" NAME "(Tensor input, Tensor grid, " SAMPLING ") -> Tensor")                              \
+  OP("aten::" NAME)                                                                                    \
       .infer(sample_meta<SPATIAL>)                                                                     \
       .gradient([](const GradArgs& args) { return sample_gradient(args, "aten::" NAME "_backward"); }) \
       .saves("input, grid");                                                                           \
   IMPL("aten::" NAME, kCPU, sample_kernel<SPATIAL>);                                                   \
-  OP("aten::" NAME "_backward(Tensor grad_output, Tensor input, Tensor grid, " SAMPLING                \
-     ", bool[2] output_mask) -> (Tensor, Tensor)")                                                     \
-      .set<ops::MayLackResults>()                                                                      \
-      .impl(sample_backward<SPATIAL>)
+  OP("aten::" NAME "_backward").set<ops::MayLackResults>().impl(sample_backward<SPATIAL>)
 GRID_SAMPLER("grid_sampler_2d", 2);
 GRID_SAMPLER("grid_sampler_3d", 3);
 #undef GRID_SAMPLER
 
-OP("aten::grid_sampler(Tensor input, Tensor grid, " SAMPLING ") -> Tensor")
+OP("aten::grid_sampler")
     .impl([](const Tensor& input, const Tensor& grid, int64_t interpolation, int64_t padding, bool align) {
       const char* const name = input.ndim() == 5 ? "aten::grid_sampler_3d" : "aten::grid_sampler_2d";
       return ops::call(name, input, grid, interpolation, padding, align);
     })
     .composite();
-#undef SAMPLING
 
 // --- grids of affine maps
 
@@ -159,7 +154,7 @@ Tensor affine_grid(const Tensor& theta, const ops::IntList& size, bool align_cor
       compose::expand(compose::reshape(base, Dims{1, flat[1], spatial + 1}), Dims{size[0], flat[1], spatial + 1});
   return compose::reshape(ops::call("aten::bmm", points, compose::transpose(theta, 1, 2)), out);
 }
-OP("aten::affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor").impl(affine_grid).composite();
+OP("aten::affine_grid_generator").impl(affine_grid).composite();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -15,7 +15,7 @@ using late::kFirst;
 
 [[maybe_unused]] const bool is_installed = (late::install(), late::install_kernels(), true);
 
-OP("test::times(Tensor self, Tensor other) -> Tensor")
+OP("test::times(Tensor self, Tensor other) -> Tensor; inplace, out")
     .infer([](const Tensor& x, const Tensor&) {
       return ops::TensorMeta{x.sizes(), x.dtype(), {}, {}};
     })
@@ -23,8 +23,6 @@ OP("test::times(Tensor self, Tensor other) -> Tensor")
       return std::vector<Tensor>{ops::call("test::times", args.grad_outputs[0], args.inputs[1]), Tensor()};
     })
     .saves("other")
-    .with_inplace()
-    .with_out()
     .pointwise();
 IMPL("test::times", kCPU, [](const ops::KernelContext&, const Tensor& x, const Tensor& y, Tensor& out) {
   if (y.item_double() < 0) fail(ErrorCode::kInvalidArgument, "a negative factor");

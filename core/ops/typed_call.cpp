@@ -1,19 +1,17 @@
-#include "core/api/call.h"
+#include "core/ops/typed_call.h"
 
 #include "core/ops/run.h"
 
-namespace tensord::api {
-
-using ops::Value;
+namespace tensord::ops::typed {
 
 namespace {
 
 template <class T>
-Value list_of(const ops::TypePtr& element, std::span<const T> items) {
+Value list_of(const TypePtr& element, std::span<const T> items) {
   std::vector<Value> values;
   values.reserve(items.size());
   for (const T& item : items) values.emplace_back(item);
-  return Value(ops::make_list(element, std::move(values)));
+  return Value(make_list(element, std::move(values)));
 }
 
 }  // namespace
@@ -23,40 +21,42 @@ Value Argument::value() const {
     case Kind::kNone: return {};
     case Kind::kTensor: return Value(*static_cast<const Tensor*>(payload_.p));
     case Kind::kScalar: return Value(*static_cast<const Scalar*>(payload_.p));
+    case Kind::kValue: return *static_cast<const Value*>(payload_.p);
     case Kind::kInt: return Value(payload_.i);
     case Kind::kFloat: return Value(payload_.d);
     case Kind::kBool: return Value(payload_.i != 0);
     case Kind::kDevice: return Value(*static_cast<const Device*>(payload_.p));
     case Kind::kText: return Value(std::string(static_cast<const char*>(payload_.p), size_));
-    case Kind::kInts: return ops::make_int_list(items<int64_t>());
-    case Kind::kFloats: return list_of(ops::float_type(), items<double>());
-    case Kind::kBools: return list_of(ops::bool_type(), items<bool>());
-    case Kind::kScalars: return list_of(ops::number_type(), items<Scalar>());
-    case Kind::kTensors: return list_of(ops::tensor_type(), items<Tensor>());
+    case Kind::kInts: return make_int_list(items<int64_t>());
+    case Kind::kFloats: return list_of(float_type(), items<double>());
+    case Kind::kBools: return list_of(bool_type(), items<bool>());
+    case Kind::kScalars: return list_of(number_type(), items<Scalar>());
+    case Kind::kTensors: return list_of(tensor_type(), items<Tensor>());
+    case Kind::kOptionalTensors: return list_of(optional_type(tensor_type()), items<std::optional<Tensor>>());
   }
   return {};
 }
 
 Results Slot::call(std::span<const Argument> arguments) {
-  const ops::Op* op = op_.load(std::memory_order_acquire);
+  const Op* op = op_.load(std::memory_order_acquire);
   if (!op) {
-    op = &ops::get_op(name_);
+    op = &get_op(name_);
     op_.store(op, std::memory_order_release);
   }
   const auto& formals = op->schema.arguments;
-  check_internal(formals.size() == arguments.size(), name_, ": the printed function has other arguments");
+  check_internal(formals.size() == arguments.size(), name_, ": its function has other arguments");
   std::vector<Value> values;
   values.reserve(arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
     values.push_back(arguments[i].value());
-    const ops::TypeKind kind = formals[i].type->kind();
-    if (kind == ops::TypeKind::kTensor) {
+    const TypeKind kind = formals[i].type->kind();
+    if (kind == TypeKind::kTensor) {
       check(!values.back().is_none(), name_, ": argument '", formals[i].name, "' is an undefined tensor");
     } else {
-      values.back() = ops::convert(formals[i], values.back());
+      values.back() = convert(formals[i], values.back());
     }
   }
-  return Results(ops::run(*op, values));
+  return Results(run(*op, values));
 }
 
-}  // namespace tensord::api
+}  // namespace tensord::ops::typed
