@@ -120,6 +120,24 @@ using OptionalFloatList = ListArgument<double, false, true>;
 using BoolList = ListArgument<bool>;
 using ScalarList = ListArgument<ops::Scalar>;
 using TensorList = ListArgument<Tensor>;
-using OptionalTensorList = ListArgument<std::optional<Tensor>>;  // undefined ones are None too
+
+// Tensor?[]: undefined tensors are None too.
+class OptionalTensorList {
+ public:
+  OptionalTensorList(TensorList tensors) : tensors_(tensors) {}
+  OptionalTensorList(const std::vector<Tensor>& tensors) : tensors_(tensors) {}
+  OptionalTensorList(const std::vector<std::optional<Tensor>>& tensors) : optional_(tensors), is_optional_(true) {}
+  OptionalTensorList(std::initializer_list<std::optional<Tensor>> tensors) : optional_(tensors), is_optional_(true) {}
+
+  bool is_optional() const { return is_optional_; }
+  // REQUIRES: is_optional() says which one.
+  const TensorList& tensors() const { return tensors_; }
+  const ListArgument<std::optional<Tensor>>& optional() const { return optional_; }
+
+ private:
+  TensorList tensors_;
+  ListArgument<std::optional<Tensor>> optional_;
+  bool is_optional_ = false;
+};
 
 }  // namespace tensord

@@ -31,6 +31,9 @@ class Argument {
   Argument(const std::optional<T>& value) {
     if (value) *this = Argument(*value);
   }
+  Argument(const tensord::OptionalTensorList& list) {
+    *this = list.is_optional() ? Argument(list.optional()) : Argument(list.tensors());
+  }
   template <class T, bool takes_one, bool is_optional>
   Argument(const ListArgument<T, takes_one, is_optional>& list) {
     if (list.is_one()) {

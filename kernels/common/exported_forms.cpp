@@ -4,10 +4,18 @@
 
 #include "kernels/common/compose.h"
 
+#include "ops/factory.h"
+#include "ops/index.h"
+#include "ops/linear.h"
+#include "ops/norm.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/script.h"
+#include "ops/view.h"
+
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using ops::OptionalTensorList;
 using ops::Scalar;
 using ops::Value;
@@ -16,10 +24,10 @@ using ops::Value;
 // gradients are NaN.
 OP("aten::_safe_softmax")
     .impl([](const Tensor& x, int64_t dim, std::optional<DType> dtype) {
-      const Tensor is_hidden = call("aten::eq.Scalar", x, -std::numeric_limits<double>::infinity());
-      const Tensor is_empty = call("aten::all.dim", is_hidden, dim, true);
-      const Tensor seen = call("aten::masked_fill.Scalar", x, is_empty, Scalar(0));
-      return call("aten::masked_fill.Scalar", call("aten::softmax.int", seen, dim, dtype), is_empty, Scalar(0));
+      const Tensor is_hidden = ops::eq(x, -std::numeric_limits<double>::infinity());
+      const Tensor is_empty = ops::all(is_hidden, dim, true);
+      const Tensor seen = ops::masked_fill(x, is_empty, Scalar(0));
+      return ops::masked_fill(ops::softmax(seen, dim, dtype), is_empty, Scalar(0));
     })
     .composite();
 
@@ -36,13 +44,13 @@ OP("aten::_embedding_bag")
 OP("aten::_is_all_true")
     .impl([](const Tensor& x) {
       check(x.dtype() == DType::kBool, "_is_all_true: expected bool, got ", name_of(x.dtype()));
-      return call("aten::all", x);
+      return ops::all(x);
     })
     .composite();
 OP("aten::_is_any_true")
     .impl([](const Tensor& x) {
       check(x.dtype() == DType::kBool, "_is_any_true: expected bool, got ", name_of(x.dtype()));
-      return call("aten::any", x);
+      return ops::any(x);
     })
     .composite();
 
@@ -53,7 +61,7 @@ OP("aten::_int_mm")
       check(b.ndim() == 2, "Expected mat2 to be of dimension 2 but got ", b.ndim());
       check(a.dtype() == DType::kInt8 && b.dtype() == DType::kInt8, "_int_mm: expected int8, got ", name_of(a.dtype()),
             " and ", name_of(b.dtype()));
-      return compose::matmul(compose::to(a, DType::kInt32), compose::to(b, DType::kInt32));
+      return ops::matmul(compose::to(a, DType::kInt32), compose::to(b, DType::kInt32));
     })
     .composite();
 
@@ -61,11 +69,11 @@ OP("aten::_int_mm")
 OP("aten::nonzero_static")
     .impl([](const Tensor& x, int64_t size, int64_t fill_value) {
       check(size >= 0, "nonzero_static: 'size' must be an non-negative integer");
-      const Tensor found = call("aten::nonzero", x);
+      const Tensor found = ops::nonzero(x);
       const int64_t count = std::min(size, found.size(0));
       const Tensor rest =
-          call("aten::full", Dims{size - count, found.size(1)}, Value(fill_value), DType::kInt64, Value(), x.device());
-      return compose::cat({compose::narrow(found, 0, 0, count), rest}, 0);
+          ops::full(Dims{size - count, found.size(1)}, fill_value, {.dtype = DType::kInt64, .device = x.device()});
+      return ops::cat({ops::narrow(found, 0, 0, count), rest}, 0);
     })
     .composite();
 
@@ -73,36 +81,36 @@ OP("aten::nonzero_static")
 OP("aten::masked_scatter_backward")
     .impl([](const Tensor& grad, const Tensor& mask, const Dims& sizes) {
       const int64_t count = checked_numel(sizes);
-      const Tensor chosen = call("aten::masked_select", grad, mask);
-      const Tensor zeros = call("aten::new_zeros", grad, Dims{std::max<int64_t>(0, count - chosen.size(0))});
-      const Tensor all = compose::cat({chosen, zeros}, 0);
-      return compose::reshape(compose::narrow(all, 0, 0, count), sizes);
+      const Tensor chosen = ops::masked_select(grad, mask);
+      const Tensor zeros = ops::new_zeros(grad, Dims{std::max<int64_t>(0, count - chosen.size(0))});
+      const Tensor all = ops::cat({chosen, zeros}, 0);
+      return ops::reshape(ops::narrow(all, 0, 0, count), sizes);
     })
     .composite();
 
 // Places that the mask leaves out may be beyond the tensor; they are read at its ends and then replaced.
-Value within(const Tensor& x, const OptionalTensorList& indices) {
+OptionalTensorList within(const Tensor& x, const OptionalTensorList& indices) {
   check(static_cast<int64_t>(indices.size()) <= x.ndim(), "too many indices for tensor of dimension ", x.ndim());
-  std::vector<Value> out;
+  OptionalTensorList out;
   for (size_t i = 0; i < indices.size(); ++i) {
     const auto& index = indices[i];
     check(!index || index->dtype() == DType::kInt64 || index->dtype() == DType::kInt32,
           "tensors used as masked indices must be long or int tensors");
     const int64_t size = x.size(static_cast<int64_t>(i));
-    out.push_back(index ? Value(call("aten::clamp", *index, -size, size - 1)) : Value());
+    out.push_back(index ? std::optional(ops::clamp(*index, -size, size - 1)) : std::nullopt);
   }
-  return ops::make_list(ops::optional_type(ops::tensor_type()), std::move(out));
+  return out;
 }
 OP("aten::_unsafe_masked_index")
     .impl([](const Tensor& x, const Tensor& mask, const OptionalTensorList& indices, const Scalar& fill) {
-      const Tensor found = call("aten::index.Tensor", x, within(x, indices));
-      return call("aten::masked_fill.Scalar", found, call("aten::logical_not", mask), fill);
+      const Tensor found = ops::index(x, within(x, indices));
+      return ops::masked_fill(found, ops::logical_not(mask), fill);
     })
     .composite();
 OP("aten::_unsafe_masked_index_put_accumulate")
     .impl([](const Tensor& x, const Tensor& mask, const OptionalTensorList& indices, const Tensor& values) {
-      const Tensor kept = call("aten::masked_fill.Scalar", values, call("aten::logical_not", mask), Scalar(0));
-      return call("aten::index_put", x, within(x, indices), kept, true);
+      const Tensor kept = ops::masked_fill(values, ops::logical_not(mask), Scalar(0));
+      return ops::index_put(x, within(x, indices), kept, true);
     })
     .composite();
 
@@ -111,16 +119,17 @@ OP("aten::_unsafe_masked_index_put_accumulate")
 Value number_of(const Tensor& x, const char* what) {
   check(x.ndim() == 0, what, " only supports 0-dimensional start and end tensors, but got a tensor with ", x.ndim(),
         " dimension(s).");
-  return ops::call<Scalar>("aten::item", x);
+  return ops::item(x);
 }
 #define REST std::optional<DType> dtype, const Value &layout, const Value &device, const Value &pin
-#define SPACE(OVERLOAD, START_TYPE, END_TYPE, FROM, TO)                                                           \
-  OP("aten::linspace." OVERLOAD).impl([](const START_TYPE& start, const END_TYPE& end, int64_t steps, REST) {     \
-    return call("aten::linspace", FROM("linspace"), TO("linspace"), steps, dtype, layout, device, pin);           \
-  });                                                                                                             \
-  OP("aten::logspace." OVERLOAD)                                                                                  \
-      .impl([](const START_TYPE& start, const END_TYPE& end, int64_t steps, double base, REST) {                  \
-        return call("aten::logspace", FROM("logspace"), TO("logspace"), steps, base, dtype, layout, device, pin); \
+#define SPACE(OVERLOAD, START_TYPE, END_TYPE, FROM, TO)                                                              \
+  OP("aten::linspace." OVERLOAD).impl([](const START_TYPE& start, const END_TYPE& end, int64_t steps, REST) {        \
+    return ops::call_by_name("aten::linspace", FROM("linspace"), TO("linspace"), steps, dtype, layout, device, pin); \
+  });                                                                                                                \
+  OP("aten::logspace." OVERLOAD)                                                                                     \
+      .impl([](const START_TYPE& start, const END_TYPE& end, int64_t steps, double base, REST) {                     \
+        return ops::call_by_name("aten::logspace", FROM("logspace"), TO("logspace"), steps, base, dtype, layout,     \
+                                 device, pin);                                                                       \
       });
 #define START_TENSOR(NAME) number_of(start, NAME)
 #define END_TENSOR(NAME) number_of(end, NAME)
@@ -135,7 +144,7 @@ SPACE("Scalar_Tensor", Scalar, Tensor, START_NUMBER, END_TENSOR)
 OP("aten::narrow.Tensor")
     .impl([](const Tensor& x, int64_t dim, const Tensor& start, int64_t length) {
       check(start.ndim() == 0 && is_integral(start.dtype(), false), "start must be an 0-dim integral Tensor.");
-      return compose::narrow(x, dim, start.item_int(), length);
+      return ops::narrow(x, dim, start.item_int(), length);
     })
     .composite()
     .dynamic_shape();

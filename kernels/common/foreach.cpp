@@ -4,6 +4,8 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "ops/script.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -34,7 +36,7 @@ TensorList each(const char* name, const TensorList& self, const Arguments&... ar
   check(!self.empty(), "Tensor list must have at least one tensor.");
   (check_length(self.size(), arguments), ...);
   TensorList out;
-  for (size_t i = 0; i < self.size(); ++i) out.push_back(ops::call(name, self[i], item_of(arguments, i)...));
+  for (size_t i = 0; i < self.size(); ++i) out.push_back(ops::call_by_name(name, self[i], item_of(arguments, i)...));
   return out;
 }
 
@@ -140,7 +142,7 @@ Scalars numbers_of(const Tensor& numbers, size_t count) {
         " but got ", numbers.size(0), " instead.");
   Scalars out;
   for (int64_t i = 0; i < numbers.size(0); ++i) {
-    out.push_back(ops::call<Scalar>("aten::item", ops::call("aten::select.int", numbers, int64_t{0}, i)));
+    out.push_back(ops::item(ops::select(numbers, int64_t{0}, i)));
   }
   return out;
 }

@@ -5,6 +5,7 @@
 
 #include "core/ops/custom_class.h"
 #include "core/ops/run.h"
+#include "ops/pointwise.h"
 
 namespace tensord::kernels {
 namespace {
@@ -96,7 +97,7 @@ Tensor run_layer(const Tensor& x, const LayerPtr& layer) {
   arguments.insert(arguments.end(), layer->arguments.begin(), layer->arguments.end());
   Tensor y = ops::run(layer->op, arguments).front().to_tensor();
   if (!layer->low && !layer->high) return y;
-  return ops::call("aten::clamp", y, layer->low, layer->high);
+  return ops::clamp(y, layer->low, layer->high);
 }
 OP("prepacked::linear_clamp_run").impl(&run_layer).composite();
 OP("prepacked::conv2d_clamp_run").impl(&run_layer).composite();

@@ -1,6 +1,10 @@
 #include "kernels/detection/deform_conv.h"
 
 #include "kernels/common/compose.h"
+#include "ops/factory.h"
+#include "ops/linear.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 // torchvision's deform_conv2d: columns that are read where the offsets say, and a product.
 namespace tensord::kernels {
@@ -69,7 +73,7 @@ OP("tensord::deform_columns")
         if (results[i].is_tensor()) gradients[i] = results[i].to_tensor();
       }
       // A mask that is not used has zeros, as torchvision's.
-      if (args.needs(2) && !in[3].to_bool()) gradients[2] = ops::call("aten::zeros_like", in[2]);
+      if (args.needs(2) && !in[3].to_bool()) gradients[2] = ops::zeros_like(in[2].to_tensor());
       return gradients;
     })
     .saves("input, offset, mask");
@@ -94,7 +98,7 @@ OP("tensord::deform_columns_backward")
       const auto zeros = [&](const Tensor& like, bool is_wanted) {
         if (!is_wanted) return Tensor();
         if (input.is_meta()) return Tensor::meta(like.sizes(), like.dtype(), like.device());
-        return Tensor(ops::call("aten::zeros", like.sizes(), like.dtype()));
+        return Tensor(ops::zeros(like.sizes(), {.dtype = like.dtype()}));
       };
       const Tensor of_input = zeros(input, wanted[0]), of_offset = zeros(offset, wanted[1]),
                    of_mask = zeros(mask, wanted[2]);
@@ -128,10 +132,10 @@ Tensor deform_conv2d(const Tensor& input, const Tensor& weight, const Tensor& of
                                                   ops::make_int_list(dilation), offset_groups}))[0]
           .to_tensor();
   const int64_t rows = weight.size(1) * g.taps();
-  const Tensor product = compose::matmul(compose::reshape(weight, Dims{1, groups, out_channels / groups, rows}),
-                                         compose::reshape(columns, Dims{batch, groups, rows, g.places()}));
-  return ops::call("aten::add.Tensor", compose::reshape(product, Dims{batch, out_channels, g.out[0], g.out[1]}),
-                   compose::reshape(bias, Dims{1, out_channels, 1, 1}));
+  const Tensor product = ops::matmul(ops::reshape(weight, Dims{1, groups, out_channels / groups, rows}),
+                                     ops::reshape(columns, Dims{batch, groups, rows, g.places()}));
+  return ops::add(ops::reshape(product, Dims{batch, out_channels, g.out[0], g.out[1]}),
+                  ops::reshape(bias, Dims{1, out_channels, 1, 1}));
 }
 OP("torchvision::deform_conv2d").impl(deform_conv2d).composite();
 

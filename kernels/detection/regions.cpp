@@ -1,6 +1,9 @@
 #include "kernels/detection/regions.h"
 
 #include "kernels/common/compose.h"
+#include "ops/detection.h"
+#include "ops/factory.h"
+#include "ops/view.h"
 
 // torchvision's operators on boxes.
 namespace tensord::kernels {
@@ -50,7 +53,7 @@ Tensor image_gradient(const char* name, const Tensor& grad, const Tensor& boxes,
   check(grad.sizes() == expected.sizes, name, "(): expected a gradient of shape ", to_string(expected.sizes),
         ", but got ", grad.sizes());
   if (grad.is_meta()) return image;
-  const Tensor out = ops::call("aten::zeros", sizes, grad.dtype());
+  const Tensor out = ops::zeros(sizes, {.dtype = grad.dtype()});
   if (out.numel() > 0 && grad.numel() > 0) add(grad.contiguous(), boxes.contiguous(), out);
   return out;
 }
@@ -58,9 +61,8 @@ Tensor image_gradient(const char* name, const Tensor& grad, const Tensor& boxes,
 // Of each bin the channel that it reads.
 void write_channels(const RegionGrid& grid, const Tensor& out) {
   const int64_t bins = grid.height * grid.width, channels = out.size(1);
-  const Tensor line = ops::call("aten::arange", ops::Scalar(channels * bins), DType::kInt32);
-  ops::call("aten::copy_", out,
-            compose::expand(compose::reshape(line, Dims{1, channels, grid.height, grid.width}), out.sizes()));
+  const Tensor line = ops::arange(ops::Scalar(channels * bins), {.dtype = DType::kInt32});
+  ops::copy_(out, ops::expand(ops::reshape(line, Dims{1, channels, grid.height, grid.width}), out.sizes()));
 }
 
 // --- roi_align
@@ -79,8 +81,9 @@ OP("torchvision::roi_align")
       const Dims sizes = in[0].to_tensor().sizes();
       if (!args.grad_outputs[0].defined()) return std::vector<Tensor>(in.size());
       std::vector<Tensor> gradients(in.size());
-      gradients[0] = ops::call("torchvision::_roi_align_backward", args.grad_outputs[0], in[1], in[2], in[3], in[4],
-                               sizes[0], sizes[1], sizes[2], sizes[3], in[5], in[6]);
+      gradients[0] = ops::torchvision__roi_align_backward(
+          args.grad_outputs[0], in[1].to_tensor(), ops::unbox<double>(in[2]), in[3].to_int(), in[4].to_int(), sizes[0],
+          sizes[1], sizes[2], sizes[3], in[5].to_int(), in[6].to_bool());
       return gradients;
     })
     .saves("rois");
@@ -110,8 +113,9 @@ OP("torchvision::ps_roi_align")
       const Dims sizes = in[0].to_tensor().sizes();
       std::vector<Tensor> gradients(in.size());
       if (!args.grad_outputs[0].defined()) return gradients;
-      gradients[0] = ops::call("torchvision::_ps_roi_align_backward", args.grad_outputs[0], in[1], args.outputs[1],
-                               in[2], in[3], in[4], in[5], sizes[0], sizes[1], sizes[2], sizes[3]);
+      gradients[0] = ops::torchvision__ps_roi_align_backward(
+          args.grad_outputs[0], in[1].to_tensor(), args.outputs[1].to_tensor(), ops::unbox<double>(in[2]),
+          in[3].to_int(), in[4].to_int(), in[5].to_int(), sizes[0], sizes[1], sizes[2], sizes[3]);
       return gradients;
     })
     .saves("rois");
@@ -148,8 +152,9 @@ OP("torchvision::roi_pool")
       const Dims sizes = in[0].to_tensor().sizes();
       std::vector<Tensor> gradients(in.size());
       if (!args.grad_outputs[0].defined()) return gradients;
-      gradients[0] = ops::call("torchvision::_roi_pool_backward", args.grad_outputs[0], in[1], args.outputs[1], in[2],
-                               in[3], in[4], sizes[0], sizes[1], sizes[2], sizes[3]);
+      gradients[0] = ops::torchvision__roi_pool_backward(
+          args.grad_outputs[0], in[1].to_tensor(), args.outputs[1].to_tensor(), ops::unbox<double>(in[2]),
+          in[3].to_int(), in[4].to_int(), sizes[0], sizes[1], sizes[2], sizes[3]);
       return gradients;
     })
     .saves("rois, result1");
@@ -180,8 +185,9 @@ OP("torchvision::ps_roi_pool")
       const Dims sizes = in[0].to_tensor().sizes();
       std::vector<Tensor> gradients(in.size());
       if (!args.grad_outputs[0].defined()) return gradients;
-      gradients[0] = ops::call("torchvision::_ps_roi_pool_backward", args.grad_outputs[0], in[1], args.outputs[1],
-                               in[2], in[3], in[4], sizes[0], sizes[1], sizes[2], sizes[3]);
+      gradients[0] = ops::torchvision__ps_roi_pool_backward(
+          args.grad_outputs[0], in[1].to_tensor(), args.outputs[1].to_tensor(), ops::unbox<double>(in[2]),
+          in[3].to_int(), in[4].to_int(), sizes[0], sizes[1], sizes[2], sizes[3]);
       return gradients;
     })
     .saves("rois");
@@ -219,11 +225,11 @@ Tensor nms(const Tensor& boxes, const Tensor& scores, double threshold) {
   check(boxes.dtype() == scores.dtype(), "dets should have the same type as scores");
   check(boxes.dtype() == DType::kFloat32 || boxes.dtype() == DType::kFloat64, "nms(): not implemented for ",
         name_of(boxes.dtype()));
-  if (boxes.size(0) == 0) return ops::call("aten::empty.memory_format", Dims{0}, DType::kInt64);
+  if (boxes.size(0) == 0) return ops::empty(Dims{0}, {.dtype = DType::kInt64});
   const Tensor order = order_of(scores);
   const Tensor keep = Tensor::empty(Dims{boxes.size(0)}, DType::kInt64);
   const int64_t count = suppress_overlaps(boxes.contiguous(), order.contiguous(), threshold, keep);
-  return compose::narrow(keep, 0, 0, count);
+  return ops::narrow(keep, 0, 0, count);
 }
 OP("torchvision::nms").impl(nms).dynamic_shape();
 

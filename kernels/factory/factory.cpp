@@ -8,6 +8,7 @@
 #include "core/tensor/strided_copy.h"
 #include "kernels/factory/number_range.h"
 #include "kernels/factory/triangle.h"
+#include "ops/view.h"
 
 // Tensors made from sizes and numbers.
 namespace tensord::kernels {
@@ -80,7 +81,7 @@ TensorMeta full_meta(const IntList& sizes, const Scalar& value, OptDType dtype, 
 void full_kernel(const KernelContext&, const IntList&, const Scalar& value, OptDType, const Value&, OptDevice, OptBool,
                  Tensor& out) {
   check_holds("full", out.dtype(), value);
-  fill(out, value);
+  kernels::fill(out, value);
 }
 
 // --- like another tensor
@@ -109,7 +110,7 @@ TensorMeta full_like_meta(const Tensor& x, const Scalar&, OptDType dtype, const 
 void full_like_kernel(const KernelContext&, const Tensor&, const Scalar& value, OptDType, const Value&, OptDevice,
                       OptBool, OptInt, Tensor& out) {
   check_holds("full_like", out.dtype(), value);
-  fill(out, value);
+  kernels::fill(out, value);
 }
 
 TensorMeta new_meta(const Tensor& x, const IntList& sizes, OptDType dtype, const Value& layout, OptDevice device,
@@ -135,7 +136,7 @@ TensorMeta new_full_meta(const Tensor& x, const IntList& sizes, const Scalar&, O
 void new_full_kernel(const KernelContext&, const Tensor&, const IntList&, const Scalar& value, OptDType, const Value&,
                      OptDevice, OptBool, Tensor& out) {
   check_holds("new_full", out.dtype(), value);
-  fill(out, value);
+  kernels::fill(out, value);
 }
 
 OP("aten::zeros").infer(sized_meta);
@@ -167,8 +168,8 @@ IMPL("aten::new_full", kCPU, new_full_kernel);
 
 OP("aten::scalar_tensor").impl([](const Scalar& value, OptDType dtype, const Value&, OptDevice device, OptBool) {
   const Tensor out = Tensor::empty({}, dtype.value_or(DType::kFloat32));
-  fill(out, value);
-  return device && *device != Device{} ? ops::call<Tensor>("aten::to.device", out, *device, out.dtype()) : out;
+  kernels::fill(out, value);
+  return device && *device != Device{} ? ops::to(out, *device, out.dtype()) : out;
 });
 
 // Diagonal matrices and index triangles.

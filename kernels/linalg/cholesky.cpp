@@ -4,11 +4,11 @@
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack.h"
+#include "ops/linalg.h"
 
 namespace tensord::kernels::linalg {
 namespace {
 
-using ops::call;
 using ops::GradArgs;
 using ops::TensorMeta;
 
@@ -80,7 +80,7 @@ std::vector<Tensor> gradient_of_cholesky_solve(const GradArgs& args) {
   const bool is_upper = args.inputs[2].to_bool();
   std::vector<Tensor> gradients(args.inputs.size());
   if (!g) return gradients;
-  const Tensor of_b = call("aten::cholesky_solve", g, factor, is_upper);
+  const Tensor of_b = ops::cholesky_solve(g, factor, is_upper);
   if (args.needs(0)) gradients[0] = gradient::fit_gradient(of_b, b);
   if (args.needs(1)) {
     const Tensor of_product = matmul(of_b, adjoint(args.outputs[0].to_tensor()));

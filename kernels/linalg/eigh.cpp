@@ -5,6 +5,7 @@
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack.h"
+#include "ops/view.h"
 
 namespace tensord::kernels::linalg {
 
@@ -16,7 +17,6 @@ bool is_upper_triangle(const std::string& uplo) {
 
 namespace {
 
-using ops::call;
 using ops::GradArgs;
 using ops::TensorMeta;
 using ops::WritesInto;
@@ -73,7 +73,7 @@ OP("aten::symeig")
       const auto [values, vectors] =
           call_for<2>("aten::_linalg_eigh", a, std::string(is_upper ? "U" : "L"), has_vectors);
       // Of nothing the vectors are there in any case.
-      return {values, a.numel() == 0 ? call("aten::clone", a) : vectors};
+      return {values, a.numel() == 0 ? ops::clone(a) : vectors};
     })
     .composite();
 

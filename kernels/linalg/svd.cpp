@@ -3,11 +3,11 @@
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack.h"
+#include "ops/factory.h"
 
 namespace tensord::kernels::linalg {
 namespace {
 
-using ops::call;
 using ops::GradArgs;
 using ops::TensorMeta;
 using ops::WritesInto;
@@ -96,7 +96,7 @@ OP("aten::svd")
       const auto [u, s, vh] = call_for<3>("aten::_linalg_svd", a, !is_reduced, has_vectors);
       if (has_vectors) return {u, s, adjoint(vh)};
       const auto square = [&](int64_t size) {
-        return call("aten::zeros", with(batch_of(a), {size, size}), a.dtype(), ops::Value(), a.device());
+        return ops::zeros(with(batch_of(a), {size, size}), {.dtype = a.dtype(), .device = a.device()});
       };
       return {square(rows_of(a)), s, square(columns_of(a))};
     })

@@ -6,6 +6,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/loss/loss.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 
@@ -72,7 +73,8 @@ void add_nll(const char* name, bool has_planes) {
         const auto& v = args.inputs;
         std::vector<Value> out(v.size());
         if (!args.grad_outputs[0].defined()) return out;
-        out[0] = ops::call(backward.c_str(), args.grad_outputs[0], v[0], v[1], v[2], v[3], v[4], args.outputs[1]);
+        out[0] =
+            ops::call_by_name(backward.c_str(), args.grad_outputs[0], v[0], v[1], v[2], v[3], v[4], args.outputs[1]);
         return out;
       })
       .saves("target, weight, result1")
@@ -110,10 +112,10 @@ Tensor nll_nd(const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t
   check(x.ndim() >= 1, "Expected 1 or more dimensions (got ", x.ndim(), ")");
   if (x.ndim() <= 2) return nll("aten::nll_loss_forward", x, target, weight, reduction, ignore);
   const ClassLoss loss = make_class_loss(x, target, weight, ignore);
-  const Tensor flat = ops::call("aten::reshape", x, Dims{loss.samples, loss.classes, 1, loss.inner}),
-               labels = ops::call("aten::reshape", target, Dims{loss.samples, 1, loss.inner});
+  const Tensor flat = ops::reshape(x, Dims{loss.samples, loss.classes, 1, loss.inner}),
+               labels = ops::reshape(target, Dims{loss.samples, 1, loss.inner});
   const Tensor out = nll("aten::nll_loss2d_forward", flat, labels, weight, reduction, ignore);
-  return reduction == kLossNone ? ops::call("aten::reshape", out, target.sizes()) : out;
+  return reduction == kLossNone ? ops::reshape(out, target.sizes()) : out;
 }
 
 [[maybe_unused]] const bool class_registered = [] {

@@ -10,6 +10,8 @@
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/loss/ctc.h"
 #include "kernels/loss/loss.h"
+#include "ops/loss.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 
@@ -67,8 +69,9 @@ OP("aten::_ctc_loss")
               bool) { return infer_ctc(log_probs, targets, input_lengths, target_lengths, blank); })
     .gradient(gradient::of_first([](const ops::GradArgs& args, const Tensor& g) {
       const auto& v = args.inputs;
-      return ops::call("aten::_ctc_loss_backward", g, v[0], v[1], v[2], v[3], args.outputs[0], args.outputs[1], v[4],
-                       v[5]);
+      return ops::_ctc_loss_backward(g, v[0].to_tensor(), v[1].to_tensor(), ops::unbox<Dims>(v[2]),
+                                     ops::unbox<Dims>(v[3]), args.outputs[0].to_tensor(), args.outputs[1].to_tensor(),
+                                     v[4].to_int(), v[5].to_bool());
     }))
     .saves("log_probs, targets, result0, result1");
 
@@ -87,7 +90,7 @@ OP("aten::_ctc_loss_backward")
 Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const IntList& input_lengths,
                 const IntList& target_lengths, int64_t blank, int64_t reduction, bool zero_infinity) {
   const bool is_single = log_probs.ndim() == 2;
-  const Tensor p = is_single ? ops::call("aten::unsqueeze", log_probs, 1) : log_probs;
+  const Tensor p = is_single ? ops::unsqueeze(log_probs, 1) : log_probs;
   const ops::Op& op = ops::get_op("aten::_ctc_loss");
   const std::vector<Value> arguments{
       p, targets, ops::make_int_list(input_lengths), ops::make_int_list(target_lengths), blank, zero_infinity};
@@ -100,7 +103,7 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const IntList& i
     lengths.copy_from(vector_of(counts));
     losses = losses / Expr(lengths.to(losses.tensor().device()));
   } else if (is_single && reduction == kLossNone) {
-    return ops::call("aten::squeeze.dim", losses.tensor(), 0);
+    return ops::squeeze(losses.tensor(), 0);
   }
   return reduce_loss(losses.tensor(), reduction);
 }

@@ -8,6 +8,10 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
+#include "ops/loss.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 
@@ -18,7 +22,7 @@ void check_reduction(int64_t reduction) {
 Tensor reduce_loss(const Tensor& losses, int64_t reduction) {
   check_reduction(reduction);
   if (reduction == kLossNone) return losses;
-  return ops::call(reduction == kLossMean ? "aten::mean" : "aten::sum", losses);
+  return reduction == kLossMean ? ops::mean(losses) : ops::sum(losses);
 }
 
 namespace {
@@ -26,16 +30,16 @@ namespace {
 using gradient::Expr;
 using MaybeTensor = std::optional<Tensor>;
 
-Expr clamp(const Expr& x, double low, double high) { return Expr(ops::call("aten::clamp", x.tensor(), low, high)); }
-Expr clamp_min(const Expr& x, double low) { return Expr(ops::call("aten::clamp_min", x.tensor(), low)); }
-Expr unary(const char* op, const Expr& x) { return Expr(ops::call(op, x.tensor())); }
-Expr from_one(const Expr& x) { return Expr(ops::call("aten::rsub.Scalar", x.tensor(), 1.0)); }
+Expr clamp(const Expr& x, double low, double high) { return Expr(ops::clamp(x.tensor(), low, high)); }
+Expr clamp_min(const Expr& x, double low) { return Expr(ops::clamp_min(x.tensor(), low)); }
+Expr unary(const char* op, const Expr& x) { return Expr(ops::call_by_name(op, x.tensor())); }
+Expr from_one(const Expr& x) { return Expr(ops::rsub(x.tensor(), 1.0)); }
 // PyTorch writes these losses into a tensor of one argument's dtype.
 Tensor as_dtype_of(const Tensor& like, const Expr& losses) {
   const DType dtype = losses.tensor().dtype();
   check(can_cast(dtype, like.dtype()), "result type ", name_of(dtype), " can't be cast to the desired output type ",
         name_of(like.dtype()));
-  return dtype == like.dtype() ? losses.tensor() : ops::call("aten::to.dtype", losses.tensor(), like.dtype());
+  return dtype == like.dtype() ? losses.tensor() : ops::to(losses.tensor(), like.dtype());
 }
 // PyTorch multiplies the losses by a weight in place, so that it may not make them larger.
 void check_weighted(const Tensor& losses, const Dims& sizes) {
@@ -60,8 +64,8 @@ gradient::GradientFn difference_gradient(const char* name) {
     const Tensor &grad = args.grad_outputs[0], &x = args.inputs[0].to_tensor(), &target = args.inputs[1].to_tensor();
     // In the dtype of the first one, as PyTorch's; of two, the target's is computed by itself.
     const auto of = [&](const Tensor& a, const Tensor& b) -> Expr {
-      return args.inputs.size() > 3 ? ops::call(name, grad, a, b, args.inputs[2], args.inputs[3])
-                                    : ops::call(name, grad, a, b, args.inputs[2]);
+      return args.inputs.size() > 3 ? ops::call_by_name(name, grad, a, b, args.inputs[2], args.inputs[3])
+                                    : ops::call_by_name(name, grad, a, b, args.inputs[2]);
     };
     const bool needs_target = args.needs(1) && is_floating(target.dtype()), is_same = x.dtype() == target.dtype();
     Expr g;
@@ -171,8 +175,8 @@ std::vector<Tensor> binary_cross_entropy_gradient(const ops::GradArgs& args) {
   Expr g = incoming(args.grad_outputs[0], x, target, args.inputs[3].to_int());
   if (args.inputs[2].is_tensor()) g = g * Expr(args.inputs[2]);
   if (args.needs(0)) {
-    const Tensor slope = ops::call("aten::binary_cross_entropy_backward", args.grad_outputs[0], x, target,
-                                   args.inputs[2], args.inputs[3]);
+    const Tensor slope = ops::binary_cross_entropy_backward(
+        args.grad_outputs[0], x, target, ops::unbox<std::optional<Tensor>>(args.inputs[2]), args.inputs[3].to_int());
     out[0] = gradient::fit_gradient(slope, x);
   }
   if (args.needs(1) && is_floating(target.dtype())) {
@@ -232,8 +236,7 @@ OP("aten::binary_cross_entropy_with_logits")
 OP("aten::kl_div")
     .impl([](const Tensor& x, const Tensor& target, int64_t reduction, bool log_target) {
       const Expr in = x, y = target;
-      const Expr losses =
-          log_target ? gradient::exp(y) * (y - in) : Expr(ops::call("aten::xlogy.Tensor", target, target)) - y * in;
+      const Expr losses = log_target ? gradient::exp(y) * (y - in) : Expr(ops::xlogy(target, target)) - y * in;
       return reduce_loss(losses.tensor(), reduction);
     })
     .composite();

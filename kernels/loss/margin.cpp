@@ -6,6 +6,7 @@
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/loss/loss.h"
 #include "kernels/loss/margin.h"
+#include "ops/loss.h"
 
 namespace tensord::kernels {
 
@@ -46,7 +47,8 @@ OP("aten::multi_margin_loss")
     })
     .gradient(gradient::of_first([](const ops::GradArgs& args, const Tensor& g) {
       const auto& v = args.inputs;
-      return ops::call("aten::multi_margin_loss_backward", g, v[0], v[1], v[2], v[3], v[4], v[5]);
+      return ops::multi_margin_loss_backward(g, v[0].to_tensor(), v[1].to_tensor(), v[2].to_scalar(), v[3].to_scalar(),
+                                             ops::unbox<std::optional<Tensor>>(v[4]), v[5].to_int());
     }))
     .saves("self, target, weight");
 
@@ -70,8 +72,8 @@ OP("aten::multilabel_margin_loss_forward")
                                      {target.sizes(), x.dtype(), {}, x.device()}};
     })
     .gradient(gradient::of_first([](const ops::GradArgs& args, const Tensor& g) {
-      return ops::call("aten::multilabel_margin_loss_backward", g, args.inputs[0], args.inputs[1], args.inputs[2],
-                       args.outputs[1]);
+      return ops::multilabel_margin_loss_backward(g, args.inputs[0].to_tensor(), args.inputs[1].to_tensor(),
+                                                  args.inputs[2].to_int(), args.outputs[1].to_tensor());
     }))
     .saves("self, target, result1");
 OP("aten::multilabel_margin_loss_backward")
@@ -83,7 +85,7 @@ OP("aten::multilabel_margin_loss_backward")
     });
 OP("aten::multilabel_margin_loss")
     .impl([](const Tensor& x, const Tensor& target, int64_t reduction) {
-      return ops::call("aten::multilabel_margin_loss_forward", x, target, reduction);
+      return std::get<0>(ops::multilabel_margin_loss_forward(x, target, reduction));
     })
     .composite();
 

@@ -8,6 +8,9 @@
 #include "core/ops/run.h"
 #include "kernels/norm/batch.h"
 #include "kernels/norm/norm_gradient.h"
+#include "ops/norm.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -109,22 +112,22 @@ Tensor instance_norm(const Tensor& in, MaybeTensor weight, MaybeTensor bias, May
   const int64_t batch = in.sizes()[0], channels = in.sizes()[1];
   const auto repeated = [&](const MaybeTensor& t) -> MaybeTensor {
     if (!t) return t;
-    return ops::call("aten::repeat", *t, Dims{batch});
+    return ops::repeat(*t, Dims{batch});
   };
   Dims merged = in.sizes();
   merged[0] = 1;
   merged[1] = batch * channels;
-  const Tensor flat = ops::call("aten::reshape", in, merged);
+  const Tensor flat = ops::reshape(in, merged);
   const MaybeTensor means = repeated(mean), variances = repeated(variance);
-  const Tensor out = ops::call("aten::batch_norm", flat, repeated(weight), repeated(bias), means, variances,
-                               use_input_stats, momentum, eps, false);
+  const Tensor out =
+      ops::batch_norm(flat, repeated(weight), repeated(bias), means, variances, use_input_stats, momentum, eps, false);
   const auto average = [&](const MaybeTensor& many, const MaybeTensor& one) {
     if (!one || !use_input_stats || in.is_meta()) return;
-    one->copy_from(ops::call("aten::mean.dim", ops::call("aten::reshape", *many, Dims{batch, channels}), Dims{0}));
+    one->copy_from(ops::mean(ops::reshape(*many, Dims{batch, channels}), Dims{0}));
   };
   average(means, mean);
   average(variances, variance);
-  return ops::call("aten::reshape", out, in.sizes());
+  return ops::reshape(out, in.sizes());
 }
 OP("aten::instance_norm").writes_when("use_input_stats").composite().impl(instance_norm);
 

@@ -6,6 +6,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/norm/norm_gradient.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -105,7 +106,7 @@ std::vector<ops::Value> native_group_norm_gradient(const ops::GradArgs& args) {
   if ((!to_mean.defined() && !to_rstd.defined()) || !args.needs(0)) return out;
   const Tensor& in = v[0].to_tensor();
   const Dims moments{v[3].to_int(), v[6].to_int(), 1}, grouped{v[3].to_int(), v[6].to_int(), -1};
-  const auto shaped = [](const Tensor& x, const Dims& sizes) { return Expr(ops::call("aten::reshape", x, sizes)); };
+  const auto shaped = [](const Tensor& x, const Dims& sizes) { return Expr(ops::reshape(x, sizes)); };
   const double n = static_cast<double>(in.numel()) / static_cast<double>(std::max<int64_t>(1, moments[0] * moments[1]));
   Expr slope = shaped(in, grouped) * 0.0;
   if (to_mean.defined()) slope = slope + shaped(to_mean, moments) / n;

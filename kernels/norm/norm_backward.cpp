@@ -8,6 +8,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/norm/norm_gradient.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 
@@ -107,9 +108,7 @@ std::vector<Value> group_backward_gradient(const ops::GradArgs& args, size_t wei
   const int64_t batch = x.sizes()[0], per_group = x.sizes()[1] / groups;
   const Dims grouped{batch, groups, per_group, x.numel() / std::max<int64_t>(1, batch * x.sizes()[1])},
       parameter{1, groups, per_group, 1}, moments{batch, groups, 1, 1};
-  const auto shaped = [](const Tensor& t, const Dims& sizes) {
-    return t.defined() ? ops::call("aten::reshape", t, sizes) : t;
-  };
+  const auto shaped = [](const Tensor& t, const Dims& sizes) { return t.defined() ? ops::reshape(t, sizes) : t; };
   NormBackward backward;
   backward.g = shaped(args.inputs[0].to_tensor(), grouped);
   backward.x = shaped(x, grouped);

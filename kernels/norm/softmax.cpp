@@ -8,6 +8,8 @@
 #include "core/ops/run.h"
 #include "kernels/common/lines.h"
 #include "kernels/norm/softmax_run.h"
+#include "ops/norm.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -24,8 +26,9 @@ TensorMeta infer_softmax(const char* op, const Tensor& in, int64_t dim, const st
 
 std::vector<Tensor> softmax_gradient(const ops::GradArgs& args, bool is_log) {
   std::vector<Tensor> gradients(args.inputs.size());
-  gradients[0] = ops::call(is_log ? "aten::_log_softmax_backward_data" : "aten::_softmax_backward_data",
-                           args.grad_outputs[0], args.outputs[0], args.inputs[1], args.inputs[0].to_tensor().dtype());
+  const auto backward = is_log ? ops::_log_softmax_backward_data : ops::_softmax_backward_data;
+  gradients[0] = backward(args.grad_outputs[0], args.outputs[0].to_tensor(), args.inputs[1].to_int(),
+                          args.inputs[0].to_tensor().dtype());
   return gradients;
 }
 
@@ -88,7 +91,7 @@ bool register_softmax() {
 Tensor of_real_parts(const char* name, const Tensor& in, int64_t dim, std::optional<DType> dtype) {
   if (!dtype || is_complex(*dtype))
     fail(ErrorCode::kUnimplemented, "not implemented for ", name_of(dtype.value_or(in.dtype())));
-  return ops::call(name, ops::call("aten::to.dtype", in, *dtype), dim, ops::Value());
+  return ops::call_by_name(name, ops::to(in, *dtype), dim, ops::Value());
 }
 IMPL("aten::softmax.int", ops::kComplexComposite, [](const Tensor& in, int64_t dim, std::optional<DType> dtype) {
   return of_real_parts("aten::softmax.int", in, dim, dtype);

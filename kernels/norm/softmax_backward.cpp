@@ -4,6 +4,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
+#include "ops/reduce.h"
 
 namespace tensord::kernels {
 namespace {
@@ -11,9 +12,7 @@ namespace {
 using gradient::Expr;
 using ops::TensorMeta;
 
-Expr sum(const Expr& value, int64_t dim) {
-  return Expr(ops::call("aten::sum.dim_IntList", value.tensor(), Dims{dim}, true));
-}
+Expr sum(const Expr& value, int64_t dim) { return Expr(ops::sum(value.tensor(), Dims{dim}, true)); }
 
 // Of softmax's backward y (g - sum(g y)), with a the gradient that comes in:
 //   dg = y (a - sum(a y)),  dy = a (g - sum(g y)) - g sum(a y);

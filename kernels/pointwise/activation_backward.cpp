@@ -2,6 +2,8 @@
 // in their first argument, so its gradient is the operator itself; that of the second is a formula.
 #include "kernels/pointwise/pointwise_backward.h"
 
+#include "ops/pointwise.h"
+
 namespace tensord::kernels {
 namespace {
 
@@ -44,8 +46,8 @@ std::vector<Tensor> elu_backward_gradient(const GradArgs& args) {
   const Expr alpha = args.inputs[1], scale = args.inputs[2], input_scale = args.inputs[3];
   const bool is_result = args.inputs[4].to_bool();
   if (args.needs(0)) {
-    gradients[0] = ops::call("aten::elu_backward", args.grad_outputs[0], args.inputs[1], args.inputs[2], args.inputs[3],
-                             is_result, args.inputs[5]);
+    gradients[0] = ops::elu_backward(args.grad_outputs[0], args.inputs[1].to_scalar(), args.inputs[2].to_scalar(),
+                                     args.inputs[3].to_scalar(), is_result, args.inputs[5].to_tensor());
   }
   if (is_result) {
     put(gradients, args, 5, [](Given x) { return where(x[2] > 0, 0, x[0] * x[1] * x[3]); }, {gg, g, x, input_scale});

@@ -3,6 +3,8 @@
 // gradient is the operator itself; that of the second is a formula.
 #include "kernels/pointwise/pointwise_backward.h"
 
+#include "ops/pointwise.h"
+
 namespace tensord::kernels {
 namespace {
 
@@ -43,7 +45,8 @@ std::vector<Tensor> gelu_backward_gradient(const GradArgs& args) {
   const Expr gg = args.grad_outputs[0];
   const bool is_exact = args.inputs[2].to_string() == "none";
   if (args.needs(0))
-    gradients[0] = ops::call("aten::gelu_backward", args.grad_outputs[0], args.inputs[1], args.inputs[2]);
+    gradients[0] = ops::gelu_backward(args.grad_outputs[0], args.inputs[1].to_tensor(),
+                                      {.approximate = args.inputs[2].to_string()});
   put(gradients, args, 1, is_exact ? gelu_second : gelu_tanh_second, {gg, args.inputs[0], args.inputs[1]});
   return gradients;
 }

@@ -8,6 +8,8 @@
 #include "kernels/factory/number_range.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/pointwise/pointwise.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -123,7 +125,8 @@ Formula gelu_formula(const std::string& approximate) {
 std::vector<Tensor> gelu_gradient(const GradArgs& args) {
   std::vector<Tensor> gradients(args.inputs.size());
   if (args.needs(0))
-    gradients[0] = ops::call("aten::gelu_backward", args.grad_outputs[0], args.inputs[0], args.inputs[1]);
+    gradients[0] = ops::gelu_backward(args.grad_outputs[0], args.inputs[0].to_tensor(),
+                                      {.approximate = args.inputs[1].to_string()});
   return gradients;
 }
 OP("aten::gelu")
@@ -165,13 +168,13 @@ OP("aten::prelu")
       std::vector<Tensor> gradients(2);
       const Expr g = args.grad_outputs[0], a = args.inputs[0];
       const Tensor& weight = args.inputs[1].to_tensor();
-      const Tensor shaped = ops::call("aten::reshape", weight, prelu_sizes(a.tensor(), weight));
+      const Tensor shaped = ops::reshape(weight, prelu_sizes(a.tensor(), weight));
       put(gradients, args, 0, [](Given x) { return gradient::where(x[1] > 0, x[0], x[0] * x[2]); }, {g, a, shaped});
       if (!args.needs(1)) return gradients;
       const Expr operands[] = {g, a};
       const Tensor reduced =
           evaluate([](Given x) { return gradient::where(x[1] > 0, 0.0, x[0] * x[1]); }, operands, shaped);
-      gradients[1] = ops::call("aten::reshape", reduced, weight.sizes());
+      gradients[1] = ops::reshape(reduced, weight.sizes());
       return gradients;
     })
     .saves("self: self, weight; weight: self")
@@ -187,9 +190,9 @@ OP("aten::prelu_backward")
     .impl([](const Tensor& grad, const Tensor& a, const Tensor& weight) {
       check(is_floating(a.dtype()) && grad.dtype() == a.dtype(), "prelu_backward: not implemented for ",
             name_of(grad.dtype()), " and ", name_of(a.dtype()));
-      const Tensor shaped = ops::call("aten::reshape", weight, prelu_sizes(a, weight));
+      const Tensor shaped = ops::reshape(weight, prelu_sizes(a, weight));
       const auto [of_a, of_weight] = prelu_gradients(grad, a, shaped);
-      return std::tuple(of_a, ops::call("aten::reshape", fit_gradient(of_weight, shaped), weight.sizes()));
+      return std::tuple(of_a, ops::reshape(fit_gradient(of_weight, shaped), weight.sizes()));
     })
     .composite();
 // Of PyTorch 2, with a weight that has been shaped.

@@ -386,11 +386,11 @@ bool register_special() {
                        [](const Tensor& a, const Tensor& high) { return clamp_tensor(a, {}, high); });
   add_pointwise_kernel("aten::clamp_min", [](const Tensor& a, Scalar low) {
     const DType dtype = clamp_dtype(a, low, {});
-    return is_floating(dtype) && has_nan({low}) ? nan_of(a, dtype) : clamp(a, low, {});
+    return is_floating(dtype) && has_nan({low}) ? nan_of(a, dtype) : kernels::clamp(a, low, {});
   });
   add_pointwise_kernel("aten::clamp_max", [](const Tensor& a, Scalar high) {
     const DType dtype = clamp_dtype(a, {}, high);
-    return is_floating(dtype) && has_nan({high}) ? nan_of(a, dtype) : clamp(a, {}, high);
+    return is_floating(dtype) && has_nan({high}) ? nan_of(a, dtype) : kernels::clamp(a, {}, high);
   });
   return true;
 }

@@ -7,6 +7,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/pool/windows.h"
+#include "ops/pool.h"
 
 namespace tensord::kernels {
 namespace {
@@ -141,16 +142,17 @@ ops::PrepareFn preparer(PoolProblem (*problem)(const Tensor&, const Tensor&, Res
 }
 
 // Gradients. A list of one number stands for all dimensions.
-ops::Value each(const ops::Value& list, size_t spatial) {
-  const auto given = ops::Unbox<IntList>::get(list);
-  return ops::make_int_list(given.size() == 1 ? Dims(spatial, given[0]) : given);
+Dims each(const ops::Value& list, size_t spatial) {
+  const auto given = ops::unbox<Dims>(list);
+  return given.size() == 1 ? Dims(spatial, given[0]) : given;
 }
 template <size_t kSpatial>
 std::vector<Tensor> max_gradient(const ops::GradArgs& args) {
   const auto& v = args.inputs;
   std::vector<Tensor> gradients(v.size());
-  gradients[0] =
-      ops::call("tensord::max_pool_backward", args.grad_outputs[0], v[0], each(v[1], kSpatial), v[2], v[3], v[4], v[5]);
+  gradients[0] = ops::tensord_max_pool_backward(args.grad_outputs[0], v[0].to_tensor(), each(v[1], kSpatial),
+                                                ops::unbox<Dims>(v[2]), ops::unbox<Dims>(v[3]), ops::unbox<Dims>(v[4]),
+                                                v[5].to_bool());
   return gradients;
 }
 template <size_t kSpatial>
@@ -160,9 +162,10 @@ std::vector<Tensor> max_indices_gradient(const ops::GradArgs& args) {
   const auto& v = args.inputs;
   std::vector<Tensor> gradients(v.size());
   if (!args.grad_outputs[0].defined()) return gradients;
-  gradients[0] = kSpatial == 1 ? ops::call("tensord::max_pool_scatter", args.grad_outputs[0], v[0], args.outputs[1], 1)
-                               : ops::call(kNames[kSpatial - 1], args.grad_outputs[0], v[0], v[1], v[2], v[3], v[4],
-                                           v[5], args.outputs[1]);
+  gradients[0] = kSpatial == 1 ? ops::tensord_max_pool_scatter(args.grad_outputs[0], v[0].to_tensor(),
+                                                               args.outputs[1].to_tensor(), 1)
+                               : ops::call_by_name(kNames[kSpatial - 1], args.grad_outputs[0], v[0], v[1], v[2], v[3],
+                                                   v[4], v[5], args.outputs[1]);
   return gradients;
 }
 template <size_t kSpatial>
@@ -171,8 +174,8 @@ std::vector<Tensor> avg_gradient(const ops::GradArgs& args) {
                                     "aten::avg_pool3d_backward"};
   const auto& v = args.inputs;
   std::vector<Tensor> gradients(v.size());
-  gradients[0] = ops::call(kNames[kSpatial - 1], args.grad_outputs[0], v[0], v[1], v[2], v[3], v[4], v[5],
-                           kSpatial == 1 ? ops::Value() : v[v.size() - 1]);
+  gradients[0] = ops::call_by_name(kNames[kSpatial - 1], args.grad_outputs[0], v[0], v[1], v[2], v[3], v[4], v[5],
+                                   kSpatial == 1 ? ops::Value() : v[v.size() - 1]);
   return gradients;
 }
 template <size_t kSpatial>
@@ -180,15 +183,15 @@ std::vector<Tensor> adaptive_avg_gradient(const ops::GradArgs& args) {
   constexpr const char* kNames[] = {"tensord::_adaptive_avg_pool1d_backward", "aten::_adaptive_avg_pool2d_backward",
                                     "aten::_adaptive_avg_pool3d_backward"};
   std::vector<Tensor> gradients(args.inputs.size());
-  gradients[0] = ops::call(kNames[kSpatial - 1], args.grad_outputs[0], args.inputs[0]);
+  gradients[0] = ops::call_by_name(kNames[kSpatial - 1], args.grad_outputs[0], args.inputs[0]);
   return gradients;
 }
 template <size_t kSpatial>
 std::vector<Tensor> adaptive_max_gradient(const ops::GradArgs& args) {
   std::vector<Tensor> gradients(args.inputs.size());
   if (!args.grad_outputs[0].defined()) return gradients;
-  gradients[0] = ops::call("tensord::max_pool_scatter", args.grad_outputs[0], args.inputs[0], args.outputs[1],
-                           static_cast<int64_t>(kSpatial));
+  gradients[0] = ops::tensord_max_pool_scatter(args.grad_outputs[0], args.inputs[0].to_tensor(),
+                                               args.outputs[1].to_tensor(), static_cast<int64_t>(kSpatial));
   return gradients;
 }
 

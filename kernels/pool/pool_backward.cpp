@@ -6,6 +6,8 @@
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/pool/windows.h"
+#include "ops/index.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -34,9 +36,9 @@ Tensor gather(const Tensor& a, const Tensor& indices, size_t spatial) {
   const auto flat = [&](const Tensor& x) {
     Dims sizes(x.sizes().span().first(x.sizes().size() - spatial));
     sizes.push_back(-1);
-    return ops::call("aten::reshape", x, sizes);
+    return ops::reshape(x, sizes);
   };
-  return ops::call("aten::reshape", ops::call("aten::gather", flat(a), -1, flat(indices)), indices.sizes());
+  return ops::reshape(ops::gather(flat(a), -1, flat(indices)), indices.sizes());
 }
 ops::GradientFn gather_gradient(size_t indices, size_t spatial) {
   return [=](const ops::GradArgs& args) {
@@ -59,7 +61,7 @@ std::vector<Value> max_pool_backward_gradient(const ops::GradArgs& args) {
                                     "aten::max_pool3d_with_indices"};
   const ops::Op& op = ops::get_op(kNames[spatial - 1]);
   const std::vector<Value> results =
-      ops::run(op, ops::bind(op, {ops::call("aten::detach", v[1].to_tensor()), v[2], v[3], v[4], v[5], v[6]}));
+      ops::run(op, ops::bind(op, {ops::detach(v[1].to_tensor()), v[2], v[3], v[4], v[5], v[6]}));
   out[0] = gather(args.grad_outputs[0], results[1].to_tensor(), spatial);
   return out;
 }
@@ -155,7 +157,7 @@ void add_adaptive_backward(const char* name_space) {
         // What has no elements has no mean, but the gradients of nothing are zeros.
         if (args.needs(0) && incoming.numel() == 0) out[0] = gradient::zeros_like(args.inputs[0]);
         if (args.needs(0) && incoming.numel() > 0) {
-          out[0] = ops::call(forward.c_str(), incoming, Dims(sizes.span().last(kSpatial)));
+          out[0] = ops::call_by_name(forward.c_str(), incoming, Dims(sizes.span().last(kSpatial)));
         }
         if (args.needs(1)) out[1] = gradient::zeros_like(args.inputs[1]);
         return out;

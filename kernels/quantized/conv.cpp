@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/ops/registry.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -16,7 +17,7 @@ using Returns = std::vector<Value>;
 // The same tensor with two dimensions in front of the kernel's three: [n, c, d, h, w].
 Tensor as_three(const Tensor& x) {
   Tensor out = x;
-  while (out.ndim() < 5) out = ops::call("aten::unsqueeze", out, 2);
+  while (out.ndim() < 5) out = ops::unsqueeze(out, 2);
   return out;
 }
 
@@ -31,7 +32,7 @@ Value conv(const Value& input, const Value& packed, const Value& scale, const Va
   const Quantizer result = layer_result(scale, zero_point);
   const Requantization requantization(x, result, params->scales(), params->bias_or_zeros(), relu);
   Tensor out = quantized_conv(as_three(x.values()), *params, requantization);
-  while (out.ndim() > static_cast<int64_t>(rank)) out = ops::call("aten::squeeze.dim", out, 2);
+  while (out.ndim() > static_cast<int64_t>(rank)) out = ops::squeeze(out, 2);
   return box(QuantizedType::kQUInt8, out, result);
 }
 
@@ -72,8 +73,7 @@ void prepack(Arguments v, Returns& returns) {
   ConvParams::Geometry geometry{list_of(v[2]), list_of(v[3]), list_of(v[4]), v[5].to_int()};
   QuantizedPtr packed(const_cast<QuantizedTensor*>(&weight));
   if (kDims == 1) {
-    packed = make_intrusive<QuantizedTensor>(weight.type(), ops::call("aten::unsqueeze", weight.values(), 2),
-                                             weight.quantizer());
+    packed = make_intrusive<QuantizedTensor>(weight.type(), ops::unsqueeze(weight.values(), 2), weight.quantizer());
     geometry.stride.insert(geometry.stride.begin(), 1);
     geometry.padding.insert(geometry.padding.begin(), 0);
     geometry.dilation.insert(geometry.dilation.begin(), 1);
@@ -90,8 +90,7 @@ QUANTIZED_OP("quantized::conv_prepack", &prepack<2>);
 ops::Returns unpack(const ConvParams& params, bool is_1d) {
   Value weight(Tensor(params.weight()));
   if (is_1d)
-    weight = box(QuantizedType::kQInt8, ops::call("aten::squeeze.dim", params.weight()->values(), 2),
-                 params.weight()->quantizer());
+    weight = box(QuantizedType::kQInt8, ops::squeeze(params.weight()->values(), 2), params.weight()->quantizer());
   return {{weight, Value(params.bias())}};
 }
 OP("quantized::conv1d_unpack").impl([](const ConvParamsPtr& params) { return unpack(*params, true); });

@@ -5,6 +5,7 @@
 
 #include "core/ops/registry.h"
 #include "kernels/quantized/bytes.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -192,7 +193,7 @@ Value join(const Value& list, const Value& dim, const std::optional<Quantizer>& 
             ? x.values()
             : bytes_of(map_bytes(x, result, has_relu ? std::function<float(float)>(relu) : same)).values());
   }
-  return box(first.type(), ops::call("aten::cat", values, dim), result);
+  return box(first.type(), ops::cat(values, dim.to_int()), result);
 }
 
 IMPL("aten::cat", ops::kQuantizedCPU,

@@ -2,6 +2,8 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/random/random.h"
+#include "ops/factory.h"
+#include "ops/random.h"
 
 namespace tensord::kernels {
 namespace {
@@ -32,14 +34,13 @@ OP("aten::binomial")
     .random();
 
 // Functional forms, as exported programs have them: numbers of the shape and type of `self`.
-#define FUNCTIONAL(NAME, OVERLOAD, PARAMETERS, ...)                                                     \
-  OP("aten::" NAME OVERLOAD)                                                                            \
-      .impl([] PARAMETERS {                                                                             \
-        return ops::call("aten::" NAME "_" OVERLOAD, ops::call("aten::empty_like", self), __VA_ARGS__); \
-      })                                                                                                \
-      .gradient(kZeroGradient)                                                                          \
-      .saves("")                                                                                        \
-      .kind(ops::OpKind::kComposite)                                                                    \
+#define FUNCTIONAL(NAME, OVERLOAD, PARAMETERS, ...)                                                                    \
+  OP("aten::" NAME OVERLOAD)                                                                                           \
+      .impl(                                                                                                           \
+          [] PARAMETERS { return ops::call_by_name("aten::" NAME "_" OVERLOAD, ops::empty_like(self), __VA_ARGS__); }) \
+      .gradient(kZeroGradient)                                                                                         \
+      .saves("")                                                                                                       \
+      .kind(ops::OpKind::kComposite)                                                                                   \
       .random();
 #define TWO(NAME, A, B) \
   FUNCTIONAL(NAME, "", (const Tensor& self, double a, double b, const Value& generator), a, b, generator)
@@ -55,8 +56,8 @@ FUNCTIONAL("random", ".from", (const Tensor& self, int64_t from, std::optional<i
 FUNCTIONAL("random", ".to", (const Tensor& self, int64_t to, const Value& generator), to, generator)
 #undef FUNCTIONAL
 OP("aten::normal_functional")
-    .impl([](const Tensor& self, double mean, double deviation, const Value& generator) {
-      return ops::call("aten::normal_", ops::call("aten::empty_like", self), mean, deviation, generator);
+    .impl([](const Tensor& self, double mean, double deviation, const Value&) {
+      return ops::normal_(ops::empty_like(self), mean, deviation);
     })
     .gradient(kZeroGradient)
     .saves("")

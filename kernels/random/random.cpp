@@ -5,6 +5,7 @@
 #include "core/ops/run.h"
 #include "kernels/random/fill.h"
 #include "kernels/random/random.h"
+#include "ops/view.h"
 
 // Random fillings of tensors; their loops are in fill_cpu.cpp.
 namespace tensord::kernels {
@@ -20,7 +21,7 @@ using OptInt = std::optional<int64_t>;
 // New tensors: made on the CPU, then moved.
 
 Tensor moved(const Tensor& x, OptDevice device) {
-  return device && *device != Device{} ? ops::call<Tensor>("aten::to.device", x, *device, x.dtype()) : x;
+  return device && *device != Device{} ? ops::to(x, *device, x.dtype()) : x;
 }
 
 Tensor rand(const IntList& sizes, OptDType dtype, const Value&, OptDevice device, OptBool) {

@@ -7,6 +7,9 @@
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/reduce/dims.h"
 #include "kernels/reduce/reduce.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -61,11 +64,11 @@ struct Variance {
     const Tensor& in = args.inputs[0].to_tensor();
     const ReducedDims reduced(in, dims);
     const Dims kept = reduced.sizes(in, true), all = dims ? *dims : Dims{};
-    const Expr g = Expr(ops::call("aten::reshape", args.grad_outputs[0], kept));
-    const Expr centered = Expr(in) - Expr(ops::call("aten::mean.dim", in, all, true));
+    const Expr g = Expr(ops::reshape(args.grad_outputs[0], kept));
+    const Expr centered = Expr(in) - Expr(ops::mean(in, all, true));
     const double n = static_cast<double>(reduced.count) - correction;
     if (!is_root) return gradient::fit_gradient(g * centered * (2 / n), in);
-    const Expr y = Expr(ops::call("aten::reshape", args.outputs[0].to_tensor(), kept));
+    const Expr y = Expr(ops::reshape(args.outputs[0].to_tensor(), kept));
     return gradient::fit_gradient(g * over(centered, y) / n, in);
   }
 };
@@ -133,9 +136,9 @@ std::vector<Tensor> variance_mean_gradient(const ops::GradArgs& args, const Mayb
   if (args.grad_outputs[0].defined()) gradients[0] = variance_gradient(args, dims, correction, is_root);
   if (!args.grad_outputs[1].defined()) return gradients;
   const ReducedDims reduced(in, dims);
-  const Tensor g = ops::call("aten::reshape", args.grad_outputs[1], reduced.sizes(in, true));
-  const Tensor share = ops::call("aten::div.Scalar", g, static_cast<double>(reduced.count));
-  const Tensor spread = ops::call("aten::expand", share, in.sizes());
+  const Tensor g = ops::reshape(args.grad_outputs[1], reduced.sizes(in, true));
+  const Tensor share = ops::div(g, static_cast<double>(reduced.count));
+  const Tensor spread = ops::expand(share, in.sizes());
   gradients[0] = gradients[0].defined() ? (Expr(gradients[0]) + Expr(spread)).tensor() : spread;
   return gradients;
 }
@@ -225,8 +228,8 @@ Tensor norm_gradient(const ops::GradArgs& args, const ops::Value& order, const M
   const Tensor& in = args.inputs[0].to_tensor();
   const double p = order.is_none() ? 2.0 : order.to_scalar().to_double();
   const Dims kept = ReducedDims(in, dims).sizes(in, true);
-  const Expr g = Expr(ops::call("aten::reshape", args.grad_outputs[0], kept)), x = in;
-  const Expr y = Expr(ops::call("aten::reshape", args.outputs[0].to_tensor(), kept));
+  const Expr g = Expr(ops::reshape(args.grad_outputs[0], kept)), x = in;
+  const Expr y = Expr(ops::reshape(args.outputs[0].to_tensor(), kept));
   Expr slope;
   if (p == 0)
     slope = gradient::zeros(x);
@@ -236,7 +239,7 @@ Tensor norm_gradient(const ops::GradArgs& args, const ops::Value& order, const M
     slope = Variance::over(x, y);
   else if (std::isinf(p)) {
     const Expr is_extreme = gradient::abs(x) == y;
-    const Expr count = Expr(ops::call("aten::sum.dim_IntList", is_extreme.tensor(), dims ? *dims : Dims{}, true));
+    const Expr count = Expr(ops::sum(is_extreme.tensor(), dims ? *dims : Dims{}, true));
     slope = gradient::where(is_extreme, gradient::sign(x) / count, 0.0);
   } else {
     const Expr size = gradient::where(x == 0, 1.0, gradient::abs(x));
@@ -305,20 +308,19 @@ IMPL("aten::linalg_vector_norm", kCPU,
 Tensor logsumexp_gradient(const ops::GradArgs& args, Tensor g) {
   const Tensor& in = args.inputs[0].to_tensor();
   const Dims kept = ReducedDims(in, dims_of(args.inputs[1])).sizes(in, true);
-  const Expr y = Expr(ops::call("aten::reshape", args.outputs[0], kept));
-  return gradient::fit_gradient(Expr(ops::call("aten::reshape", g, kept)) * gradient::exp(Expr(in) - y), in);
+  const Expr y = Expr(ops::reshape(args.outputs[0].to_tensor(), kept));
+  return gradient::fit_gradient(Expr(ops::reshape(g, kept)) * gradient::exp(Expr(in) - y), in);
 }
 OP("aten::logsumexp")
     .impl([](const Tensor& in, IntList dims, bool keepdim) {
-      const Expr x = is_floating(in.dtype()) ? in : ops::call("aten::to.dtype", in, DType::kFloat32);
-      if (x.tensor().numel() == 0)
-        return ops::call("aten::log", ops::call("aten::sum.dim_IntList", gradient::exp(x).tensor(), dims, keepdim));
-      Expr largest = Expr(ops::call("aten::amax", x.tensor(), dims, true));
+      const Expr x = is_floating(in.dtype()) ? in : ops::to(in, DType::kFloat32);
+      if (x.tensor().numel() == 0) return ops::log(ops::sum(gradient::exp(x).tensor(), dims, keepdim));
+      Expr largest = Expr(ops::amax(x.tensor(), dims, true));
       // An infinite maximum would give infinity minus infinity.
       largest = gradient::where(gradient::abs(largest) == std::numeric_limits<double>::infinity(), 0.0, largest);
-      const Tensor sum = ops::call("aten::sum.dim_IntList", gradient::exp(x - largest).tensor(), dims, true);
+      const Tensor sum = ops::sum(gradient::exp(x - largest).tensor(), dims, true);
       const Expr result = gradient::log(sum) + largest;
-      return ops::call("aten::reshape", result.tensor(), ReducedDims(in, dims).sizes(in, keepdim));
+      return ops::reshape(result.tensor(), ReducedDims(in, dims).sizes(in, keepdim));
     })
     .gradient(gradient::of_first(logsumexp_gradient))
     .saves("self, result");

@@ -8,6 +8,10 @@
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/reduce/dims.h"
+#include "ops/factory.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -36,10 +40,10 @@ DType mean_dtype(const Tensor& in, const MaybeDType& dtype) {
 Tensor spread(const ops::GradArgs& args, const MaybeDims& dims, bool is_mean) {
   const Tensor& in = args.inputs[0].to_tensor();
   const ReducedDims reduced(in, dims);
-  Tensor g = ops::call("aten::reshape", args.grad_outputs[0], reduced.sizes(in, true));
-  if (is_mean) g = ops::call("aten::div.Scalar", g, static_cast<double>(std::max<int64_t>(1, reduced.count)));
-  g = ops::call("aten::expand", g, in.sizes());
-  return g.dtype() == in.dtype() ? g : ops::call("aten::to.dtype", g, in.dtype());
+  Tensor g = ops::reshape(args.grad_outputs[0], reduced.sizes(in, true));
+  if (is_mean) g = ops::div(g, static_cast<double>(std::max<int64_t>(1, reduced.count)));
+  g = ops::expand(g, in.sizes());
+  return g.dtype() == in.dtype() ? g : ops::to(g, in.dtype());
 }
 gradient::GradientFn spread_gradient(bool has_dims, bool is_mean) {
   return [=](const ops::GradArgs& args) {
@@ -94,18 +98,17 @@ void run_simple(Reducer reducer, DType compute, const Tensor& in, const MaybeDim
 // Of each element the product of all others, as running products from both sides: no division, so that it has
 // derivatives at zeros, too.
 Expr products_of_others(const Tensor& in, const MaybeDims& dims) {
-  const Tensor x = dims && in.ndim() > 0 ? in : ops::call<Tensor>("aten::reshape", in, Dims{-1});
+  const Tensor x = dims && in.ndim() > 0 ? in : ops::reshape(in, Dims{-1});
   const int64_t dim = dims && in.ndim() > 0 ? wrap_dim((*dims)[0], in.ndim()) : 0, size = x.size(dim);
-  if (size == 0) return Expr(ops::call("aten::ones_like", in));
-  const Tensor one = ops::call("aten::ones_like", ops::call("aten::narrow", x, dim, 0, 1));
+  if (size == 0) return Expr(ops::ones_like(in));
+  const Tensor one = ops::ones_like(ops::narrow(x, dim, 0, 1));
   const auto before = [&](const Tensor& line) {
-    const Tensor moved =
-        ops::call("aten::cat", ops::make_tensor_list({one, ops::call("aten::narrow", line, dim, 0, size - 1)}), dim);
-    return ops::call<Tensor>("aten::cumprod", moved, dim);
+    const Tensor moved = ops::cat({one, ops::narrow(line, dim, 0, size - 1)}, dim);
+    return ops::cumprod(moved, dim);
   };
-  const auto turned = [&](const Tensor& line) { return ops::call<Tensor>("aten::flip", line, Dims{dim}); };
+  const auto turned = [&](const Tensor& line) { return ops::flip(line, Dims{dim}); };
   const Expr others = Expr(before(x)) * Expr(turned(before(turned(x))));
-  return Expr(ops::call("aten::reshape", others.tensor(), in.sizes()));
+  return Expr(ops::reshape(others.tensor(), in.sizes()));
 }
 
 // prod. Its gradient prod / x is wrong at zeros, so those are summed from masked products; a gradient that will have
@@ -116,21 +119,22 @@ std::vector<Tensor> prod_gradient(const ops::GradArgs& args, const MaybeDims& di
   if (!is_floating(in.dtype())) return gradients;
   const Dims kept = ReducedDims(in, dims).sizes(in, true);
   const auto over = [&](const Expr& x, const char* full, const char* by_dim) {
-    const Tensor reduced = dims ? ops::call(by_dim, x.tensor(), (*dims)[0], true) : ops::call(full, x.tensor());
-    return Expr(ops::call("aten::reshape", reduced, kept));
+    const Tensor reduced =
+        dims ? ops::call_by_name(by_dim, x.tensor(), (*dims)[0], true) : ops::call_by_name(full, x.tensor());
+    return Expr(ops::reshape(reduced, kept));
   };
   if (is_grad_enabled()) {
-    const Expr g = Expr(ops::call("aten::reshape", args.grad_outputs[0], kept));
+    const Expr g = Expr(ops::reshape(args.grad_outputs[0], kept));
     gradients[0] = gradient::fit_gradient(g * products_of_others(in, dims), in);
     return gradients;
   }
   const Expr x = in, is_zero = x == 0;
-  const Expr zeros = Expr(ops::call("aten::sum.dim_IntList", is_zero.tensor(), dims ? *dims : Dims{}, true));
+  const Expr zeros = Expr(ops::sum(is_zero.tensor(), dims ? *dims : Dims{}, true));
   const Expr others = over(gradient::where(is_zero, 1.0, x), "aten::prod", "aten::prod.dim_int");
   // No zero: others / x everywhere. One zero: others there, 0 elsewhere. More: 0.
   const Expr slope =
       gradient::where(is_zero, others * (zeros == 1), others * (zeros == 0) / gradient::where(is_zero, 1.0, x));
-  const Expr g = Expr(ops::call("aten::reshape", args.grad_outputs[0], kept));
+  const Expr g = Expr(ops::reshape(args.grad_outputs[0], kept));
   gradients[0] = gradient::fit_gradient(g * slope, in);
   return gradients;
 }
@@ -162,11 +166,11 @@ std::vector<Tensor> extreme_gradient(const ops::GradArgs& args, const MaybeDims&
   const Tensor& in = args.inputs[0].to_tensor();
   if (!is_floating(in.dtype())) return gradients;
   const Dims kept = ReducedDims(in, dims).sizes(in, true);
-  const Expr g = Expr(ops::call("aten::reshape", args.grad_outputs[0], kept));
-  const Expr y = Expr(ops::call("aten::reshape", args.outputs[0].to_tensor(), kept));
+  const Expr g = Expr(ops::reshape(args.grad_outputs[0], kept));
+  const Expr y = Expr(ops::reshape(args.outputs[0].to_tensor(), kept));
   const bool is_nan = !dims && std::isnan(y.tensor().item_double());
   const Expr is_extreme = is_nan ? Expr(in) != Expr(in) : Expr(in) == y;
-  const Expr ties = Expr(ops::call("aten::sum.dim_IntList", is_extreme.tensor(), dims ? *dims : Dims{}, true));
+  const Expr ties = Expr(ops::sum(is_extreme.tensor(), dims ? *dims : Dims{}, true));
   gradients[0] = gradient::fit_gradient(g * is_extreme / ties, in);
   return gradients;
 }

@@ -6,6 +6,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/rnn/recorded.h"
+#include "ops/linear.h"
 
 namespace tensord::kernels {
 namespace {
@@ -54,9 +55,8 @@ TensorMeta meta_of(const CellCall& cell) {
 
 // The same with differentiable operators.
 std::vector<Tensor> record(const CellCall& cell) {
-  const Value bias = cell.input_bias ? Value(*cell.input_bias) : Value();
   const RecordedCell step{cell.kind, cell.recurrent_weights, cell.recurrent_bias.value_or(Tensor()), Tensor()};
-  return step.step(ops::call("aten::linear", cell.input, cell.input_weights, bias), cell.states);
+  return step.step(ops::linear(cell.input, cell.input_weights, cell.input_bias), cell.states);
 }
 
 // Next h, and c of the LSTM.

@@ -8,6 +8,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/script/value_text.h"
+#include "ops/factory.h"
 
 // Operators that speak to the world outside of the script: raise, warn, print, modes.
 namespace tensord::kernels {
@@ -77,7 +78,7 @@ OP("prim::Enter").impl([](const Value&) {}).impure();
 OP("prim::Exit").impl([](const Value&) {}).impure();
 // Marks of the profiler, which is none here. The handle is what the class of record_function keeps.
 OP("profiler::_record_function_enter")
-    .impl([](const std::string&, const Value&) { return ops::call("aten::zeros", Dims{1}); })
+    .impl([](const std::string&, const Value&) { return ops::zeros(Dims{1}); })
     .impure();
 OP("profiler::_record_function_exit").impl([](const Tensor&) {}).impure();
 // Since PyTorch 1.13.

@@ -4,6 +4,7 @@
 #include "core/ops/run.h"
 #include "kernels/pointwise/scalar_math.h"
 #include "kernels/script/value_text.h"
+#include "ops/pointwise.h"
 
 // Lists: Python's list methods on shared, mutable lists.
 namespace tensord::kernels {
@@ -28,7 +29,7 @@ List copy_of(const List& list) { return ops::make_list(list->element, list->item
 
 // Tensors are equal when their one element is.
 bool values_equal(const Value& a, const Value& b) {
-  if (a.is_tensor() && b.is_tensor()) return ops::call<Tensor>("aten::eq.Tensor", a, b).item_bool();
+  if (a.is_tensor() && b.is_tensor()) return ops::eq(a.to_tensor(), b.to_tensor()).item_bool();
   return a.equals(b);
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/ops/method_call.h"
 #include "core/ops/run.h"
+#include "ops/script.h"
 
 // list.sort and sorted, in libtorch's order: its comparisons, and the standard library's algorithm, which decides where
 // equal items and NaN end up.
@@ -57,7 +58,7 @@ class Iterator {
 };
 
 bool tensor_holds(const char* op, const Value& a, const Value& b) {
-  return ops::call<bool>("aten::is_nonzero", ops::call<Tensor>(op, a, b));
+  return ops::is_nonzero(ops::call_by_name(op, a, b));
 }
 
 bool same_value(const Value& a, const Value& b) {

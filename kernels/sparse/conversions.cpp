@@ -1,11 +1,11 @@
 // Conversions as operators: between layouts, to dense tensors and back, to other dtypes.
 #include "kernels/common/compose.h"
 #include "kernels/sparse/sparse.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using ops::Value;
 
 // --- from dense tensors, and between layouts
@@ -34,9 +34,9 @@ Value sparse_to(const Value& given, SparseLayout layout, const Value& blocksize)
   const bool is_same = x.sparse_layout() == layout &&
                        (!ops::is_blocked(layout) || blocksize.is_none() || x.block() == block_for(layout, blocksize));
   // Never the same memory: the compiler takes the result to be new.
-  if (is_same) return with_values(x, call("aten::clone", x.values()));
+  if (is_same) return with_values(x, ops::clone(x.values()));
   const SparsePtr coo = to_coo(x);
-  if (layout == SparseLayout::kCoo) return with_values(*coo, call("aten::clone", coo->values()));
+  if (layout == SparseLayout::kCoo) return with_values(*coo, ops::clone(coo->values()));
   const DType dtype = x.is_coo() ? DType::kInt64 : x.indices().dtype();
   return box(to_compressed(*coo, layout, block_for(layout, blocksize), dtype));
 }
@@ -74,7 +74,7 @@ void add_conversion(const std::string& name, const ops::ReturnFn& function) {
     });
   }
   const ops::ReturnFn dense = [](Arguments v, Results& returns) {
-    const Tensor x = v[0].is_strided() ? call("aten::clone", v[0].to_tensor()) : to_dense(sparse_of(v[0]));
+    const Tensor x = v[0].is_strided() ? ops::clone(v[0].to_tensor()) : to_dense(sparse_of(v[0]));
     returns.emplace_back(v[1].is_none() ? x : compose::to(x, v[1].to_dtype()));
   };
   add_conversion("aten::to_dense", dense);
@@ -86,8 +86,7 @@ void add_conversion(const std::string& name, const ops::ReturnFn& function) {
 
 Value value_in_dtype(const Value& given, const Value& dtype, bool copy) {
   const SparseTensor& x = sparse_of(given);
-  if (dtype.is_none() || dtype.to_dtype() == x.dtype())
-    return copy ? with_values(x, call("aten::clone", x.values())) : given;
+  if (dtype.is_none() || dtype.to_dtype() == x.dtype()) return copy ? with_values(x, ops::clone(x.values())) : given;
   return with_values(x, compose::to(x.values(), dtype.to_dtype()));
 }
 
@@ -118,7 +117,7 @@ IMPL("aten::to.other aten::type_as", ops::kSparseCPU, [](Arguments v, Results& r
   }
 });
 IMPL("aten::clone", ops::kSparseCPU, [](Arguments v, Results& returns) {
-  returns.push_back(with_values(sparse_of(v[0]), call("aten::clone", sparse_of(v[0]).values())));
+  returns.push_back(with_values(sparse_of(v[0]), ops::clone(sparse_of(v[0]).values())));
 });
 IMPL("aten::cpu", ops::kSparseCPU, [](Arguments v, Results& returns) { returns.push_back(v[0]); });
 

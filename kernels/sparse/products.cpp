@@ -5,11 +5,14 @@
 #include "kernels/common/compose.h"
 #include "kernels/common/numbers.h"
 #include "kernels/sparse/sparse.h"
+#include "ops/linear.h"
+#include "ops/pointwise.h"
+#include "ops/sparse.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using ops::Value;
 
 void check_product(const Dims& a, const Dims& b, size_t dims) {
@@ -20,7 +23,7 @@ void check_product(const Dims& a, const Dims& b, size_t dims) {
 Tensor rows_times(const Rows& rows, const Tensor& dense) {
   check(rows.values.dtype() == dense.dtype(), "expected both matrices to have the same dtype, but got ",
         name_of(rows.values.dtype()), " and ", name_of(dense.dtype()));
-  return call("tensord::csr_product", rows.starts, rows.columns, rows.values, dense);
+  return ops::tensord_csr_product(rows.starts, rows.columns, rows.values, dense);
 }
 
 // The matrix with rows and columns swapped, as COO.
@@ -35,22 +38,22 @@ SparsePtr transposed(const SparseTensor& x) {
   for (int64_t d = 0; d < dims - 2; ++d) order.push_back(d);
   order.push_back(dims - 1);
   order.push_back(dims - 2);
-  for (const int64_t d : order) indices.push_back(compose::narrow(coo->indices(), 0, d, 1));
-  return SparseTensor::coo(sizes, compose::cat(indices, 0), coo->values(), false);
+  for (const int64_t d : order) indices.push_back(ops::narrow(coo->indices(), 0, d, 1));
+  return SparseTensor::coo(sizes, ops::cat(indices, 0), coo->values(), false);
 }
 
 // [batch, rows, inner] times [batch, inner, columns], or the same without batches. One is sparse.
 Tensor with_dense(const Value& a, const Value& b) {
   if (const SparseTensor* left = ops::as_sparse(a)) {
     const Tensor& right = b.to_tensor();
-    const Tensor product = rows_times(rows_of(*left), compose::reshape(right, Dims{-1, right.sizes().back()}));
+    const Tensor product = rows_times(rows_of(*left), ops::reshape(right, Dims{-1, right.sizes().back()}));
     Dims sizes = left->sizes();
     sizes[sizes.size() - 1] = right.sizes().back();
-    return compose::reshape(product, sizes);
+    return ops::reshape(product, sizes);
   }
   // A · S = (Sᵀ · Aᵀ)ᵀ
-  const Tensor left = compose::transpose(a.to_tensor(), -1, -2);
-  return compose::transpose(with_dense(box(transposed(sparse_of(b))), left), -1, -2);
+  const Tensor left = ops::transpose(a.to_tensor(), -1, -2);
+  return ops::transpose(with_dense(box(transposed(sparse_of(b))), left), -1, -2);
 }
 
 bool has_empty(const Dims& sizes) { return std::find(sizes.begin(), sizes.end(), 0) != sizes.end(); }
@@ -60,7 +63,7 @@ Tensor dense_product(const Value& a, const Value& b) {
   if (has_empty(sizes_of(a)) || has_empty(sizes_of(b))) {
     const Tensor left = a.is_strided() ? a.to_tensor() : to_dense(sparse_of(a));
     const Tensor right = b.is_strided() ? b.to_tensor() : to_dense(sparse_of(b));
-    return call("aten::matmul", left, right);
+    return ops::matmul(left, right);
   }
   return with_dense(a, b);
 }
@@ -73,8 +76,8 @@ Value sparse_product(const SparseTensor& a, const SparseTensor& b) {
         b.describe());
   const Rows left = rows_of(a), right = rows_of(b);
   const Pairs pairs = pairs_of(left, right);
-  const Tensor terms = call("aten::mul.Tensor", gather_rows(vector_of(pairs.left), left.values),
-                            gather_rows(vector_of(pairs.right), right.values));
+  const Tensor terms =
+      ops::mul(gather_rows(vector_of(pairs.left), left.values), gather_rows(vector_of(pairs.right), right.values));
   const auto count = static_cast<int64_t>(pairs.rows.size());
   const Tensor indices = Tensor::empty(Dims{2, count}, DType::kInt64);
   set_row(indices, 0, pairs.rows);
@@ -108,7 +111,7 @@ Tensor times_vector(const Value& matrix, const Tensor& vector) {
   const SparseTensor& x = sparse_of(matrix);
   check(x.ndim() == 2 && vector.ndim() == 1 && x.sizes()[1] == vector.numel(),
         "expected a matrix and a vector, but got ", x.describe(), " and ", describe(vector));
-  return call("aten::squeeze.dim", dense_product(matrix, compose::unsqueeze(vector, 1)), 1);
+  return ops::squeeze(dense_product(matrix, ops::unsqueeze(vector, 1)), 1);
 }
 IMPL("aten::mv", ops::kSparseCPU,
      [](Arguments v, Results& returns) { returns.emplace_back(times_vector(v[0], v[1].to_tensor())); });
@@ -129,8 +132,8 @@ IMPL("aten::matmul", ops::kSparseCPU, [](Arguments v, Results& returns) {
 Value with_addend(const Value& self, const Value& product, const Value& beta, const Value& alpha) {
   const auto times = [](const Value& x, const Value& factor) -> Value {
     if (const SparseTensor* sparse = ops::as_sparse(x))
-      return with_values(*sparse, call("aten::mul.Scalar", sparse->values(), factor));
-    return call("aten::mul.Scalar", x.to_tensor(), factor);
+      return with_values(*sparse, ops::mul(sparse->values(), factor.to_scalar()));
+    return ops::mul(x.to_tensor(), factor.to_scalar());
   };
   Value right = times(product, alpha);
   const ops::Scalar factor = beta.to_scalar();
@@ -168,11 +171,11 @@ SPARSE_OP("aten::sparse_sampled_addmm", [](Arguments v, Results& returns) {
             a.sizes()[a.sizes().size() - 2] == x.sizes()[x.sizes().size() - 2],
         "expected a product of sizes ", x.sizes());
   const int64_t inner = a.sizes().back();
-  const Tensor left = compose::reshape(a, Dims{rows.rows, inner});
-  const Tensor right = compose::reshape(compose::transpose(b, -1, -2), Dims{rows.column_count, inner});
-  const Tensor sampled = call("tensord::csr_sampled", rows.starts, rows.columns, left, right);
+  const Tensor left = ops::reshape(a, Dims{rows.rows, inner});
+  const Tensor right = ops::reshape(ops::transpose(b, -1, -2), Dims{rows.column_count, inner});
+  const Tensor sampled = ops::tensord_csr_sampled(rows.starts, rows.columns, left, right);
   const Value sum = with_addend(rows.values, sampled, v[3], v[4]);
-  returns.push_back(with_values(x, compose::reshape(sum.to_tensor(), x.values().sizes())));
+  returns.push_back(with_values(x, ops::reshape(sum.to_tensor(), x.values().sizes())));
 });
 
 // A layer that was packed for dense tensors: its calls one by one, on the weights as they were.

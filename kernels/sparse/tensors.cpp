@@ -5,10 +5,10 @@
 #include "core/ops/complex.h"
 #include "kernels/common/compose.h"
 #include "kernels/sparse/sparse.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 
-using compose::call;
 using ops::Value;
 
 const SparseTensor& sparse_of(const Value& value) {
@@ -28,7 +28,7 @@ SparsePtr checked(SparseLayout layout, const Dims& sizes, const Tensor& compress
                   const Tensor& values, bool is_coalesced) {
   check(indices.ndim() > 0 && !indices.is_meta(), "expected indices, but got ", describe(indices));
   // Copies, so that nobody who writes what the parts came from writes into the tensor.
-  const Tensor own = call("aten::clone", values);
+  const Tensor own = ops::clone(values);
   const SparsePtr out = layout == SparseLayout::kCoo
                             ? SparseTensor::coo(sizes, indices.clone(), own, is_coalesced)
                             : SparseTensor::compressed(layout, sizes, compressed.clone(), indices.clone(), own);
@@ -53,7 +53,7 @@ Dims sizes_for(const Tensor& indices, const Tensor& values) {
         describe(values));
   Dims sizes;
   for (int64_t d = 0; d < indices.sizes()[0]; ++d) {
-    const int64_t max = largest_index(compose::select(indices, 0, d));
+    const int64_t max = largest_index(ops::select(indices, 0, d));
     check(max < INT64_MAX, "an index is too large");
     sizes.push_back(max + 1);
   }
@@ -67,7 +67,7 @@ Value make_coo(const Tensor& indices, const Tensor& values, const Dims& sizes, c
 }
 
 // One value without dimensions stands for a vector of one.
-Tensor as_values(const Tensor& values) { return values.ndim() == 0 ? compose::unsqueeze(values, 0) : values; }
+Tensor as_values(const Tensor& values) { return values.ndim() == 0 ? ops::unsqueeze(values, 0) : values; }
 
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
@@ -251,15 +251,14 @@ const SparseTensor& coalesced_of(const Value& value) {
 SPARSE_OP("aten::_indices",
           [](Arguments v, Results& returns) { returns.emplace_back(coo_of(v[0]).indices().clone()); });
 SPARSE_OP("aten::_values",
-          [](Arguments v, Results& returns) { returns.emplace_back(call("aten::detach", coo_of(v[0]).values())); });
+          [](Arguments v, Results& returns) { returns.emplace_back(ops::detach(coo_of(v[0]).values())); });
 SPARSE_OP("aten::indices",
           [](Arguments v, Results& returns) { returns.emplace_back(coalesced_of(v[0]).indices().clone()); });
 
 const Tensor& values_of(const Value& value) {
   return sparse_of(value).is_coo() ? coalesced_of(value).values() : sparse_of(value).values();
 }
-SPARSE_OP("aten::values",
-          [](Arguments v, Results& returns) { returns.emplace_back(call("aten::alias", values_of(v[0]))); });
+SPARSE_OP("aten::values", [](Arguments v, Results& returns) { returns.emplace_back(ops::alias(values_of(v[0]))); });
 
 // Which of the two a compressed tensor has.
 const SparseTensor& compressed_of(const Value& value, bool by_rows) {
@@ -292,7 +291,7 @@ IMPL("prim::grad", ops::kSparseCPU, [](Arguments v, Results& returns) {
 });
 IMPL("aten::detach prim::data", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
-  returns.push_back(with_values(x, call("aten::detach", x.values())));
+  returns.push_back(with_values(x, ops::detach(x.values())));
 });
 
 }  // namespace

@@ -3,6 +3,10 @@
 // incomplete gamma functions' first argument, nextafter).
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/pointwise/pointwise.h"
+#include "ops/factory.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -231,11 +235,10 @@ Tensor mvlgamma(const Tensor& x, int64_t p) {
   check(p >= 1, "p has to be greater than or equal to 1");
   const DType dtype = is_floating(x.dtype()) ? x.dtype() : DType::kFloat32;
   const auto count = static_cast<double>(p);
-  const Tensor shifts =
-      ops::call("aten::arange.start_step", 0.5 - 0.5 * count, 0.5, 0.5, dtype, ops::Value(), x.device(), ops::Value());
-  const Tensor arguments = ops::call("aten::add.Tensor", ops::call("aten::unsqueeze", x, int64_t{-1}), shifts);
-  const Tensor sum = ops::call("aten::sum.dim_IntList", ops::call("aten::lgamma", arguments), Dims{-1});
-  return ops::call("aten::add.Scalar", sum, count * (count - 1) * 0.28618247146235004354);  // log(pi) / 4
+  const Tensor shifts = ops::arange(0.5 - 0.5 * count, 0.5, 0.5, {.dtype = dtype, .device = x.device()});
+  const Tensor arguments = ops::add(ops::unsqueeze(x, int64_t{-1}), shifts);
+  const Tensor sum = ops::sum(ops::lgamma(arguments), Dims{-1});
+  return ops::add(sum, count * (count - 1) * 0.28618247146235004354);  // log(pi) / 4
 }
 OP("aten::mvlgamma").impl(mvlgamma).composite();
 

@@ -3,12 +3,12 @@
 
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/geometry.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
 using gradient::of_first;
-using ops::call;
 using ops::GradArgs;
 using ops::IntList;
 using ops::TensorMeta;
@@ -21,7 +21,7 @@ TensorMeta like_input(const Tensor& g, const IntList& sizes) {
 OP("aten::select_backward")
     .infer([](const Tensor& g, const IntList& sizes, int64_t, int64_t) { return like_input(g, sizes); })
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
-      return call("aten::select.int", g, args.inputs[2], args.inputs[3]);
+      return ops::select(g, args.inputs[2].to_int(), args.inputs[3].to_int());
     }))
     .saves("");
 
@@ -30,21 +30,22 @@ OP("aten::slice_backward")
       return like_input(g, sizes);
     })
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
-      return call("aten::slice.Tensor", g, args.inputs[2], args.inputs[3], args.inputs[4], args.inputs[5]);
+      return ops::slice(g, args.inputs[2].to_int(), ops::unbox<std::optional<int64_t>>(args.inputs[3]),
+                        ops::unbox<std::optional<int64_t>>(args.inputs[4]), args.inputs[5].to_int());
     }))
     .saves("");
 
 OP("aten::diagonal_backward")
     .infer([](const Tensor& g, const IntList& sizes, int64_t, int64_t, int64_t) { return like_input(g, sizes); })
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
-      return call("aten::diagonal", g, args.inputs[2], args.inputs[3], args.inputs[4]);
+      return ops::diagonal(g, args.inputs[2].to_int(), args.inputs[3].to_int(), args.inputs[4].to_int());
     }))
     .saves("");
 
 OP("aten::unfold_backward")
     .infer([](const Tensor& g, const IntList& sizes, int64_t, int64_t, int64_t) { return like_input(g, sizes); })
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
-      return call("aten::unfold", g, args.inputs[2], args.inputs[3], args.inputs[4]);
+      return ops::unfold(g, args.inputs[2].to_int(), args.inputs[3].to_int(), args.inputs[4].to_int());
     }))
     .saves("");
 
@@ -66,8 +67,9 @@ OP("tensord::as_strided_scatter_add")
       return geometry_meta(g, {size, stride, offset}, {input_sizes, input_strides, input_offset});
     })
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
-      return call("tensord::as_strided_gather", g, args.inputs[2], args.inputs[3], args.inputs[4], args.inputs[5],
-                  args.inputs[6]);
+      return ops::tensord_as_strided_gather(g, ops::unbox<Dims>(args.inputs[2]), args.inputs[3].to_int(),
+                                            ops::unbox<Dims>(args.inputs[4]), ops::unbox<Dims>(args.inputs[5]),
+                                            args.inputs[6].to_int());
     }))
     .saves("");
 // As as_strided, of a tensor that is taken to lie in memory as `self_strides` and `self_offset` say.
@@ -77,8 +79,9 @@ OP("tensord::as_strided_gather")
       return geometry_meta(x, {x.sizes(), self_strides, self_offset}, {size, stride, offset});
     })
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
-      return call("tensord::as_strided_scatter_add", g, gradient::sizes_of(args, 0), args.inputs[1], args.inputs[2],
-                  args.inputs[3], args.inputs[4], args.inputs[5]);
+      return ops::tensord_as_strided_scatter_add(g, gradient::sizes_of(args, 0), ops::unbox<Dims>(args.inputs[1]),
+                                                 args.inputs[2].to_int(), ops::unbox<Dims>(args.inputs[3]),
+                                                 ops::unbox<Dims>(args.inputs[4]), args.inputs[5].to_int());
     }))
     .saves("");
 }  // namespace

@@ -3,6 +3,7 @@
 #include "core/ops/attributes/written.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
+#include "ops/view.h"
 
 // Joining tensors: cat, stack and their relatives.
 namespace tensord::kernels {
@@ -117,9 +118,9 @@ std::vector<ops::Value> cut(const ops::GradArgs& args, const TensorList& joined,
       continue;
     }
     const int64_t length = joined[i].sizes()[dim];
-    Tensor part = ops::call("aten::narrow", g, dim, start, length);
-    if (!(part.sizes() == input.sizes())) part = ops::call("aten::reshape", part, input.sizes());
-    if (part.dtype() != input.dtype()) part = ops::call("aten::to.dtype", part, input.dtype());
+    Tensor part = ops::narrow(g, dim, start, length);
+    if (!(part.sizes() == input.sizes())) part = ops::reshape(part, input.sizes());
+    if (part.dtype() != input.dtype()) part = ops::to(part, input.dtype());
     gradients.push_back(part);
     start += length;
   }

@@ -7,6 +7,7 @@
 #include "kernels/factory/number_range.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
+#include "ops/view.h"
 
 // Copies: of memory order, dtype and device, and writes into existing tensors.
 namespace tensord::kernels {
@@ -15,7 +16,7 @@ namespace {
 using ops::Scalar;
 using ops::Value;
 
-enum MemoryFormat : int64_t { kContiguous = 0, kPreserve = 1, kChannelsLast = 2, kChannelsLast3d = 3 };
+enum CopyFormat : int64_t { kContiguous = 0, kPreserve = 1, kChannelsLast = 2, kChannelsLast3d = 3 };  // MemoryFormat
 
 void check_format(const Tensor& x, int64_t format) {
   check(format >= kContiguous && format <= kChannelsLast3d, "Unsupported memory format option ", format);
@@ -146,8 +147,8 @@ using ops::GradArgs;
 // Gradient of a copy: converted back.
 Tensor convert_back(const GradArgs& args, const Tensor& g) {
   const Tensor& x = args.inputs[0].to_tensor();
-  if (g.device() != x.device()) return ops::call("aten::to.device", g, x.device(), x.dtype());
-  return g.dtype() == x.dtype() ? g : ops::call("aten::to.dtype", g, x.dtype());
+  if (g.device() != x.device()) return ops::to(g, x.device(), x.dtype());
+  return g.dtype() == x.dtype() ? g : ops::to(g, x.dtype());
 }
 Tensor overwritten(const GradArgs&, const Tensor& g) { return gradient::zeros_like(g); }
 // What self was does not matter any more; the second argument is spread over it.
@@ -201,9 +202,7 @@ OP("aten::fill_.Tensor")
     .saves("")
     .kind(ops::OpKind::kComposite);
 OP("aten::fill.Tensor")
-    .impl([](const Tensor& x, const Tensor& value) {
-      return ops::call("aten::fill_.Tensor", ops::call("aten::clone", x), value);
-    })
+    .impl([](const Tensor& x, const Tensor& value) { return ops::fill_(ops::clone(x), value); })
     .composite();
 OP("aten::fill.Scalar")
     .impl([](const Tensor& x, const Scalar& value) {

@@ -2,6 +2,7 @@
 
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 
@@ -136,15 +137,13 @@ std::vector<Tensor> all_at_least(const std::vector<Tensor>& tensors) {
 
 using gradient::of_first;
 
-Tensor reshape_back(const ops::GradArgs& args, const Tensor& g) {
-  return ops::call("aten::reshape", g, gradient::sizes_of(args, 0));
-}
+Tensor reshape_back(const ops::GradArgs& args, const Tensor& g) { return ops::reshape(g, gradient::sizes_of(args, 0)); }
 std::vector<ops::Value> reshape_all_back(const ops::GradArgs& args) {
   std::vector<Tensor> gradients;
   const auto& inputs = args.inputs[0].to_list()->items;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& g = args.grad_outputs[i];
-    gradients.push_back(g ? ops::call("aten::reshape", g, inputs[i].to_tensor().sizes()) : Tensor());
+    gradients.push_back(g ? ops::reshape(g, inputs[i].to_tensor().sizes()) : Tensor());
   }
   return {ops::make_tensor_list(gradients)};
 }

@@ -1,13 +1,12 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/view/view.h"
+#include "ops/view.h"
 
 // Views that take the place of their argument: "x.unsqueeze_(0)" gives every holder of x the new shape. A function with
 // one of them is run as it is written (core/jit/ir/operator_search.h).
 namespace tensord::kernels {
 namespace {
-
-using ops::call;
 
 // Autograd's nodes and views remember the shape that a tensor had.
 Tensor take_shape(const Tensor& x, const char* name, const Tensor& view) {
@@ -24,18 +23,18 @@ Tensor transpose_in_place(const Tensor& x, int64_t dim0, int64_t dim1) {
 }
 
 OP("aten::squeeze_").kind(ops::OpKind::kView).impl([](const Tensor& x) {
-  return take_shape(x, "squeeze_", call("aten::squeeze", x));
+  return take_shape(x, "squeeze_", ops::squeeze(x));
 });
 OP("aten::squeeze_.dim").kind(ops::OpKind::kView).impl([](const Tensor& x, int64_t dim) {
-  return take_shape(x, "squeeze_", call("aten::squeeze.dim", x, dim));
+  return take_shape(x, "squeeze_", ops::squeeze(x, dim));
 });
 OP("aten::squeeze_.dims").kind(ops::OpKind::kView).impl([](const Tensor& x, const IntList& dim) {
-  return take_shape(x, "squeeze_", call("aten::squeeze.dims", x, dim));
+  return take_shape(x, "squeeze_", ops::squeeze(x, dim));
 });
 OP("aten::unsqueeze_").kind(ops::OpKind::kView).impl([](const Tensor& x, int64_t dim) {
   return take_shape(x, "unsqueeze_", unsqueeze(x, dim));
 });
-OP("aten::t_").kind(ops::OpKind::kView).impl([](const Tensor& x) { return take_shape(x, "t_", call("aten::t", x)); });
+OP("aten::t_").kind(ops::OpKind::kView).impl([](const Tensor& x) { return take_shape(x, "t_", ops::t(x)); });
 OP("aten::transpose_").kind(ops::OpKind::kView).impl(transpose_in_place);
 OP("aten::swapaxes_").kind(ops::OpKind::kView).impl(transpose_in_place);
 OP("aten::swapdims_").kind(ops::OpKind::kView).impl(transpose_in_place);

@@ -5,6 +5,9 @@
 #include "kernels/common/numbers.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 // One tensor cut into several views.
 namespace tensord::kernels {
@@ -171,7 +174,7 @@ std::vector<Tensor> join(const GradArgs& args, int64_t dim, const char* op) {
   for (size_t i = 0; i < given.size(); ++i) {
     if (!given[i]) given[i] = gradient::zeros_like(parts[i]);
   }
-  gradients[0] = ops::call(op, given, wrap_dim(dim, args.inputs[0].to_tensor().ndim()));
+  gradients[0] = ops::call_by_name(op, given, wrap_dim(dim, args.inputs[0].to_tensor().ndim()));
   return gradients;
 }
 std::vector<Tensor> split_gradient(const GradArgs& args) { return join(args, args.inputs[2].to_int(), "aten::cat"); }
@@ -185,9 +188,8 @@ std::vector<Tensor> split_at_gradient(const GradArgs& args) {
   for (size_t i = 0; i < args.grad_outputs.size(); ++i) {
     const int64_t end = i < indices.size() ? indices[i] : std::numeric_limits<int64_t>::max();
     if (args.grad_outputs[i]) {
-      const Tensor part =
-          ops::call("aten::slice_backward", args.grad_outputs[i], x.sizes(), args.inputs[2], start, end, 1);
-      gradients[0] = gradients[0] ? ops::call("aten::add.Tensor", gradients[0], part) : part;
+      const Tensor part = ops::slice_backward(args.grad_outputs[i], x.sizes(), args.inputs[2].to_int(), start, end, 1);
+      gradients[0] = gradients[0] ? ops::add(gradients[0], part) : part;
     }
     start = end;
   }
@@ -215,8 +217,8 @@ std::vector<Value> grid_gradient(const GradArgs& args) {
       for (size_t d = 0; d < inputs.size(); ++d) {
         if (d != dim) others.push_back(static_cast<int64_t>(d));
       }
-      if (!others.empty()) g = ops::call("aten::sum.dim_IntList", g, others);
-      g = ops::call("aten::reshape", g, inputs[i].to_tensor().sizes());
+      if (!others.empty()) g = ops::sum(g, others);
+      g = ops::reshape(g, inputs[i].to_tensor().sizes());
     }
     gradients.push_back(g);
   }
@@ -249,8 +251,8 @@ OP("aten::tensor_split.tensor_indices_or_sections")
             "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional "
             "tensor, but got a tensor with ",
             given.ndim(), " dims");
-      if (given.ndim() == 0) return ops::call<TensorList>("aten::tensor_split.sections", x, given.item_int(), dim);
-      return ops::call<TensorList>("aten::tensor_split.indices", x, IntList(integers_of(given)), dim);
+      if (given.ndim() == 0) return ops::tensor_split(x, given.item_int(), dim);
+      return ops::tensor_split(x, IntList(integers_of(given)), dim);
     })
     .composite()
     .dynamic_shape();

@@ -1,15 +1,15 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "ops/view.h"
 
 // Views as copies: what graphs have that know no memory of others (functionalised ones). Row-major, as PyTorch's.
 namespace tensord::kernels {
 namespace {
 
-using ops::call;
 using ops::Value;
 
 Value copied(const Value& view) {
-  if (view.is_tensor()) return call("aten::clone", view, /*memory_format=*/int64_t{0});
+  if (view.is_tensor()) return ops::clone(view.to_tensor(), {.memory_format = MemoryFormat::kContiguous});
   std::vector<Value> items;
   for (const Value& item : view.to_list()->items) items.push_back(copied(item));
   return ops::make_list(view.to_list()->element, std::move(items));
