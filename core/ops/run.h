@@ -57,9 +57,4 @@ R call_by_name(const char* full_name, const A&... arguments) {
   if constexpr (!std::is_void_v<R>) return Unbox<R>::get(returns.front());
 }
 
-template <class R = Tensor, class... A>
-R call(const char* full_name, const A&... arguments) {
-  return call_by_name<R>(full_name, arguments...);
-}
-
 }  // namespace tensord::ops
