@@ -39,6 +39,8 @@ def tracked() -> list[str]:
 def main() -> int:
     files = tracked()
     ends = {"/".join(parts[i:]) for name in files for parts in [name.split("/")] for i in range(len(parts))}
+    # What scripts/operators.py makes.
+    ends |= {f"ops/{name.split('/')[1]}.h" for name in files if name.endswith(".ops")} | {"tensord/ops.h", "tensord/methods.h", "tensord/method_list.h", "method_list.h"}
     sources = {}
     for name in files:
         if pathlib.Path(name).suffix in (*SOURCES, ".md") and "/data/" not in name:

@@ -36,9 +36,6 @@ Value convert(const Argument& argument, const Value& value);
 // First overload of `name` that accepts the values; throws Error listing the candidates.
 const Op& resolve(std::string_view name, std::span<const Value> arguments);
 
-// An operator whose name is data, such as a table's: call_by_name(name, a, b). Defaults are filled in, what the values
-// are is checked at run time. Code that knows the operator calls its function, which is in ops/FAMILY.h: ops::add(a,
-// b).
 namespace detail {
 
 inline Value boxed(const Dims& dims) { return make_int_list(dims); }
@@ -50,6 +47,8 @@ Value boxed(const T& value) {
 
 }  // namespace detail
 
+// An operator whose name is data, such as a table's: call_by_name(name, a, b). Defaults are filled in; what the values
+// are is checked at run time. Code that knows the operator calls its function: ops::add(a, b), of "ops/pointwise.h".
 template <class R = Tensor, class... A>
 R call_by_name(const char* full_name, const A&... arguments) {
   const Op& op = get_op(full_name);
