@@ -1,5 +1,6 @@
 #include "core/ops/typed_call.h"
 
+#include "core/base/inline_vector.h"
 #include "core/ops/run.h"
 
 namespace tensord::ops::typed {
@@ -45,16 +46,12 @@ Results Slot::call(std::span<const Argument> arguments) {
   }
   const auto& formals = op->schema.arguments;
   check_internal(formals.size() == arguments.size(), name_, ": its function has other arguments");
-  std::vector<Value> values;
-  values.reserve(arguments.size());
+  InlineVector<Value, 8> values;
   for (size_t i = 0; i < arguments.size(); ++i) {
-    values.push_back(arguments[i].value());
-    const TypeKind kind = formals[i].type->kind();
-    if (kind == TypeKind::kTensor) {
-      check(!values.back().is_none(), name_, ": argument '", formals[i].name, "' is an undefined tensor");
-    } else {
-      values.back() = convert(formals[i], values.back());
-    }
+    // The functions' types leave nothing else to convert.
+    values.push_back(arguments[i].is_repeated() ? convert(formals[i], arguments[i].value()) : arguments[i].value());
+    check(!values.back().is_none() || formals[i].type->kind() != TypeKind::kTensor, name_, ": argument '",
+          formals[i].name, "' is an undefined tensor");
   }
   return Results(run(*op, values));
 }

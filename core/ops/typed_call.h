@@ -38,12 +38,15 @@ class Argument {
   Argument(const ListArgument<T, takes_one, is_optional>& list) {
     if (list.is_one()) {
       *this = Argument(Int(list.one()));
+      is_repeated_ = true;
     } else if (!list.is_none()) {
       *this = Argument(kind_of(list.items().data()), list.items().data(), list.items().size());
     }
   }
 
   Value value() const;
+  // A single int that stands for a list.
+  bool is_repeated() const { return is_repeated_; }
 
  private:
   enum class Kind : uint8_t {
@@ -76,6 +79,7 @@ class Argument {
   }
 
   Kind kind_ = Kind::kNone;
+  bool is_repeated_ = false;
   size_t size_ = 0;
   union {
     int64_t i = 0;
