@@ -40,6 +40,7 @@ VIEW_COPY("aten::transpose_copy.int", "aten::transpose.int");
 VIEW_COPY("aten::unbind_copy.int", "aten::unbind.int");
 VIEW_COPY("aten::unfold_copy", "aten::unfold");
 VIEW_COPY("aten::unsqueeze_copy", "aten::unsqueeze");
+VIEW_COPY("aten::view_as_complex_copy", "aten::view_as_complex");
 // Of elements that lie apart, too.
 VIEW_COPY("aten::view_copy", "aten::reshape");
 VIEW_COPY("aten::view_copy.dtype", "aten::view.dtype");
