@@ -10,7 +10,8 @@ set_target_properties(tensord_engine PROPERTIES LINK_LIBRARY_OVERRIDE "WHOLE_ARC
 target_link_libraries(tensord_engine PRIVATE tensord_onednn tensord_lapack ${HWY_LIBRARY})
 # For <tensord/ops.h> and other public headers, which include headers such as "core/ops/value.h".
 target_include_directories(tensord_engine INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
-                           $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:include>
+                           $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
+                           $<BUILD_INTERFACE:${TENSORD_GENERATED}> $<INSTALL_INTERFACE:include>
                            $<INSTALL_INTERFACE:include/tensord>)
 target_compile_features(tensord_engine INTERFACE cxx_std_20)
 if(TENSORD_STATIC)

@@ -107,6 +107,8 @@ def main() -> int:
                 if match := re.match(r'\s*#\s*include\s+"([^"]+)"', line):
                     target = match.group(1)
                     top = target.split("/")[0]
+                    if top == "ops":  # made by scripts/operators.py, compiled into core/ops
+                        top, target = "core", f"core/{target}"
                     if top not in ("core", "kernels", "server", "protos"):
                         continue
                     allowed = [layer, *ALLOWED[layer]]

@@ -40,6 +40,8 @@ def main() -> int:
     files = tracked()
     made = [name.removesuffix(".in") for name in files if name.endswith(".in")]  # by CMake
     ends = {"/".join(parts[i:]) for name in files + made for parts in [name.split("/")] for i in range(len(parts))}
+    # What scripts/operators.py makes.
+    ends |= {f"ops/{name.split('/')[1]}.h" for name in files if name.endswith(".ops")} | {"tensord/ops.h", "tensord/methods.h", "tensord/method_list.h", "method_list.h"}
     sources = {}
     for name in files:
         if pathlib.Path(name).suffix in (*SOURCES, ".md") and "/data/" not in name:

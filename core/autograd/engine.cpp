@@ -5,6 +5,7 @@
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
 #include "core/ops/run.h"
+#include "ops/factory.h"
 
 namespace tensord::autograd {
 namespace {
@@ -15,7 +16,7 @@ Tensor root_gradient(const Tensor& tensor, std::span<const Tensor> gradients, si
     check(!is_complex(tensor.dtype()), "grad can be implicitly created only for real scalar outputs but got ",
           name_of(tensor.dtype()));
     check(tensor.numel() == 1, "grad can be implicitly created only for scalar outputs");
-    return ops::call("aten::ones_like", tensor);
+    return ops::ones_like(tensor);
   }
   Tensor gradient = gradients[i];
   check(gradient.sizes() == tensor.sizes(), "Mismatch in shape: grad_output[", i, "] has a shape of ", gradient.sizes(),

@@ -11,6 +11,7 @@
 #include "core/autograd/variable.h"
 #include "core/autograd/view.h"
 #include "core/ops/run.h"
+#include "ops/factory.h"
 
 namespace tensord::autograd {
 namespace {
@@ -71,7 +72,7 @@ bool FunctionContext::needs_input_grad(size_t argument) const {
 std::vector<Tensor> FunctionNode::apply(std::vector<Tensor> gradients) {
   if (context.materializes_) {
     for (size_t i = 0; i < gradients.size(); ++i) {
-      if (!gradients[i].defined()) gradients[i] = ops::call("aten::zeros_like", shapes_[i]);
+      if (!gradients[i].defined()) gradients[i] = ops::zeros_like(shapes_[i]);
     }
   }
   std::vector<Tensor> found;

@@ -5,11 +5,12 @@
 #include "core/base/error.h"
 #include "core/ops/run.h"
 #include "core/tensor/grad_mode.h"
+#include "ops/factory.h"
+#include "ops/view.h"
 
 namespace tensord::autograd {
 namespace {
 
-using ops::call;
 using Tensors = std::vector<Tensor>;
 
 // Copies of the inputs that gradients are computed for; the caller's tensors are not changed.
@@ -17,7 +18,7 @@ Tensors prepare(std::span<const Tensor> inputs, bool create_graph) {
   Tensors out;
   for (const Tensor& input : inputs) {
     if (create_graph && requires_grad(input)) {
-      out.push_back(call("aten::view_as", input, input));
+      out.push_back(ops::view_as(input, input));
     } else {
       out.push_back(detach(input));
       set_requires_grad(out.back());
@@ -48,7 +49,7 @@ Tensors gradients_of(std::span<const Tensor> outputs, std::span<const Tensor> in
   options.create_graph = create_graph;
   if (!live.empty()) found = grad(live, inputs, weights, options, /*allow_unused=*/true);
   for (size_t i = 0; i < found.size(); ++i) {
-    if (!found[i].defined()) found[i] = call("aten::zeros_like", inputs[i]);
+    if (!found[i].defined()) found[i] = ops::zeros_like(inputs[i]);
   }
   return found;
 }
@@ -64,19 +65,18 @@ Tensors finish(Tensors tensors, bool create_graph) {
 Tensor stacked(const Tensors& rows, const Tensor& output, const Tensor& input) {
   Dims sizes = output.sizes();
   for (const int64_t size : input.sizes()) sizes.push_back(size);
-  if (rows.empty())
-    return call("aten::reshape", call("aten::zeros_like", input), Dims{0}).as_view(sizes, contiguous_strides(sizes), 0);
-  return call("aten::reshape", call("aten::stack", rows, 0), sizes);
+  if (rows.empty()) return ops::reshape(ops::zeros_like(input), Dims{0}).as_view(sizes, contiguous_strides(sizes), 0);
+  return ops::reshape(ops::stack(rows), sizes);
 }
 
 Tensors one_hot_at(std::span<const Tensor> outputs, size_t which, int64_t element) {
   Tensors out;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    out.push_back(call("aten::zeros_like", detach(outputs[i])));
+    out.push_back(ops::zeros_like(detach(outputs[i])));
     if (i != which) continue;
-    const Tensor flat = call("aten::zeros_like", call("aten::reshape", detach(outputs[i]), Dims{-1}));
-    call("aten::fill_.Scalar", call("aten::select.int", flat, 0, element), 1);
-    out.back() = call("aten::reshape", flat, outputs[i].sizes());
+    const Tensor flat = ops::zeros_like(ops::reshape(detach(outputs[i]), Dims{-1}));
+    ops::fill_(ops::select(flat, 0, element), 1);
+    out.back() = ops::reshape(flat, outputs[i].sizes());
   }
   return out;
 }
@@ -85,7 +85,7 @@ TensorFunction as_tensors(const ScalarFunction& function) {
   return [&function](const Tensors& inputs) {
     Tensor out = function(inputs);
     check(out.defined() && out.numel() == 1, "the function must give a tensor of one element");
-    return Tensors{call("aten::reshape", out, Dims{})};
+    return Tensors{ops::reshape(out, Dims{})};
   };
 }
 
@@ -110,7 +110,7 @@ FunctionProduct jvp(const TensorFunction& function, std::span<const Tensor> inpu
   // The product u · J is linear in u: its gradient with respect to u, weighted by v, is J · v for any u.
   Tensors u;
   for (const Tensor& output : outputs) {
-    u.push_back(call("aten::zeros_like", detach(output)));
+    u.push_back(ops::zeros_like(detach(output)));
     set_requires_grad(u.back());
   }
   const Tensors of_inputs = gradients_of(outputs, given, u, /*create_graph=*/true);
@@ -151,7 +151,7 @@ FunctionProduct hvp(const ScalarFunction& function, std::span<const Tensor> inpu
   const GradModeGuard recorded({true, false});
   const Tensors given = prepare(inputs, create_graph);
   Tensors outputs = as_tensors(function)(given);
-  const Tensor one = call("aten::ones_like", detach(outputs[0]));
+  const Tensor one = ops::ones_like(detach(outputs[0]));
   const Tensors slopes = gradients_of(outputs, given, std::span(&one, 1), /*create_graph=*/true);
   Tensors product = gradients_of(slopes, given, v, create_graph);
   return {finish(std::move(outputs), create_graph), finish(std::move(product), create_graph)};

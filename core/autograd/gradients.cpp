@@ -3,6 +3,9 @@
 #include "core/autograd/differentiable.h"
 #include "core/ops/run.h"
 #include "core/ops/sparse.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::autograd {
 namespace {
@@ -30,8 +33,8 @@ Tensor sum_to(const Tensor& gradient, const Dims& sizes) {
   for (size_t i = 0; i < gradient.sizes().size(); ++i) {
     if (i < extra || sizes[i - extra] == 1) dims.push_back(static_cast<int64_t>(i));
   }
-  const Tensor sum = ops::call("aten::sum.dim_IntList", gradient, dims, true);
-  return extra == 0 ? sum : ops::call("aten::reshape", sum, sizes);
+  const Tensor sum = ops::sum(gradient, dims, true);
+  return extra == 0 ? sum : ops::reshape(sum, sizes);
 }
 
 bool is_ours_alone(const Tensor& tensor) {
@@ -54,7 +57,7 @@ Tensor copy_of(const Tensor& gradient) {
 
 bool has_nan(const Tensor& gradient) {
   const ops::SparsePtr sparse = ops::as_sparse(gradient);
-  const Tensor any = ops::call("aten::any", ops::call("aten::isnan", sparse ? sparse->values() : gradient));
+  const Tensor any = ops::any(ops::isnan(sparse ? sparse->values() : gradient));
   return any.item_bool();
 }
 

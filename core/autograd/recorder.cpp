@@ -11,6 +11,7 @@
 #include "core/ops/attributes/written.h"
 #include "core/ops/dispatch.h"
 #include "core/ops/run.h"
+#include "ops/view.h"
 
 namespace tensord::autograd {
 namespace {
@@ -181,7 +182,7 @@ void record_composite_write(const Call& call) {
   const Tensor& target = arguments[info.target].to_tensor();
   std::vector<Value> given(arguments.begin(), arguments.end()), results;
   const bool is_complex = keys.set.has(Functionality::kComplex);
-  if (is_complex) given.front() = ops::call("aten::clone", given.front());  // gradients may read it
+  if (is_complex) given.front() = ops::clone(target);  // gradients may read it
   ops::run(*op.base, given, results);
   const Tensor& result = results.front().to_tensor();
   if (is_complex) ops::check_takes(*op.base, result.dtype(), target, arguments);

@@ -5,6 +5,8 @@
 #include "core/base/mutex.h"
 #include "core/ops/run.h"
 #include "core/tensor/complex.h"
+#include "ops/complex.h"
+#include "ops/view.h"
 
 namespace tensord::autograd {
 namespace {
@@ -30,9 +32,9 @@ struct Place {
   }
   // This part of `whole`, which has the layout of the base but starts at 0.
   Tensor of(const Tensor& whole) const {
-    const Tensor from = is_pairs ? ops::call("aten::view_as_real", whole) : whole;
-    const Tensor part = ops::call("aten::as_strided", from, sizes, strides, offset - base_offset);
-    return is_complex_of_pairs ? ops::call("aten::view_as_complex", part) : part;
+    const Tensor from = is_pairs ? ops::view_as_real(whole) : whole;
+    const Tensor part = ops::as_strided(from, sizes, strides, offset - base_offset);
+    return is_complex_of_pairs ? ops::view_as_complex(part) : part;
   }
 
   Dims sizes, strides;  // of the view's memory in units of the base, or of pairs if the base is complex
@@ -53,13 +55,12 @@ class AsStrided final : public Node {
     std::vector<Tensor> out(1);
     if (!gradients[0].defined()) return out;
     const Place place(base_, view_);
-    const Tensor g = place.is_complex_of_pairs ? ops::call("aten::view_as_real", gradients[0]) : gradients[0];
+    const Tensor g = place.is_complex_of_pairs ? ops::view_as_real(gradients[0]) : gradients[0];
     const Tensor base = place.is_pairs ? as_real_pairs(base_) : base_;
     const Value arguments[] = {base, ops::make_int_list(place.sizes), ops::make_int_list(place.strides), place.offset};
     const Value result(Tensor::meta(g.sizes(), g.dtype(), g.device()));
     const std::vector<Value> found = op.gradient({arguments, std::span(&result, 1), std::span(&g, 1), 1});
-    out[0] = place.is_pairs ? ops::call("aten::view_as_complex", ops::call("aten::contiguous", found[0]))
-                            : found[0].to_tensor();
+    out[0] = place.is_pairs ? ops::view_as_complex(ops::contiguous(found[0].to_tensor())) : found[0].to_tensor();
     return out;
   }
 
@@ -98,10 +99,9 @@ std::vector<Tensor> CopySlices::apply(std::vector<Tensor> gradients) {
   const Tensor& gradient = gradients[0];
   if (!gradient.defined()) return out;
   const Tensor whole =
-      ops::call("aten::copy_",
-                Tensor::empty_strided(base_.sizes(), base_.strides(), gradient.dtype(), gradient.device()), gradient);
+      ops::copy_(Tensor::empty_strided(base_.sizes(), base_.strides(), gradient.dtype(), gradient.device()), gradient);
   const Tensor part = Place(base_, view_).of(whole);
-  std::vector<Tensor> found = write_->apply({ops::call("aten::clone", part)});
+  std::vector<Tensor> found = write_->apply({ops::clone(part)});
   for (size_t i = 0; i < out.size(); ++i) {
     if (!needs_edge(i)) continue;
     if (i != edge_) {
@@ -109,9 +109,9 @@ std::vector<Tensor> CopySlices::apply(std::vector<Tensor> gradients) {
       continue;
     }
     if (found[i].defined()) {
-      ops::call("aten::copy_", part, found[i]);
+      ops::copy_(part, found[i]);
     } else {
-      ops::call("aten::zero_", part);
+      ops::zero_(part);
     }
     out[i] = whole;
   }

@@ -9,12 +9,14 @@
 #include "core/base/error.h"
 #include "core/ops/run.h"
 #include "core/tensor/grad_mode.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::nn {
 namespace {
 
 Tensor moved(const Tensor& tensor, Device device) {
-  return tensor.device() == device ? tensor : ops::call("aten::to.device", tensor, device, tensor.dtype());
+  return tensor.device() == device ? tensor : ops::to(tensor, device, tensor.dtype());
 }
 
 void check_alike(const std::vector<NamedTensor>& own, const std::vector<NamedTensor>& other) {
@@ -44,7 +46,7 @@ Tensors scatter(const Tensor& input, std::span<const Device> devices, int64_t di
   const int64_t each = std::max<int64_t>(1, (rows + count - 1) / count);
   Tensors parts;
   for (int64_t at = 0; at < rows || parts.empty(); at += each) {
-    const Tensor part = ops::call("aten::narrow", input, dim, at, std::min(each, rows - at));
+    const Tensor part = ops::narrow(input, dim, at, std::min(each, rows - at));
     parts.push_back(moved(part, devices[parts.size()]));
   }
   return parts;
@@ -55,9 +57,9 @@ Tensor gather(std::span<const Tensor> parts, Device device, int64_t dim) {
   std::vector<Tensor> all;
   for (const Tensor& part : parts) {
     const Tensor own = moved(part, device);
-    all.push_back(own.ndim() == 0 ? ops::call("aten::unsqueeze", own, 0) : own);
+    all.push_back(own.ndim() == 0 ? ops::unsqueeze(own, 0) : own);
   }
-  return ops::call("aten::cat", ops::make_tensor_list(all), parts.front().ndim() == 0 ? 0 : dim);
+  return ops::cat(all, parts.front().ndim() == 0 ? 0 : dim);
 }
 
 // The modules of the other devices.
@@ -82,7 +84,7 @@ struct DataParallel::Copies {
         if (!gradient.defined()) continue;
         const Tensor& parameter = parameters[i].tensor;
         const Tensor own = moved(gradient, parameter.device()), before = autograd::grad(parameter);
-        autograd::set_grad(parameter, before.defined() ? ops::call("aten::add.Tensor", before, own, 1) : own);
+        autograd::set_grad(parameter, before.defined() ? ops::add(before, own) : own);
         autograd::set_grad(copies[i].tensor, {});
       }
     }

@@ -5,6 +5,8 @@
 #include "core/base/error.h"
 #include "core/ops/run.h"
 #include "core/tensor/grad_mode.h"
+#include "ops/random.h"
+#include "ops/view.h"
 
 namespace tensord::nn::init {
 
@@ -29,15 +31,15 @@ Fans fans_of(const Tensor& weight) {
 
 void uniform_(const Tensor& tensor, double from, double to) {
   const NoGradGuard without_grad;
-  ops::call("aten::uniform_", tensor, from, to, ops::Value());
+  ops::uniform_(tensor, from, to);
 }
 void normal_(const Tensor& tensor, double mean, double std) {
   const NoGradGuard without_grad;
-  ops::call("aten::normal_", tensor, mean, std, ops::Value());
+  ops::normal_(tensor, mean, std);
 }
 void constant_(const Tensor& tensor, double value) {
   const NoGradGuard without_grad;
-  ops::call("aten::fill_.Scalar", tensor, value);
+  ops::fill_(tensor, value);
 }
 
 void xavier_uniform_(const Tensor& weight, double gain) {

@@ -9,6 +9,7 @@
 #include "core/nn/optim/clip_grad.h"
 #include "core/ops/run.h"
 #include "core/tensor/grad_mode.h"
+#include "ops/view.h"
 
 namespace tensord::nn {
 namespace {
@@ -234,7 +235,7 @@ StateDictDifference Module::load_state_dict(const StateDict& state, bool strict)
     problems = "\n\tMissing key(s) in state_dict: " + quoted(difference.missing) + ". " + problems;
   check(problems.empty(), "Error(s) in loading state_dict for ", kind_, ":", problems);
   const NoGradGuard without_grad;
-  for (const auto& [to, from] : copies) ops::call("aten::copy_", to, autograd::detach(from), false);
+  for (const auto& [to, from] : copies) ops::copy_(to, autograd::detach(from));
   return difference;
 }
 

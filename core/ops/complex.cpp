@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/ops/run.h"
 #include "core/tensor/complex.h"
+#include "ops/pointwise.h"
 
 namespace tensord::ops {
 namespace {
@@ -16,7 +17,10 @@ bool is_complex_tensor(const Value& value) {
 }
 
 Value conjugate(const Value& value) {
-  if (value.is_tensor()) return is_complex(value.to_tensor().dtype()) ? call("aten::conj", value) : value;
+  if (value.is_tensor()) {
+    const Tensor& tensor = value.to_tensor();
+    return is_complex(tensor.dtype()) ? Value(ops::conj(tensor)) : value;
+  }
   if (!value.is_list()) return value;
   std::vector<Value> items;
   for (const Value& item : value.to_list()->items) items.push_back(conjugate(item));

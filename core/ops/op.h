@@ -80,9 +80,6 @@ inline constexpr DispatchKey kSparseCPU{Functionality::kSparse | Functionality::
 struct SameAsDense {};
 inline constexpr SameAsDense kSameAsDense;
 
-// "aten::add.Tensor" of "aten::add.Tensor(Tensor self, …".
-inline std::string name_in(std::string_view schema) { return std::string(schema.substr(0, schema.find('('))); }
-
 inline constexpr size_t kCells = kLayoutCount * kDeviceKinds + (kFunctionalityCount - kLayoutCount);
 constexpr size_t cell_of(Functionality functionality, DeviceKind device) {
   const auto row = static_cast<size_t>(functionality);
@@ -190,10 +187,14 @@ void set_kernels(Functionality functionality, const KernelFunction* (*choose)(co
 // sees the operators that the function calls.
 std::shared_ptr<const Op> with_function(const Op& op, ReturnFn function);
 
-// Builds one registration; made by OP(), complete at the end of the full expression.
+// Builds one registration; made by OP(), complete at the end of the full expression. Also registers the variants that
+// follow the schema: `inplace`, "name_" with self written in place, and `out`, the overload "out" (or "<overload>_out")
+// with a keyword argument Tensor(a!) out.
 class OpBuilder {
  public:
-  OpBuilder(const char* schema, const char* file, int line);
+  // `name` is "aten::sum.dim_IntList", which kernels/*/*.ops declare. Operators of other namespaces are registered by a
+  // whole line: "my::relu(Tensor self) -> Tensor; inplace, out".
+  OpBuilder(std::string_view name, const char* file, int line);
   const Schema& schema() const { return op_->schema; }
 
   // Function of the schema's arguments → TensorMeta or std::vector<TensorMeta>. Tensor
@@ -213,10 +214,6 @@ class OpBuilder {
   OpBuilder& saves(const char* names);
   OpBuilder& composite();
   OpBuilder& constant_result();
-  // Also registers "name_" with self written in place (self must be the first argument).
-  OpBuilder& with_inplace();
-  // Also registers overload "out" (or "<overload>_out") with a keyword argument Tensor(a!) out.
-  OpBuilder& with_out();
   // The arguments marked (a!) are written only when this bool argument is true.
   OpBuilder& writes_when(const char* argument);
   OpBuilder& impure();  // prints, raises, changes state
@@ -242,6 +239,8 @@ class OpBuilder {
   OpBuilder& kind(OpKind kind);
 
  private:
+  void add_inplace_form() const;
+  void add_out_form() const;
   void set_function(KernelFunction function);
   void check_parameters(const std::vector<std::string>& cpp_types, const char* what);
   void report_second_attribute() const;
@@ -300,9 +299,9 @@ void set_attribute(const char* op, T value) {
 
 #define TENSORD_CONCAT2(A, B) A##B
 #define TENSORD_CONCAT(A, B) TENSORD_CONCAT2(A, B)
-#define OP(SCHEMA)                                                                       \
+#define OP(NAME)                                                                         \
   static const ::tensord::ops::OpBuilder TENSORD_CONCAT(op_registration_, __COUNTER__) = \
-      ::tensord::ops::OpBuilder(SCHEMA, __FILE__, __LINE__)
+      ::tensord::ops::OpBuilder(NAME, __FILE__, __LINE__)
 #define IMPL(NAMES, KEY, ...)                                                                \
   static const ::tensord::ops::ImplBuilder TENSORD_CONCAT(impl_registration_, __COUNTER__) = \
       ::tensord::ops::ImplBuilder(NAMES, KEY, __VA_ARGS__)

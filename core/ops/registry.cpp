@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/ops/alias.h"
 #include "core/ops/attributes/saved_for.h"
+#include "core/ops/declared.h"
 #include "core/ops/dispatch_table.h"
 
 namespace tensord::ops {
@@ -50,6 +51,7 @@ class Registry {
         if (!by_full_name_.emplace(name, op.get()).second) report(name + " is registered twice");
         overloads_[op->schema.name].push_back(op.get());
       }
+      check_declared();
       join_aliases();
       join_pending();
       tables_.build(ops_, [this](const std::string& problem) { report(problem); });
@@ -78,6 +80,19 @@ class Registry {
   }
 
  private:
+  // Programs without kernels have none of the operators that these declare.
+  void check_declared() {
+    std::string missing;
+    size_t count = 0;
+    for (const Declared& declared : declared_operators()) {
+      if (by_full_name_.contains(std::string(declared.name()))) continue;
+      missing +=
+          concat(missing.empty() ? "" : "\n", declared.name(), " is declared in ", declared.file, " without an OP");
+      ++count;
+    }
+    if (count != 0 && count != declared_operators().size()) report(missing);
+  }
+
   void join_aliases() {
     for (const auto& [alias, name] : aliases_) {
       if (overloads_.find(name) == overloads_.end())
@@ -174,9 +189,12 @@ std::vector<const Op*> all_ops() { return Registry::instance().all(); }
 
 // --- builders
 
-OpBuilder::OpBuilder(const char* schema, const char* file, int line) : op_(nullptr), file_(file), line_(line) {
+OpBuilder::OpBuilder(std::string_view name, const char* file, int line) : op_(nullptr), file_(file), line_(line) {
   try {
-    op_ = Registry::instance().add(parse_schema(schema));
+    const std::string_view text = line_of(name), forms = text.substr(std::min(text.find("; "), text.size()));
+    op_ = Registry::instance().add(parse_schema(text.substr(0, text.size() - forms.size())));
+    if (forms.find("inplace") != std::string_view::npos) add_inplace_form();
+    if (forms.find("out") != std::string_view::npos) add_out_form();
   } catch (const Error& error) {
     Registry::instance().report(concat(file, ":", line, ": ", error.what()));
     static Op discarded;
@@ -216,7 +234,7 @@ void OpBuilder::report_second_attribute() const {
   Registry::instance().report(concat(file_, ":", line_, ": ", op_->name(), " has two attributes of one kind"));
 }
 
-OpBuilder& OpBuilder::with_inplace() {
+void OpBuilder::add_inplace_form() const {
   Schema schema = op_->schema;
   schema.name += "_";
   schema.arguments[0].alias = {'a', true};
@@ -225,10 +243,9 @@ OpBuilder& OpBuilder::with_inplace() {
   Op* derived = Registry::instance().add(std::move(schema));
   derived->base = op_;
   derived->is_pure = false;
-  return *this;
 }
 
-OpBuilder& OpBuilder::with_out() {
+void OpBuilder::add_out_form() const {
   Schema schema = op_->schema;
   schema.overload = schema.overload.empty() || schema.overload == "Tensor" ? "out" : schema.overload + "_out";
   Argument out;
@@ -242,7 +259,6 @@ OpBuilder& OpBuilder::with_out() {
   Op* derived = Registry::instance().add(std::move(schema));
   derived->base = op_;
   derived->is_pure = false;
-  return *this;
 }
 
 OpBuilder& OpBuilder::writes_when(const char* argument) {

@@ -35,45 +35,24 @@ Value convert(const Argument& argument, const Value& value);
 // First overload of `name` that accepts the values; throws Error listing the candidates.
 const Op& resolve(std::string_view name, std::span<const Value> arguments);
 
-// Typed calls from C++: call<Tensor>("aten::add.Tensor", a, b, 1). Defaults are filled in.
-// The name is looked up on every call; hot code keeps a `const Op&`.
-template <class R>
-R unbox_return(std::vector<Value>& returns) {
-  if constexpr (std::is_void_v<R>) {
-    return;
-  } else {
-    return Unbox<R>::get(returns.front());
-  }
+namespace detail {
+
+inline Value boxed(const Dims& dims) { return make_int_list(dims); }
+inline Value boxed(const std::vector<Tensor>& tensors) { return make_tensor_list(tensors); }
+template <class T>
+Value boxed(const T& value) {
+  return Value(value);
 }
 
-class OpRef {
- public:
-  explicit constexpr OpRef(const char* full_name) : full_name_(full_name) {}
-  template <class R = Tensor, class... A>
-  R call(const A&... arguments) const {
-    const Op& op = get_op(full_name_);
-    std::vector<Value> boxed{box(arguments)...};
-    std::vector<Value> returns = run(op, bind(op, std::move(boxed)));
-    return unbox_return<R>(returns);
-  }
-  template <class... A>
-  Tensor operator()(const A&... arguments) const {
-    return call<Tensor>(arguments...);
-  }
+}  // namespace detail
 
- private:
-  static Value box(const Dims& dims) { return make_int_list(dims); }
-  static Value box(const std::vector<Tensor>& tensors) { return make_tensor_list(tensors); }
-  template <class T>
-  static Value box(const T& value) {
-    return Value(value);
-  }
-  const char* full_name_;
-};
-
+// An operator whose name is data, such as a table's: call_by_name(name, a, b). Defaults are filled in; what the values
+// are is checked at run time. Code that knows the operator calls its function: ops::add(a, b), of "ops/pointwise.h".
 template <class R = Tensor, class... A>
-R call(const char* full_name, const A&... arguments) {
-  return OpRef(full_name).call<R>(arguments...);
+R call_by_name(const char* full_name, const A&... arguments) {
+  const Op& op = get_op(full_name);
+  std::vector<Value> returns = run(op, bind(op, {detail::boxed(arguments)...}));
+  if constexpr (!std::is_void_v<R>) return Unbox<R>::get(returns.front());
 }
 
 }  // namespace tensord::ops

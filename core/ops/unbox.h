@@ -108,6 +108,12 @@ using UnboxOf = std::conditional_t<std::is_same_v<T, const Tensor&> || std::is_s
                                        std::is_same_v<T, const Value&>,
                                    Unbox<T>, Unbox<std::remove_cvref_t<T>>>;
 
+// unbox<Dims>(value): a value as a C++ type. Throws Error where it is another.
+template <class T>
+T unbox(const Value& value) {
+  return UnboxOf<T>::get(value);
+}
+
 // Parameter list of a function pointer or a lambda.
 template <class F>
 struct Signature : Signature<decltype(&F::operator())> {};

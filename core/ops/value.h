@@ -24,6 +24,8 @@ class Scalar {
   Scalar(int64_t value) : kind_(Kind::kInt), int_(value) {}
   Scalar(int value) : Scalar(static_cast<int64_t>(value)) {}
   Scalar(double value) : kind_(Kind::kFloat), float_(value) {}
+  template <class T>
+  Scalar(const T*) = delete;  // C++ would convert a text to bool
   Scalar(std::complex<double> value) : kind_(Kind::kComplex), float_(value.real()), imaginary_(value.imag()) {}
   bool is_bool() const { return kind_ == Kind::kBool; }
   bool is_int() const { return kind_ == Kind::kInt; }

@@ -5,11 +5,14 @@
 #include "core/base/error.h"
 #include "core/ops/run.h"
 #include "core/vision/transforms.h"
+#include "ops/factory.h"
+#include "ops/pointwise.h"
+#include "ops/random.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::vision {
 namespace {
-
-using ops::call;
 
 // 1 or 3 channels of an image of uint8 or a floating-point dtype.
 int64_t channels_of(const Tensor& image, const char* transform) {
@@ -22,9 +25,8 @@ int64_t channels_of(const Tensor& image, const char* transform) {
 // factor · a + (1 - factor) · b, clamped to the range of the image's dtype.
 Tensor blend(const Tensor& a, const Tensor& b, double factor, DType dtype, const char* transform) {
   check(factor >= 0, transform, ": the factor must not be below 0 but is ", factor);
-  const Tensor sum =
-      call("aten::add.Tensor", call("aten::mul.Scalar", a, factor), call("aten::mul.Scalar", b, 1.0 - factor), 1);
-  return call("aten::clamp", sum, 0, is_floating(dtype) ? 1.0 : 255.0).to(dtype);
+  const Tensor sum = ops::add(ops::mul(a, factor), ops::mul(b, 1.0 - factor));
+  return ops::clamp(sum, 0, is_floating(dtype) ? 1.0 : 255.0).to(dtype);
 }
 
 // Rotates a pixel's hue by `turn`. The hue is in [0, 1); the largest and the smallest channel give the value and the
@@ -60,28 +62,28 @@ Tensor rgb_to_grayscale(const Tensor& image, int64_t num_output_channels) {
   Tensor gray = image.clone();
   if (channels_of(image, "Grayscale") == 3) {
     const auto part = [&](int64_t channel, double weight) {
-      return call("aten::mul.Scalar", call("aten::narrow", image, -3, channel, 1), weight);
+      return ops::mul(ops::narrow(image, -3, channel, 1), weight);
     };
-    gray = call("aten::add.Tensor", part(0, 0.2989), part(1, 0.587), 1);
-    gray = call("aten::add.Tensor", gray, part(2, 0.114), 1).to(image.dtype());
+    gray = ops::add(part(0, 0.2989), part(1, 0.587));
+    gray = ops::add(gray, part(2, 0.114)).to(image.dtype());
   }
   if (num_output_channels == 1) return gray;
   Dims sizes = image.sizes();
   sizes[sizes.size() - 3] = 3;
-  return call("aten::expand", gray, sizes, false);
+  return ops::expand(gray, sizes);
 }
 Tensor Grayscale::operator()(const Tensor& image) const { return rgb_to_grayscale(image, num_output_channels); }
 
 Tensor adjust_brightness(const Tensor& image, double factor) {
   channels_of(image, "adjust_brightness");
-  return blend(image, call("aten::zeros_like", image), factor, image.dtype(), "adjust_brightness");
+  return blend(image, ops::zeros_like(image), factor, image.dtype(), "adjust_brightness");
 }
 
 Tensor adjust_contrast(const Tensor& image, double factor) {
   channels_of(image, "adjust_contrast");
   Tensor gray = rgb_to_grayscale(image);
   if (!is_floating(image.dtype())) gray = gray.to(DType::kFloat32);
-  const Tensor mean = call("aten::mean.dim", gray, Dims{-3, -2, -1}, true);
+  const Tensor mean = ops::mean(gray, Dims{-3, -2, -1}, true);
   return blend(image, mean, factor, image.dtype(), "adjust_contrast");
 }
 
@@ -96,14 +98,14 @@ Tensor adjust_hue(const Tensor& image, double factor) {
   const DType dtype = image.dtype();
   const bool is_bytes = dtype == DType::kUInt8;
   Tensor x = image.to(DType::kFloat32).contiguous();
-  x = is_bytes ? call("aten::div.Scalar", x, 255) : x.is_same(image) || x.storage() == image.storage() ? x.clone() : x;
+  x = is_bytes ? ops::div(x, 255) : x.is_same(image) || x.storage() == image.storage() ? x.clone() : x;
   const int64_t plane = image.size(-2) * image.size(-1);
   for (int64_t start = 0; start < x.numel(); start += 3 * plane) {
     float* r = x.data<float>() + start;
     for (int64_t i = 0; i < plane; ++i) turn_hue(r[i], r[i + plane], r[i + 2 * plane], static_cast<float>(factor));
   }
   // This gives each byte an equal share of [0, 1].
-  return is_bytes ? call("aten::mul.Scalar", x, 256.0 - 1e-3).to(dtype) : x.to(dtype);
+  return is_bytes ? ops::mul(x, 256.0 - 1e-3).to(dtype) : x.to(dtype);
 }
 
 Tensor ColorJitter::operator()(const Tensor& image) const {
@@ -119,13 +121,13 @@ Tensor ColorJitter::operator()(const Tensor& image) const {
   check(brightness >= 0 && contrast >= 0 && saturation >= 0 && hue >= 0 && hue <= 0.5,
         "ColorJitter: ranges must not be below 0, and hue not above 0.5");
   // torchvision draws the order first, then each factor, including those of changes that come later in the order.
-  const Tensor order = call("aten::randperm", int64_t{4}).contiguous();
+  const Tensor order = ops::randperm(int64_t{4}).contiguous();
   for (Change& change : changes) {
     if (change.range == 0) continue;
     const bool is_hue = change.apply == adjust_hue;
     const Tensor one = Tensor::empty(Dims{1}, DType::kFloat32);
-    call("aten::uniform_", one, is_hue ? -change.range : std::max(0.0, 1 - change.range),
-         is_hue ? change.range : 1 + change.range);
+    ops::uniform_(one, is_hue ? -change.range : std::max(0.0, 1 - change.range),
+                  is_hue ? change.range : 1 + change.range);
     change.factor = one.item_double();
   }
   Tensor out = image;

@@ -5,11 +5,14 @@
 
 #include "core/base/error.h"
 #include "core/ops/run.h"
+#include "ops/pointwise.h"
+#include "ops/random.h"
+#include "ops/view.h"
+#include "ops/vision.h"
 
 namespace tensord::vision {
 namespace {
 
-using ops::call;
 using ops::Value;
 
 struct Extent {
@@ -26,15 +29,15 @@ int64_t rounded(double value) { return static_cast<int64_t>(std::nearbyint(value
 
 double draw(double from, double to) {
   const Tensor one = Tensor::empty(Dims{1}, DType::kFloat32);
-  call("aten::uniform_", one, from, to);
+  ops::uniform_(one, from, to);
   return one.item_double();
 }
-int64_t draw_below(int64_t end) { return call("aten::randint.low", int64_t{0}, end, Dims{1}).item_int(); }
+int64_t draw_below(int64_t end) { return ops::randint(int64_t{0}, end, Dims{1}).item_int(); }
 
 // Draws a number even where p is 0 or 1, as torchvision does.
 bool is_drawn(double p, const char* transform) {
   check(p >= 0 && p <= 1, transform, ": p must be between 0 and 1 but is ", p);
-  return call("aten::rand", Dims{1}).item_double() < static_cast<double>(static_cast<float>(p));
+  return ops::rand(Dims{1}).item_double() < static_cast<double>(static_cast<float>(p));
 }
 
 // {left, top, right, bottom}.
@@ -56,7 +59,7 @@ Tensor Compose::operator()(const Tensor& image) const {
 
 Tensor ToTensor::operator()(const Tensor& image) const {
   if (image.dtype() != DType::kUInt8) return image;
-  return call("aten::div.Scalar", image.to(DType::kFloat32), 255);
+  return ops::div(image.to(DType::kFloat32), 255);
 }
 
 Normalize::Normalize(std::vector<double> mean, std::vector<double> std) : mean_(std::move(mean)), std_(std::move(std)) {
@@ -76,7 +79,7 @@ Tensor Normalize::operator()(const Tensor& image) const {
   };
   const Tensor mean = by_channel(mean_, "mean"), std = by_channel(std_, "std");
   for (const double one : std_) check(one != 0, "Normalize: std has a zero");
-  return call("aten::div.Tensor", call("aten::sub.Tensor", image, mean, 1), std);
+  return ops::div(ops::sub(image, mean), std);
 }
 
 Resize::Resize(int64_t shorter, std::optional<int64_t> max_size, Interpolation interpolation, bool antialias)
@@ -111,21 +114,21 @@ Tensor resize(const Tensor& image, Size size, Interpolation interpolation, bool 
   const DType dtype = image.dtype();
   const bool is_computed = dtype == DType::kFloat32 || dtype == DType::kFloat64;
   Tensor x = is_computed ? image : image.to(DType::kFloat32);
-  for (int64_t i = image.ndim(); i < 4; ++i) x = call("aten::unsqueeze", x, 0);
+  for (int64_t i = image.ndim(); i < 4; ++i) x = ops::unsqueeze(x, 0);
   const Dims to{size.height, size.width};
   const Value none = Value();
   if (interpolation == Interpolation::kNearest) {
-    x = call("aten::upsample_nearest2d", x, to, none, none);
+    x = ops::upsample_nearest2d(x, to);
   } else {
     const bool is_cubic = interpolation == Interpolation::kBicubic;
     const char* op = is_cubic ? (antialias ? "aten::_upsample_bicubic2d_aa" : "aten::upsample_bicubic2d")
                               : (antialias ? "aten::_upsample_bilinear2d_aa" : "aten::upsample_bilinear2d");
-    x = call(op, x, to, false, none, none);
-    if (is_cubic && dtype == DType::kUInt8) x = call("aten::clamp", x, 0, 255);
+    x = ops::call_by_name(op, x, to, false, none, none);
+    if (is_cubic && dtype == DType::kUInt8) x = ops::clamp(x, 0, 255);
   }
-  for (int64_t i = image.ndim(); i < 4; ++i) x = call("aten::squeeze.dim", x, 0);
+  for (int64_t i = image.ndim(); i < 4; ++i) x = ops::squeeze(x, 0);
   if (is_computed) return x;
-  return (is_floating(dtype) ? x : call("aten::round", x)).to(dtype);
+  return (is_floating(dtype) ? x : ops::round(x)).to(dtype);
 }
 
 Tensor pad(const Tensor& image, const Margins& padding, double fill, PaddingMode mode) {
@@ -133,14 +136,14 @@ Tensor pad(const Tensor& image, const Margins& padding, double fill, PaddingMode
   const Margins margins = four(padding);
   // aten::pad takes the last dimension first.
   const Dims sides{margins[0], margins[2], margins[1], margins[3]};
-  if (mode == PaddingMode::kConstant) return call("aten::pad", image, sides, "constant", fill);
+  if (mode == PaddingMode::kConstant) return ops::pad(image, sides, "constant", fill);
   for (const int64_t side : margins) check(side >= 0, "Pad: margins below 0 go with constant padding only");
   const bool is_computed = is_floating(image.dtype());
   Tensor x = is_computed ? image : image.to(DType::kFloat32);
   const bool is_flat = x.ndim() < 3;
-  if (is_flat) x = call("aten::unsqueeze", x, 0);
-  x = call("aten::pad", x, sides, mode == PaddingMode::kEdge ? "replicate" : "reflect", Value());
-  if (is_flat) x = call("aten::squeeze.dim", x, 0);
+  if (is_flat) x = ops::unsqueeze(x, 0);
+  x = ops::pad(x, sides, mode == PaddingMode::kEdge ? "replicate" : "reflect");
+  if (is_flat) x = ops::squeeze(x, 0);
   return is_computed ? x : x.to(image.dtype());
 }
 Tensor Pad::operator()(const Tensor& image) const { return pad(image, padding, fill, mode); }
@@ -152,8 +155,8 @@ Tensor crop(const Tensor& image, int64_t top, int64_t left, int64_t height, int6
   const int64_t first_row = std::clamp<int64_t>(top, 0, all_rows), end_row = std::clamp(bottom, first_row, all_rows);
   const int64_t first_column = std::clamp<int64_t>(left, 0, all_columns);
   const int64_t end_column = std::clamp(right, first_column, all_columns);
-  Tensor out = call("aten::narrow", image, -2, first_row, end_row - first_row);
-  out = call("aten::narrow", out, -1, first_column, end_column - first_column);
+  Tensor out = ops::narrow(image, -2, first_row, end_row - first_row);
+  out = ops::narrow(out, -1, first_column, end_column - first_column);
   if (out.size(-2) == height && out.size(-1) == width) return out;
   const int64_t above = std::clamp<int64_t>(-top, 0, height), before = std::clamp<int64_t>(-left, 0, width);
   return pad(out, {before, above, width - before - out.size(-1), height - above - out.size(-2)});
@@ -232,11 +235,11 @@ Tensor RandomResizedCrop::operator()(const Tensor& image) const {
 
 Tensor RandomHorizontalFlip::operator()(const Tensor& image) const {
   extent_of(image, "RandomHorizontalFlip");
-  return is_drawn(p, "RandomHorizontalFlip") ? call("aten::flip", image, Dims{-1}) : image;
+  return is_drawn(p, "RandomHorizontalFlip") ? ops::flip(image, Dims{-1}) : image;
 }
 Tensor RandomVerticalFlip::operator()(const Tensor& image) const {
   extent_of(image, "RandomVerticalFlip");
-  return is_drawn(p, "RandomVerticalFlip") ? call("aten::flip", image, Dims{-2}) : image;
+  return is_drawn(p, "RandomVerticalFlip") ? ops::flip(image, Dims{-2}) : image;
 }
 
 }  // namespace tensord::vision

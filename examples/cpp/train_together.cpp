@@ -33,7 +33,7 @@ void train() {
       x.data<float>()[i] = static_cast<float>(*sampler.next()) / kPoints * 2 - 1;
       y.data<float>()[i] = 3 * x.data<float>()[i] - 1;
     }
-    const Tensor loss = tensord::ops::call("aten::mse_loss", model(x), y);
+    const Tensor loss = tensord::ops::call_by_name("aten::mse_loss", model(x), y);
     optimizer.zero_grad();
     tensord::autograd::backward(loss);
     optimizer.step();

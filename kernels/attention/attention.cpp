@@ -62,8 +62,7 @@ TensorMeta infer_attention(const Tensor& query, const Tensor& key, const Tensor&
 // With `fill`, `mask` is a bool and scores become `fill` where it is `fills_where`; else it is added. With
 // `transposes` the result has heads and rows swapped, as what follows a multi-head attention wants it. With `is_safe` a
 // query whose scores are all minus infinity has zeros and gives no gradient; else NaN, as softmax.
-OP("tensord::attention(Tensor query, Tensor key, Tensor value, Tensor? mask, float scale, float? fill=None, "
-   "bool fills_where=True, bool is_causal=False, bool transposes=False, bool is_safe=False) -> Tensor")
+OP("tensord::attention")
     .set<ops::BatchIndependent>([](std::span<const ops::Value> v) { return v[0].to_tensor().ndim() >= 3; })
     .infer(&infer_attention)
     .gradient(&gradient_of_attention)

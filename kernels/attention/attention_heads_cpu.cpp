@@ -9,6 +9,7 @@
 #include "kernels/attention/attention_gradient.h"
 #include "kernels/common/prepared_operand.h"
 #include "kernels/view/view.h"
+#include "ops/linear.h"
 
 namespace tensord::kernels {
 namespace {
@@ -178,7 +179,7 @@ void run_attention(const ops::KernelContext& context, const Tensor& query, const
     return;
   }
   const PlainAttention plain{query, key, value, mask, scale, fill, fills_where, is_causal, is_safe};
-  const Tensor result = ops::call("aten::matmul", plain.weights(), value);
+  const Tensor result = ops::matmul(plain.weights(), value);
   (transposes ? transpose(out, -3, -2) : out).copy_from(result);
 }
 

@@ -4,6 +4,8 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/attention/nested_lengths.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -11,7 +13,7 @@ namespace {
 using ops::Value;
 
 Tensor fill_padding(const Tensor& rows, const Tensor& padding, double value) {
-  return ops::call("aten::masked_fill.Scalar", rows, ops::call("aten::unsqueeze", padding, int64_t{2}), value);
+  return ops::masked_fill(rows, ops::unsqueeze(padding, int64_t{2}), value);
 }
 
 void check_mask(const Tensor& x, const Tensor& mask) {
@@ -33,7 +35,7 @@ Value from_mask(const Tensor& x, const Tensor& mask, bool checks_mask) {
   check(x.sizes()[0] > 0, "stack expects a non-empty TensorList");
   const NestedLengths kept(mask);
   check(!checks_mask || kept.is_left_aligned, "Mask must be left-aligned without gaps");
-  const Tensor rows = ops::call("aten::slice.Tensor", x, int64_t{1}, int64_t{0}, kept.longest(), int64_t{1});
+  const Tensor rows = ops::slice(x, int64_t{1}, int64_t{0}, kept.longest(), int64_t{1});
   return IntrusivePtr<ops::OpaqueObject>(make_intrusive<NestedTensor>(rows, kept.padding().to(x.device())));
 }
 
@@ -50,21 +52,12 @@ Tensor to_padded(const Value& value, double padding, const std::optional<Dims>& 
     pad.push_back(0);
     pad.push_back((*size)[i] - filled.sizes()[i]);
   }
-  return ops::call("aten::constant_pad_nd", filled, pad, padding);
+  return ops::constant_pad_nd(filled, pad, padding);
 }
 
-OP("aten::_nested_tensor_from_mask(Tensor t, Tensor mask, bool mask_check=True) -> Tensor")
-    .impl(from_mask)
-    .composite()
-    .dynamic_shape();
-OP("aten::_nested_tensor_from_mask_left_aligned(Tensor t, Tensor mask) -> bool")
-    .impl(is_left_aligned)
-    .dynamic_shape()
-    .kind(ops::OpKind::kAllocating);
-OP("aten::to_padded_tensor(Tensor self, float padding, int[]? output_size=None) -> Tensor")
-    .impl(to_padded)
-    .composite()
-    .dynamic_shape();
+OP("aten::_nested_tensor_from_mask").impl(from_mask).composite().dynamic_shape();
+OP("aten::_nested_tensor_from_mask_left_aligned").impl(is_left_aligned).dynamic_shape().kind(ops::OpKind::kAllocating);
+OP("aten::to_padded_tensor").impl(to_padded).composite().dynamic_shape();
 
 }  // namespace
 

@@ -140,21 +140,10 @@ struct DotProduct {
   }
 };
 
-OP("aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, "
-   "Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, "
-   "bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor)")
-    .set<ops::MayLackResults>()
-    .impl(multi_head_attention)
-    .composite();
-OP("aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, "
-   "Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, "
-   "Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, "
-   "Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor")
-    .impl(encoder_layer)
-    .composite();
+OP("aten::_native_multi_head_attention").set<ops::MayLackResults>().impl(multi_head_attention).composite();
+OP("aten::_transformer_encoder_layer_fwd").impl(encoder_layer).composite();
 // The weights come whether they are needed or not, as in PyTorch.
-OP("aten::_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
-   "float dropout_p=0.0, bool need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)")
+OP("aten::_scaled_dot_product_attention")
     .impl([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
              bool need_weights, bool is_causal) -> Returns {
       const DotProduct call{query, key, value, mask, dropout, is_causal, std::nullopt};
@@ -192,8 +181,7 @@ Tensor for_heads_of(const Tensor& query, const Tensor& x) {
                       : Runner().call("aten::repeat_interleave.self_int", {x, heads / own, -3, Value()}).to_tensor();
 }
 
-OP("aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
-   "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor")
+OP("aten::scaled_dot_product_attention")
     .impl([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
              bool is_causal, const std::optional<double>& scale, bool groups) {
       const DotProduct given{query, key, value, mask, dropout, is_causal, scale, mask.has_value()};
@@ -203,13 +191,10 @@ OP("aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, T
     })
     .composite();
 // A mask that may be missing, as tensord::attention takes it; see MultiHead.
-OP("tensord::attention_mask(Tensor? mask, int? mask_type) -> Tensor?").impl(hidden_keys).kind(ops::OpKind::kComposite);
+OP("tensord::attention_mask").impl(hidden_keys).kind(ops::OpKind::kComposite);
 // Around an expanded layer whose input may be a nested tensor; see expand_layers.
-OP("tensord::layer_input(Tensor(a) src, Tensor? mask, int? mask_type) -> (Tensor(a), Tensor?)")
-    .impl(layer_input)
-    .composite()
-    .dynamic_shape();
-OP("tensord::layer_result(Tensor(a) rows, Tensor src) -> Tensor(a)").impl(layer_result).composite().dynamic_shape();
+OP("tensord::layer_input").impl(layer_input).composite().dynamic_shape();
+OP("tensord::layer_result").impl(layer_result).composite().dynamic_shape();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -54,49 +54,26 @@ Tensor detach_in_place(const Tensor& tensor) {
   return tensor;
 }
 
-OP("aten::is_grad_enabled() -> bool").impl([]() { return is_grad_enabled(); }).impure();
-OP("aten::set_grad_enabled(bool val) -> ()")
-    .impl([](bool value) { execution_context().grad_mode.is_enabled = value; })
-    .impure();
+OP("aten::is_grad_enabled").impl([]() { return is_grad_enabled(); }).impure();
+OP("aten::set_grad_enabled").impl([](bool value) { execution_context().grad_mode.is_enabled = value; }).impure();
 
 // Not marked as written: its elements stay what they are.
-OP("aten::requires_grad_(Tensor(a) self, bool requires_grad=True) -> Tensor(a)")
-    .impl(set_requires_grad)
-    .impure()
-    .composite();
-OP("prim::requires_grad(Tensor a) -> bool")
-    .impl([](const Value& x) { return autograd::requires_grad(rows_of(x)); })
-    .impure();
-OP("aten::is_leaf(Tensor self) -> bool").impl([](const Tensor& x) { return autograd::is_leaf(x); }).impure();
-OP("aten::output_nr(Tensor self) -> int")
-    .impl([](const Tensor& x) { return static_cast<int64_t>(autograd::output_nr(x)); })
-    .impure();
-OP("aten::_version(Tensor self) -> int")
-    .impl([](const Tensor& x) { return static_cast<int64_t>(x.version()); })
-    .impure();
-OP("aten::is_inference(Tensor self) -> bool").impl([](const Tensor& x) { return x.impl()->is_inference; });
-OP("aten::retain_grad(Tensor self) -> ()").impl(autograd::retain_grad).impure();
-OP("aten::retains_grad(Tensor self) -> bool").impl(autograd::retains_grad).impure();
+OP("aten::requires_grad_").impl(set_requires_grad).impure().composite();
+OP("prim::requires_grad").impl([](const Value& x) { return autograd::requires_grad(rows_of(x)); }).impure();
+OP("aten::is_leaf").impl([](const Tensor& x) { return autograd::is_leaf(x); }).impure();
+OP("aten::output_nr").impl([](const Tensor& x) { return static_cast<int64_t>(autograd::output_nr(x)); }).impure();
+OP("aten::_version").impl([](const Tensor& x) { return static_cast<int64_t>(x.version()); }).impure();
+OP("aten::is_inference").impl([](const Tensor& x) { return x.impl()->is_inference; });
+OP("aten::retain_grad").impl(autograd::retain_grad).impure();
+OP("aten::retains_grad").impl(autograd::retains_grad).impure();
 // Scripts see a gradient that is not there as None.
-OP("prim::grad(Tensor a) -> Tensor(*)")
-    .impl([](const Tensor& x) { return Value(autograd::grad(x)); })
-    .impure()
-    .composite();
-OP("aten::detach_(Tensor(a) self) -> Tensor(a)").impl(detach_in_place).impure().composite();
-OP("aten::data(Tensor(a) self) -> Tensor(a)").impl(autograd::detach).constant_result();
+OP("prim::grad").impl([](const Tensor& x) { return Value(autograd::grad(x)); }).impure().composite();
+OP("aten::detach_").impl(detach_in_place).impure().composite();
+OP("aten::data").impl(autograd::detach).constant_result();
 
-OP("aten::backward(Tensor self, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False) -> ()")
-    .impl(backward_of)
-    .impure();
-OP("aten::backward.TensorList(Tensor[] tensors, Tensor?[]? grad_tensors=None, bool? retain_graph=None, "
-   "bool create_graph=False) -> ()")
-    .impl(backward_of_list)
-    .impure();
-OP("aten::grad(Tensor[] outputs, Tensor[] inputs, Tensor?[]? grad_outputs=None, bool? retain_graph=None, "
-   "bool create_graph=False, bool allow_unused=False) -> Tensor?[]")
-    .impl(grad_of_list)
-    .impure()
-    .composite();
+OP("aten::backward").impl(backward_of).impure();
+OP("aten::backward.TensorList").impl(backward_of_list).impure();
+OP("aten::grad").impl(grad_of_list).impure().composite();
 
 }  // namespace
 }  // namespace tensord::kernels

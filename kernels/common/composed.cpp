@@ -3,22 +3,26 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "ops/linear.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-Tensor mul(const Tensor& a, const Tensor& b) { return ops::call("aten::mul.Tensor", a, b); }
+Tensor mul(const Tensor& a, const Tensor& b) { return ops::mul(a, b); }
 
 // Half of the dimension, gated by the other half.
 Tensor glu(const Tensor& x, int64_t dim) {
   check(x.ndim() > 0, "glu does not support 0-dimensional tensors");
   const int64_t wrapped = wrap_dim(dim, x.ndim()), size = x.size(wrapped);
   check(size % 2 == 0, "Halving dimension must be even, but dimension ", wrapped, " is size ", size);
-  const Tensor value = ops::call("aten::slice.Tensor", x, wrapped, int64_t{0}, size / 2, int64_t{1});
-  const Tensor gate = ops::call("aten::slice.Tensor", x, wrapped, size / 2, size, int64_t{1});
-  return mul(value, ops::call("aten::sigmoid", gate));
+  const Tensor value = ops::slice(x, wrapped, int64_t{0}, size / 2, int64_t{1});
+  const Tensor gate = ops::slice(x, wrapped, size / 2, size, int64_t{1});
+  return mul(value, ops::sigmoid(gate));
 }
-OP("aten::glu(Tensor self, int dim=-1) -> Tensor").impl(glu).composite();
+OP("aten::glu").impl(glu).composite();
 
 // The dimensions that are not contracted, in order.
 Dims free_dims(const Tensor& x, const Dims& contracted) {
@@ -43,7 +47,7 @@ Dims wrapped_dims(const Dims& dims, const Tensor& x) {
 Tensor permuted(const Tensor& x, const Dims& first, const Dims& second, const Dims& sizes) {
   Dims order = first;
   for (const int64_t dim : second) order.push_back(dim);
-  return ops::call("aten::reshape", ops::call("aten::permute", x, order), sizes);
+  return ops::reshape(ops::permute(x, order), sizes);
 }
 
 // One product of matrices over permuted operands. A contracted dimension of size 1 is repeated.
@@ -54,9 +58,9 @@ Tensor tensordot(Tensor a, Tensor b, const Dims& given_a, const Dims& given_b) {
   for (size_t i = 0; i < dims_a.size(); ++i) {
     const int64_t size_a = a.size(dims_a[i]), size_b = b.size(dims_b[i]);
     if (size_b == 1) {
-      a = ops::call("aten::sum.dim_IntList", a, Dims{dims_a[i]}, true);
+      a = ops::sum(a, Dims{dims_a[i]}, true);
     } else if (size_a == 1) {
-      b = ops::call("aten::sum.dim_IntList", b, Dims{dims_b[i]}, true);
+      b = ops::sum(b, Dims{dims_b[i]}, true);
     } else {
       check(size_a == size_b, "contracted dimensions need to match, but first has size ", size_a, " in dim ",
             given_a[i], " and second has size ", size_b, " in dim ", given_b[i]);
@@ -76,16 +80,14 @@ Tensor tensordot(Tensor a, Tensor b, const Dims& given_a, const Dims& given_b) {
   }
   const Tensor left = permuted(a, free_a, dims_a, Dims{rows, contracted});
   const Tensor right = permuted(b, dims_b, free_b, Dims{contracted, columns});
-  return ops::call("aten::reshape", ops::call("aten::mm", left, right), sizes);
+  return ops::reshape(ops::mm(left, right), sizes);
 }
-OP("aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor")
-    .impl(tensordot)
-    .composite();
+OP("aten::tensordot").impl(tensordot).composite();
 
-OP("aten::trace(Tensor self) -> Tensor")
+OP("aten::trace")
     .impl([](const Tensor& x) {
       check(x.ndim() == 2, "trace: expected a matrix, but got tensor with dim ", x.ndim());
-      return ops::call("aten::sum", ops::call("aten::diagonal", x));
+      return ops::sum(ops::diagonal(x));
     })
     .composite();
 
@@ -95,11 +97,11 @@ Tensor linalg_cross(const Tensor& a, const Tensor& b, int64_t dim) {
   const int64_t wrapped = wrap_dim(dim, a.ndim());
   check(a.size(wrapped) == 3 && b.size(wrapped) == 3, "linalg.cross: inputs dimension ", dim,
         " must have length 3. Got ", a.size(wrapped), " and ", b.size(wrapped));
-  const auto rolled = [&](const Tensor& x, int64_t by) { return ops::call("aten::roll", x, Dims{by}, Dims{wrapped}); };
-  return ops::call("aten::sub.Tensor", mul(rolled(a, -1), rolled(b, -2)), mul(rolled(a, -2), rolled(b, -1)));
+  const auto rolled = [&](const Tensor& x, int64_t by) { return ops::roll(x, Dims{by}, Dims{wrapped}); };
+  return ops::sub(mul(rolled(a, -1), rolled(b, -2)), mul(rolled(a, -2), rolled(b, -1)));
 }
-OP("aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor").impl(linalg_cross).composite();
-OP("aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor")
+OP("aten::linalg_cross").impl(linalg_cross).composite();
+OP("aten::cross")
     .impl([](const Tensor& a, const Tensor& b, std::optional<int64_t> dim) {
       if (dim) return linalg_cross(a, b, *dim);
       const auto of_three = std::find(a.sizes().begin(), a.sizes().end(), 3);

@@ -4,6 +4,8 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "ops/script.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -34,21 +36,21 @@ TensorList each(const char* name, const TensorList& self, const Arguments&... ar
   check(!self.empty(), "Tensor list must have at least one tensor.");
   (check_length(self.size(), arguments), ...);
   TensorList out;
-  for (size_t i = 0; i < self.size(); ++i) out.push_back(ops::call(name, self[i], item_of(arguments, i)...));
+  for (size_t i = 0; i < self.size(); ++i) out.push_back(ops::call_by_name(name, self[i], item_of(arguments, i)...));
   return out;
 }
 
 // The form that gives new tensors and the one that writes those of `self`. TEXT: further arguments, TARGET: overload of
 // NAME for the items.
-#define FOREACH(NAME, OVERLOAD, TEXT, TARGET, PARAMETERS, ...)                 \
-  OP("aten::_foreach_" NAME OVERLOAD "(Tensor[] self" TEXT ") -> Tensor[]")    \
+#define FOREACH(NAME, OVERLOAD, TARGET, PARAMETERS, ...)                       \
+  OP("aten::_foreach_" NAME OVERLOAD)                                          \
       .impl([] PARAMETERS { return each("aten::" NAME TARGET, __VA_ARGS__); }) \
       .composite();                                                            \
-  OP("aten::_foreach_" NAME "_" OVERLOAD "(Tensor(a!)[] self" TEXT ") -> ()")  \
+  OP("aten::_foreach_" NAME "_" OVERLOAD)                                      \
       .impl([] PARAMETERS { each("aten::" NAME "_" TARGET, __VA_ARGS__); })    \
       .composite();
 
-#define UNARY(NAME) FOREACH(NAME, "", "", "", (const TensorList& self), self)
+#define UNARY(NAME) FOREACH(NAME, "", "", (const TensorList& self), self)
 UNARY("abs")
 UNARY("acos")
 UNARY("asin")
@@ -82,15 +84,14 @@ UNARY("trunc")
 #undef UNARY
 
 // By a list, by numbers of a list, by one number.
-#define BY_NUMBERS(NAME, TARGET)                                                                                     \
-  FOREACH(NAME, ".Scalar", ", Scalar scalar", TARGET, (const TensorList& self, const Scalar& scalar), self, scalar)  \
-  FOREACH(NAME, ".ScalarList", ", Scalar[] scalars", TARGET, (const TensorList& self, const Scalars& scalars), self, \
-          scalars)
-#define BY_ALPHA(NAME)                                                     \
-  FOREACH(NAME, ".List", ", Tensor[] other, *, Scalar alpha=1", ".Tensor", \
-          (const TensorList& self, const TensorList& other, const Scalar& alpha), self, other, alpha)
+#define BY_NUMBERS(NAME, TARGET)                                                                 \
+  FOREACH(NAME, ".Scalar", TARGET, (const TensorList& self, const Scalar& scalar), self, scalar) \
+  FOREACH(NAME, ".ScalarList", TARGET, (const TensorList& self, const Scalars& scalars), self, scalars)
+#define BY_ALPHA(NAME)                                                                                            \
+  FOREACH(NAME, ".List", ".Tensor", (const TensorList& self, const TensorList& other, const Scalar& alpha), self, \
+          other, alpha)
 #define BY_LIST(NAME, TARGET) \
-  FOREACH(NAME, ".List", ", Tensor[] other", TARGET, (const TensorList& self, const TensorList& other), self, other)
+  FOREACH(NAME, ".List", TARGET, (const TensorList& self, const TensorList& other), self, other)
 BY_NUMBERS("add", ".Scalar")
 BY_NUMBERS("sub", ".Scalar")
 BY_NUMBERS("mul", ".Scalar")
@@ -108,34 +109,31 @@ BY_LIST("clamp_max", ".Tensor")
 #undef BY_LIST
 
 // By one tensor.
-FOREACH("add", ".Tensor", ", Tensor other, *, Scalar alpha=1", ".Tensor",
-        (const TensorList& self, const Tensor& other, const Scalar& alpha), self, other, alpha)
-FOREACH("mul", ".Tensor", ", Tensor other", ".Tensor", (const TensorList& self, const Tensor& other), self, other)
-FOREACH("div", ".Tensor", ", Tensor other", ".Tensor", (const TensorList& self, const Tensor& other), self, other)
+FOREACH("add", ".Tensor", ".Tensor", (const TensorList& self, const Tensor& other, const Scalar& alpha), self, other,
+        alpha)
+FOREACH("mul", ".Tensor", ".Tensor", (const TensorList& self, const Tensor& other), self, other)
+FOREACH("div", ".Tensor", ".Tensor", (const TensorList& self, const Tensor& other), self, other)
 
-FOREACH("pow", ".List", ", Tensor[] exponent", ".Tensor_Tensor", (const TensorList& self, const TensorList& exponent),
-        self, exponent)
-FOREACH("pow", ".Scalar", ", Scalar exponent", ".Tensor_Scalar", (const TensorList& self, const Scalar& exponent), self,
-        exponent)
-FOREACH("pow", ".ScalarList", ", Scalar[] exponent", ".Tensor_Scalar",
-        (const TensorList& self, const Scalars& exponent), self, exponent)
+FOREACH("pow", ".List", ".Tensor_Tensor", (const TensorList& self, const TensorList& exponent), self, exponent)
+FOREACH("pow", ".Scalar", ".Tensor_Scalar", (const TensorList& self, const Scalar& exponent), self, exponent)
+FOREACH("pow", ".ScalarList", ".Tensor_Scalar", (const TensorList& self, const Scalars& exponent), self, exponent)
 
 #define QUOTIENT(NAME)                                                                                                \
-  FOREACH(NAME, ".Scalar", ", Tensor[] tensor1, Tensor[] tensor2, Scalar value=1", "",                                \
+  FOREACH(NAME, ".Scalar", "",                                                                                        \
           (const TensorList& self, const TensorList& a, const TensorList& b, const Scalar& value), self, a, b, value) \
-  FOREACH(NAME, ".ScalarList", ", Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars", "",                          \
+  FOREACH(NAME, ".ScalarList", "",                                                                                    \
           (const TensorList& self, const TensorList& a, const TensorList& b, const Scalars& scalars), self, a, b,     \
           scalars)
 QUOTIENT("addcmul")
 QUOTIENT("addcdiv")
 #undef QUOTIENT
 
-FOREACH("lerp", ".List", ", Tensor[] tensors1, Tensor[] weights", ".Tensor",
-        (const TensorList& self, const TensorList& ends, const TensorList& weights), self, ends, weights)
-FOREACH("lerp", ".Scalar", ", Tensor[] tensors1, Scalar weight", ".Scalar",
-        (const TensorList& self, const TensorList& ends, const Scalar& weight), self, ends, weight)
-FOREACH("lerp", ".ScalarList", ", Tensor[] tensors1, Scalar[] weight", ".Scalar",
-        (const TensorList& self, const TensorList& ends, const Scalars& weights), self, ends, weights)
+FOREACH("lerp", ".List", ".Tensor", (const TensorList& self, const TensorList& ends, const TensorList& weights), self,
+        ends, weights)
+FOREACH("lerp", ".Scalar", ".Scalar", (const TensorList& self, const TensorList& ends, const Scalar& weight), self,
+        ends, weight)
+FOREACH("lerp", ".ScalarList", ".Scalar", (const TensorList& self, const TensorList& ends, const Scalars& weights),
+        self, ends, weights)
 
 // Numbers of a tensor, one for each item.
 Scalars numbers_of(const Tensor& numbers, size_t count) {
@@ -144,12 +142,12 @@ Scalars numbers_of(const Tensor& numbers, size_t count) {
         " but got ", numbers.size(0), " instead.");
   Scalars out;
   for (int64_t i = 0; i < numbers.size(0); ++i) {
-    out.push_back(ops::call<Scalar>("aten::item", ops::call("aten::select.int", numbers, int64_t{0}, i)));
+    out.push_back(ops::item(ops::select(numbers, int64_t{0}, i)));
   }
   return out;
 }
 #define QUOTIENT_BY_TENSOR(NAME)                                                                                 \
-  FOREACH(NAME, ".Tensor", ", Tensor[] tensor1, Tensor[] tensor2, Tensor scalars", "",                           \
+  FOREACH(NAME, ".Tensor", "",                                                                                   \
           (const TensorList& self, const TensorList& a, const TensorList& b, const Tensor& scalars), self, a, b, \
           numbers_of(scalars, self.size()))
 QUOTIENT_BY_TENSOR("addcmul")
@@ -158,10 +156,10 @@ QUOTIENT_BY_TENSOR("addcdiv")
 #undef FOREACH
 
 #define LARGER(NAME, CLAMP)                                                                                        \
-  OP("aten::_foreach_" NAME ".List(Tensor[] self, Tensor[] other) -> Tensor[]")                                    \
+  OP("aten::_foreach_" NAME ".List")                                                                               \
       .impl([](const TensorList& self, const TensorList& other) { return each("aten::" NAME, self, other); })      \
       .composite();                                                                                                \
-  OP("aten::_foreach_" NAME "_.List(Tensor(a!)[] self, Tensor[] other) -> ()")                                     \
+  OP("aten::_foreach_" NAME "_.List")                                                                              \
       .impl([](const TensorList& self, const TensorList& other) { each("aten::" CLAMP "_.Tensor", self, other); }) \
       .composite();
 LARGER("maximum", "clamp_min")
@@ -169,35 +167,31 @@ LARGER("minimum", "clamp_max")
 #undef LARGER
 
 #define LARGER_THAN_NUMBERS(NAME, CLAMP)                                                                        \
-  OP("aten::_foreach_" NAME ".Scalar(Tensor[] self, Scalar scalar) -> Tensor[]")                                \
+  OP("aten::_foreach_" NAME ".Scalar")                                                                          \
       .impl([](const TensorList& self, const Scalar& scalar) { return each("aten::" CLAMP, self, scalar); })    \
       .composite();                                                                                             \
-  OP("aten::_foreach_" NAME "_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()")                                 \
+  OP("aten::_foreach_" NAME "_.Scalar")                                                                         \
       .impl([](const TensorList& self, const Scalar& scalar) { each("aten::" CLAMP "_", self, scalar); })       \
       .composite();                                                                                             \
-  OP("aten::_foreach_" NAME ".ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]")                         \
+  OP("aten::_foreach_" NAME ".ScalarList")                                                                      \
       .impl([](const TensorList& self, const Scalars& scalars) { return each("aten::" CLAMP, self, scalars); }) \
       .composite();                                                                                             \
-  OP("aten::_foreach_" NAME "_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()")                          \
+  OP("aten::_foreach_" NAME "_.ScalarList")                                                                     \
       .impl([](const TensorList& self, const Scalars& scalars) { each("aten::" CLAMP "_", self, scalars); })    \
       .composite();
 LARGER_THAN_NUMBERS("maximum", "clamp_min")
 LARGER_THAN_NUMBERS("minimum", "clamp_max")
 #undef LARGER_THAN_NUMBERS
 
-OP("aten::_foreach_max(Tensor[] self) -> Tensor[]")
-    .impl([](const TensorList& self) { return each("aten::max", self); })
-    .composite();
+OP("aten::_foreach_max").impl([](const TensorList& self) { return each("aten::max", self); }).composite();
 
-OP("aten::_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]")
+OP("aten::_foreach_norm.Scalar")
     .impl([](const TensorList& self, const Scalar& ord, std::optional<DType> dtype) {
       return each("aten::linalg_vector_norm", self, ord, ops::Value(), false, dtype);
     })
     .composite();
-OP("aten::_foreach_zero_(Tensor(a!)[] self) -> ()")
-    .impl([](const TensorList& self) { each("aten::zero_", self); })
-    .composite();
-OP("aten::_foreach_copy_(Tensor(a!)[] self, Tensor[] src, bool non_blocking=False) -> ()")
+OP("aten::_foreach_zero_").impl([](const TensorList& self) { each("aten::zero_", self); }).composite();
+OP("aten::_foreach_copy_")
     .impl([](const TensorList& self, const TensorList& source, bool non_blocking) {
       each("aten::copy_", self, source, non_blocking);
     })

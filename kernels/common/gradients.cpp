@@ -3,6 +3,10 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
+#include "ops/factory.h"
+#include "ops/index.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -10,72 +14,70 @@ namespace {
 using gradient::Expr;
 
 // `buffer` is for PyTorch's own kernel.
-OP("aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor")
+OP("aten::log_sigmoid_backward")
     .impl([](const Tensor& grad, const Tensor& x, const Tensor&) {
       return (Expr(grad) * gradient::sigmoid(-Expr(x))).tensor();
     })
     .composite();
 
 // Both, for the backward of PyTorch's own.
-OP("aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)")
+OP("aten::log_sigmoid_forward")
     .impl([](const Tensor& x) {
-      return std::tuple(ops::call("aten::log_sigmoid", x),
-                        gradient::exp(-gradient::abs(Expr(ops::call("aten::detach", x)))).tensor());
+      return std::tuple(ops::log_sigmoid(x), gradient::exp(-gradient::abs(Expr(ops::detach(x)))).tensor());
     })
     .composite();
 
-OP("aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor")
+OP("aten::mish_backward")
     .impl([](const Tensor& grad, const Tensor& x) {
       const Expr in = x, curve = gradient::tanh(gradient::softplus(in));
       const Expr out = Expr(grad) * (curve + in * gradient::sigmoid(in) * (-gradient::square(curve) + 1));
-      return out.tensor().dtype() == x.dtype() ? out.tensor() : ops::call("aten::to.dtype", out.tensor(), x.dtype());
+      return out.tensor().dtype() == x.dtype() ? out.tensor() : ops::to(out.tensor(), x.dtype());
     })
     .composite();
 
 // Of the value the gate's sigmoid, of the gate the value times that sigmoid's slope.
-OP("aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor")
+OP("aten::glu_backward")
     .impl([](const Tensor& grad, const Tensor& x, int64_t dim) {
       check(x.ndim() > 0, "glu does not support 0-dimensional tensors");
       const int64_t wrapped = wrap_dim(dim, x.ndim()), size = x.size(wrapped);
       check(size % 2 == 0, "Halving dimension must be even, but dimension ", wrapped, " is size ", size);
-      const Expr value = ops::call("aten::slice.Tensor", x, wrapped, int64_t{0}, size / 2, int64_t{1});
-      const Expr gate = ops::call("aten::slice.Tensor", x, wrapped, size / 2, size, int64_t{1});
+      const Expr value = ops::slice(x, wrapped, int64_t{0}, size / 2, int64_t{1});
+      const Expr gate = ops::slice(x, wrapped, size / 2, size, int64_t{1});
       const Expr open = gradient::sigmoid(gate), g = grad;
       const std::vector<Tensor> parts{(g * open).tensor(), (g * value * open * (-open + 1)).tensor()};
-      return ops::call("aten::cat", parts, wrapped);
+      return ops::cat(parts, wrapped);
     })
     .composite();
 
-OP("aten::trace_backward(Tensor grad, int[] sizes) -> Tensor")
+OP("aten::trace_backward")
     .impl([](const Tensor& grad, const Dims& sizes) {
       check(sizes.size() == 2, "expected matrix input");
-      const Tensor ones = ops::call("aten::expand", grad, Dims{std::min(sizes[0], sizes[1])});
-      return ops::call("aten::diagonal_backward", ones, sizes, int64_t{0}, int64_t{0}, int64_t{1});
+      const Tensor ones = ops::expand(grad, Dims{std::min(sizes[0], sizes[1])});
+      return ops::diagonal_backward(ones, sizes, int64_t{0}, int64_t{0}, int64_t{1});
     })
     .composite();
 
-OP("aten::index_select_backward(Tensor grad, int[] self_sizes, int dim, Tensor index) -> Tensor")
+OP("aten::index_select_backward")
     .impl([](const Tensor& grad, const Dims& sizes, int64_t dim, const Tensor& index) {
-      return ops::call("aten::index_add", ops::call("aten::new_zeros", grad, sizes), dim, index, grad);
+      return ops::index_add(ops::new_zeros(grad, sizes), dim, index, grad);
     })
     .composite();
 
 // Of max, min, median … along a dimension: the gradient goes to the elements that were chosen.
-OP("aten::value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, int[] sizes, bool keepdim) -> "
-   "Tensor")
+OP("aten::value_selecting_reduction_backward")
     .impl([](const Tensor& grad, int64_t dim, const Tensor& indices, const Dims& sizes, bool keepdim) {
       const bool is_gone = !keepdim && !sizes.empty();
-      const Tensor g = is_gone ? ops::call("aten::unsqueeze", grad, dim) : grad;
-      const Tensor at = is_gone ? ops::call("aten::unsqueeze", indices, dim) : indices;
-      return ops::call("aten::scatter.src", ops::call("aten::new_zeros", grad, sizes), dim, at, g);
+      const Tensor g = is_gone ? ops::unsqueeze(grad, dim) : grad;
+      const Tensor at = is_gone ? ops::unsqueeze(indices, dim) : indices;
+      return ops::scatter(ops::new_zeros(grad, sizes), dim, at, g);
     })
     .composite();
 
-OP("aten::masked_select_backward(Tensor grad, Tensor input, Tensor mask) -> Tensor")
+OP("aten::masked_select_backward")
     .impl([](const Tensor& grad, const Tensor& input, const Tensor& mask) {
       const Dims sizes = broadcast_sizes(input.sizes(), mask.sizes());
-      const Tensor zeros = ops::call("aten::new_zeros", grad, sizes);
-      const Tensor all = ops::call("aten::masked_scatter", zeros, mask, grad);
+      const Tensor zeros = ops::new_zeros(grad, sizes);
+      const Tensor all = ops::masked_scatter(zeros, mask, grad);
       return gradient::fit_gradient(Expr(all), input);
     })
     .composite();

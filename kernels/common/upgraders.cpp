@@ -1,5 +1,6 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "ops/pointwise.h"
 
 // Operators as archives of older versions mean them; the front end calls them for those. PyTorch calls them upgraders
 // too.
@@ -13,38 +14,34 @@ using ops::Value;
 bool divides_ints(const Tensor& self, bool other_is_float) { return !is_floating(self.dtype()) && !other_is_float; }
 
 Tensor div_tensor(const Tensor& self, const Tensor& other) {
-  if (!divides_ints(self, is_floating(other.dtype()))) return ops::call("aten::div.Tensor", self, other);
-  return ops::call("aten::div.Tensor_mode", self, other, Value(std::string("trunc")));
+  if (!divides_ints(self, is_floating(other.dtype()))) return ops::div(self, other);
+  return ops::div(self, other, {.rounding_mode = std::string("trunc")});
 }
 Tensor div_scalar(const Tensor& self, const Scalar& other) {
-  if (!divides_ints(self, other.is_float())) return ops::call("aten::div.Scalar", self, Value(other));
-  return ops::call("aten::div.Scalar_mode", self, Value(other), Value(std::string("trunc")));
+  if (!divides_ints(self, other.is_float())) return ops::div(self, other);
+  return ops::div(self, other, {.rounding_mode = std::string("trunc")});
 }
 Tensor div_tensor_(const Tensor& self, const Tensor& other) {
-  if (!divides_ints(self, is_floating(other.dtype()))) return ops::call("aten::div_.Tensor", self, other);
-  return ops::call("aten::div_.Tensor_mode", self, other, Value(std::string("trunc")));
+  if (!divides_ints(self, is_floating(other.dtype()))) return ops::div_(self, other);
+  return ops::div_(self, other, {.rounding_mode = std::string("trunc")});
 }
 Tensor div_scalar_(const Tensor& self, const Scalar& other) {
-  if (!divides_ints(self, other.is_float())) return ops::call("aten::div_.Scalar", self, Value(other));
-  return ops::call("aten::div_.Scalar_mode", self, Value(other), Value(std::string("trunc")));
+  if (!divides_ints(self, other.is_float())) return ops::div_(self, other);
+  return ops::div_(self, other, {.rounding_mode = std::string("trunc")});
 }
 
 // Below version 5 a number without a dtype became a float.
 Tensor full(const Dims& size, const Scalar& number, std::optional<DType> dtype, const Value& layout,
             const Value& device, const Value& pin_memory) {
   const Value fill = dtype || number.is_complex() ? Value(number) : Value(number.to_double());
-  return ops::call("aten::full", size, fill, dtype ? Value(*dtype) : Value(), layout, device, pin_memory);
+  return ops::call_by_name("aten::full", size, fill, dtype ? Value(*dtype) : Value(), layout, device, pin_memory);
 }
 
-OP("upgraders::div.Tensor(Tensor self, Tensor other) -> Tensor").impl(div_tensor).composite();
-OP("upgraders::div.Scalar(Tensor self, Scalar other) -> Tensor").impl(div_scalar).composite();
-OP("upgraders::div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)").impl(div_tensor_).composite();
-OP("upgraders::div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)").impl(div_scalar_).composite();
-OP("upgraders::full(int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-   "device=None, "
-   "bool? pin_memory=None) -> Tensor")
-    .impl(full)
-    .composite();
+OP("upgraders::div.Tensor").impl(div_tensor).composite();
+OP("upgraders::div.Scalar").impl(div_scalar).composite();
+OP("upgraders::div_.Tensor").impl(div_tensor_).composite();
+OP("upgraders::div_.Scalar").impl(div_scalar_).composite();
+OP("upgraders::full").impl(full).composite();
 
 }  // namespace
 }  // namespace tensord::kernels

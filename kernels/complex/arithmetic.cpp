@@ -2,6 +2,9 @@
 #include "core/ops/complex.h"
 #include "kernels/common/compose.h"
 #include "kernels/complex/elementwise.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -12,7 +15,6 @@ using complex_loops::map_two;
 using complex_loops::over;
 using complex_loops::Real;
 using complex_loops::times;
-using compose::call;
 using compose::Expr;
 using ops::GradArgs;
 using ops::Scalar;
@@ -74,17 +76,16 @@ IMPL("aten::div.Tensor_mode", ops::kComplexCPU, div_mode<const Tensor&>).holomor
 IMPL("aten::div.Scalar_mode", ops::kComplexCPU, div_mode<Scalar>).holomorphic();
 
 IMPL("aten::addcmul", ops::kComplexComposite, [](const Tensor& self, const Tensor& a, const Tensor& b, Scalar value) {
-  return call("aten::add.Tensor", self, call("aten::mul.Scalar", call("aten::mul.Tensor", a, b), value));
+  return ops::add(self, ops::mul(ops::mul(a, b), value));
 });
 IMPL("aten::addcdiv", ops::kComplexComposite, [](const Tensor& self, const Tensor& a, const Tensor& b, Scalar value) {
-  return call("aten::add.Tensor", self, call("aten::mul.Scalar", call("aten::div.Tensor", a, b), value));
+  return ops::add(self, ops::mul(ops::div(a, b), value));
 });
 
 Tensor lerp(const Tensor& a, const Tensor& b, const ops::Value& weight) {
   check(a.dtype() == b.dtype(), "expected dtype ", name_of(a.dtype()), " for `end` but got dtype ", name_of(b.dtype()));
-  const Tensor step = call("aten::sub.Tensor", b, a);
-  return call("aten::add.Tensor", a,
-              weight.is_tensor() ? call("aten::mul.Tensor", step, weight) : call("aten::mul.Scalar", step, weight));
+  const Tensor step = ops::sub(b, a);
+  return ops::add(a, weight.is_tensor() ? ops::mul(step, weight.to_tensor()) : ops::mul(step, weight.to_scalar()));
 }
 IMPL("aten::lerp.Scalar", ops::kComplexComposite,
      [](const Tensor& a, const Tensor& b, Scalar weight) { return lerp(a, b, weight); });
@@ -108,31 +109,30 @@ std::vector<Tensor> power_gradient(const GradArgs& args) {
   std::vector<Tensor> out(args.inputs.size());
   const Expr g = args.grad_outputs[0];
   const auto &a = args.inputs[0], &b = args.inputs[1];
-  const auto conj = [](const Tensor& x) { return Expr(call("aten::conj", x)); };
+  const auto conj = [](const Tensor& x) { return Expr(ops::conj(x)); };
   if (a.is_tensor() && args.needs(0)) {
     Tensor slope;
     if (!b.is_tensor()) {
       const std::complex<double> e = b.to_complex();
-      slope = e == 0.0 ? gradient::zeros_like(a)
-                       : call("aten::mul.Scalar", call("aten::pow.Tensor_Scalar", a, Scalar(e - 1.0)), Scalar(e));
+      slope = e == 0.0 ? gradient::zeros_like(a) : ops::mul(ops::pow(a.to_tensor(), Scalar(e - 1.0)), Scalar(e));
     } else {
-      const Tensor lower = call("aten::pow.Tensor_Tensor", a, call("aten::sub.Scalar", b, 1, 1));
-      const Tensor product = call("aten::mul.Tensor", b, lower);
-      slope = call("aten::where.self", call("aten::eq.Scalar", b, 0), gradient::zeros_like(product), product);
+      const Tensor lower = ops::pow(a.to_tensor(), ops::sub(b.to_tensor(), 1));
+      const Tensor product = ops::mul(b.to_tensor(), lower);
+      slope = ops::where(ops::eq(b.to_tensor(), 0), gradient::zeros_like(product), product);
     }
     out[0] = gradient::fit_gradient(g * conj(slope), a.to_tensor());
   }
   if (b.is_tensor() && args.needs(1)) {
     const Tensor y = args.outputs[0].to_tensor();
-    const auto log_of = [](const Tensor& x) { return call("aten::log", compose::to(x, complex_dtype(x.dtype()))); };
-    const Tensor product = a.is_tensor() ? call("aten::mul.Tensor", y, log_of(a.to_tensor()))
-                                         : call("aten::mul.Scalar", y, Scalar(std::log(a.to_complex())));
+    const auto log_of = [](const Tensor& x) { return ops::log(compose::to(x, complex_dtype(x.dtype()))); };
+    const Tensor product =
+        a.is_tensor() ? ops::mul(y, log_of(a.to_tensor())) : ops::mul(y, Scalar(std::log(a.to_complex())));
     Tensor slope = product;
     if (a.is_tensor() || a.to_complex() == 0.0) {
-      const Tensor real = call("aten::real", b);
-      Tensor is_flat = call("aten::ge.Scalar", real, 0);
-      if (a.is_tensor()) is_flat = call("aten::logical_and", call("aten::eq.Scalar", a, 0), is_flat);
-      slope = call("aten::where.self", is_flat, gradient::zeros_like(product), product);
+      const Tensor real = ops::real(b.to_tensor());
+      Tensor is_flat = ops::ge(real, 0);
+      if (a.is_tensor()) is_flat = ops::logical_and(ops::eq(a.to_tensor(), 0), is_flat);
+      slope = ops::where(is_flat, gradient::zeros_like(product), product);
     }
     out[1] = gradient::fit_gradient(g * conj(slope), b.to_tensor());
   }
@@ -148,16 +148,14 @@ IMPL("aten::pow.Scalar", ops::kComplexCPU, [](Scalar a, const Tensor& b) {
   return map_two(a, b, powers);
 }).gradient(power_gradient);
 
-Tensor widest(const Tensor& x) {
-  return call("aten::to.dtype", x, is_complex(x.dtype()) ? DType::kComplex128 : DType::kFloat64);
-}
+Tensor widest(const Tensor& x) { return ops::to(x, is_complex(x.dtype()) ? DType::kComplex128 : DType::kFloat64); }
 IMPL("aten::float_power.Tensor_Tensor", ops::kComplexComposite,
-     [](const Tensor& a, const Tensor& b) { return call("aten::pow.Tensor_Tensor", widest(a), widest(b)); });
+     [](const Tensor& a, const Tensor& b) { return ops::pow(widest(a), widest(b)); });
 IMPL("aten::float_power.Tensor_Scalar", ops::kComplexComposite, [](const Tensor& a, Scalar b) {
-  return call("aten::pow.Tensor_Scalar", b.is_complex() ? call("aten::to.dtype", a, DType::kComplex128) : widest(a), b);
+  return ops::pow(b.is_complex() ? ops::to(a, DType::kComplex128) : widest(a), b);
 });
 IMPL("aten::float_power.Scalar", ops::kComplexComposite, [](Scalar a, const Tensor& b) {
-  return call("aten::pow.Scalar", a, a.is_complex() ? call("aten::to.dtype", b, DType::kComplex128) : widest(b));
+  return ops::pow(a, a.is_complex() ? ops::to(b, DType::kComplex128) : widest(b));
 });
 
 // --- comparisons
@@ -203,13 +201,13 @@ Tensor is_close(const Tensor& a, const Tensor& b, double rtol, double atol, bool
 IMPL("aten::isclose", ops::kComplexCPU, is_close);
 IMPL("aten::allclose", ops::kComplexCPU,
      [](const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
-       return call("aten::all", is_close(a, b, rtol, atol, equal_nan)).item_bool();
+       return ops::all(is_close(a, b, rtol, atol, equal_nan)).item_bool();
      });
 IMPL("aten::equal", ops::kComplexCPU, [](const Tensor& a, const Tensor& b) {
   if (a.sizes() != b.sizes()) return false;
   check(a.dtype() == b.dtype(), "Expected object of data type ", name_of(a.dtype()), " but got data type ",
         name_of(b.dtype()), " for argument 'other' in call to equal");
-  return call("aten::all", equal<const Tensor&>(a, b)).item_bool();
+  return ops::all(equal<const Tensor&>(a, b)).item_bool();
 });
 
 // --- selection

@@ -4,6 +4,9 @@
 #include "core/ops/complex.h"
 #include "kernels/common/compose.h"
 #include "kernels/complex/elementwise.h"
+#include "ops/complex.h"
+#include "ops/factory.h"
+#include "ops/pointwise.h"
 
 namespace tensord::kernels {
 namespace {
@@ -12,7 +15,6 @@ using complex_loops::map_one;
 using complex_loops::over;
 using complex_loops::Real;
 using complex_loops::times;
-using compose::call;
 using compose::Expr;
 using ops::GradArgs;
 
@@ -44,7 +46,7 @@ HOLOMORPHIC("asinh", std::asinh(z));
 HOLOMORPHIC("atanh", std::atanh(z));
 #undef HOLOMORPHIC
 
-Tensor conj(const Tensor& x) { return call("aten::conj", x); }
+Tensor conj(const Tensor& x) { return ops::conj(x); }
 
 // Those whose formula for real numbers is an operator of its own, or is right on half of the plane only.
 template <class F>
@@ -79,9 +81,9 @@ IMPL("aten::positive", ops::kComplexComposite, [](const Tensor& x) { return x; }
 
 // sin(πz) / (πz)
 IMPL("aten::sinc", ops::kComplexComposite, [](const Tensor& x) {
-  const Tensor is_zero = call("aten::eq.Scalar", x, 0), ones = call("aten::ones_like", x);
-  const Expr angle = Expr(call("aten::where.self", is_zero, ones, x)) * 3.14159265358979323846;
-  return call("aten::where.self", is_zero, ones, (gradient::sin(angle) / angle).tensor());
+  const Tensor is_zero = ops::eq(x, 0), ones = ops::ones_like(x);
+  const Expr angle = Expr(ops::where(is_zero, ones, x)) * 3.14159265358979323846;
+  return ops::where(is_zero, ones, (gradient::sin(angle) / angle).tensor());
 });
 
 // --- size and direction
@@ -91,16 +93,15 @@ IMPL("aten::abs", ops::kComplexCPU, [](const Tensor& x) {
   return map_one(x, []<class T>(T z) { return std::abs(z); });
 }).gradient([](const GradArgs& args) {
   std::vector<Tensor> out(args.inputs.size());
-  if (args.needs(0)) out[0] = (Expr(args.grad_outputs[0]) * Expr(call("aten::sgn", args.inputs[0]))).tensor();
+  if (args.needs(0)) out[0] = (Expr(args.grad_outputs[0]) * Expr(ops::sgn(args.inputs[0].to_tensor()))).tensor();
   return out;
 });
 IMPL("aten::sgn", ops::kComplexComposite, [](const Tensor& x) {
-  const Tensor size = call("aten::abs", x), is_zero = call("aten::eq.Scalar", size, 0);
-  const Tensor turned = call("aten::div.Tensor", x, call("aten::masked_fill.Scalar", size, is_zero, 1));
-  return call("aten::masked_fill.Scalar", turned, is_zero, 0);
+  const Tensor size = ops::abs(x), is_zero = ops::eq(size, 0);
+  const Tensor turned = ops::div(x, ops::masked_fill(size, is_zero, 1));
+  return ops::masked_fill(turned, is_zero, 0);
 });
-IMPL("aten::angle", ops::kComplexComposite,
-     [](const Tensor& x) { return call("aten::atan2", call("aten::imag", x), call("aten::real", x)); });
+IMPL("aten::angle", ops::kComplexComposite, [](const Tensor& x) { return ops::atan2(ops::imag(x), ops::real(x)); });
 
 #define QUESTION(NAME, EXPRESSION)      \
   IMPL("aten::" NAME, ops::kComplexCPU, \

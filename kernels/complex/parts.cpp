@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "core/tensor/loops.h"
+#include "ops/factory.h"
+#include "ops/pointwise.h"
 
 namespace tensord::kernels::complex_parts {
 
@@ -30,7 +32,7 @@ Tensor real_of(const Tensor& x) { return is_complex(x.dtype()) ? part_of(x, 0) :
 Tensor imag_of(const Tensor& x) {
   if (is_complex(x.dtype())) return part_of(x, 1);
   if (x.is_meta()) return Tensor::meta(x.sizes(), x.dtype(), x.device());
-  return ops::call("aten::zeros_like", x);
+  return ops::zeros_like(x);
 }
 
 Tensor combine(const Tensor& real, const Tensor& imag) {
@@ -172,8 +174,8 @@ Tensor bilinear(const Op& op, std::span<const Value> arguments, size_t first, si
   };
   if (!a[1]) return combine(product(a[0], b[0]), product(a[0], b[1]));
   if (!b[1]) return combine(product(a[0], b[0]), product(a[1], b[0]));
-  return combine(ops::call("aten::sub.Tensor", product(a[0], b[0]), product(a[1], b[1])),
-                 ops::call("aten::add.Tensor", product(a[0], b[1]), product(a[1], b[0])));
+  return combine(ops::sub(product(a[0], b[0]), product(a[1], b[1])),
+                 ops::add(product(a[0], b[1]), product(a[1], b[0])));
 }
 
 }  // namespace

@@ -2,11 +2,13 @@
 #include "core/ops/complex.h"
 #include "kernels/common/compose.h"
 #include "kernels/complex/parts.h"
+#include "ops/complex.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using ops::Scalar;
 
 [[maybe_unused]] const bool structure_registered = [] {
@@ -61,9 +63,9 @@ IMPL(
     ops::kComplexCPU, ops::kSameAsDense);
 
 Tensor pad(const Tensor& x, const Dims& pad, const std::string& mode, std::optional<double> value) {
-  if (mode == "constant") return call("aten::constant_pad_nd", x, pad, Scalar(value.value_or(0.0)));
-  const Tensor real = call("aten::pad", call("aten::real", x), pad, mode, value);
-  return call("aten::complex", real, call("aten::pad", call("aten::imag", x), pad, mode, value));
+  if (mode == "constant") return ops::constant_pad_nd(x, pad, Scalar(value.value_or(0.0)));
+  const Tensor real = ops::pad(ops::real(x), pad, mode, value);
+  return ops::complex(real, ops::pad(ops::imag(x), pad, mode, value));
 }
 IMPL("aten::pad", ops::kComplexComposite, pad);
 

@@ -4,12 +4,14 @@
 #include "kernels/common/compose.h"
 #include "kernels/complex/elementwise.h"
 #include "kernels/complex/parts.h"
+#include "ops/complex.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
 using complex_loops::map_one;
-using compose::call;
 using compose::Expr;
 using gradient::of_first;
 using ops::GradArgs;
@@ -18,44 +20,42 @@ using ops::WritesInto;
 
 // --- views
 
-OP("aten::view_as_real(Tensor(a) self) -> Tensor(a)")
+OP("aten::view_as_real")
     .impl(as_real_pairs)
-    .gradient(of_first([](const GradArgs&, const Tensor& g) {
-      return call("aten::view_as_complex", call("aten::contiguous", g));
-    }))
+    .gradient(of_first([](const GradArgs&, const Tensor& g) { return ops::view_as_complex(ops::contiguous(g)); }))
     .saves("");
-OP("aten::view_as_complex(Tensor(a) self) -> Tensor(a)")
+OP("aten::view_as_complex")
     .impl(as_complex)
-    .gradient(of_first([](const GradArgs&, const Tensor& g) { return call("aten::view_as_real", g); }))
+    .gradient(of_first([](const GradArgs&, const Tensor& g) { return ops::view_as_real(g); }))
     .saves("");
 
-Tensor real_part(const Tensor& x) { return call("aten::select.int", call("aten::view_as_real", x), -1, 0); }
+Tensor real_part(const Tensor& x) { return ops::select(ops::view_as_real(x), -1, 0); }
 IMPL("aten::real", ops::kComplexComposite, real_part);
-OP("aten::imag(Tensor(a) self) -> Tensor(a)")
+OP("aten::imag")
     .impl([](const Tensor& x) -> Tensor {
       check(is_complex(x.dtype()), "imag is not implemented for tensors with non-complex dtypes.");
-      return call("aten::select.int", call("aten::view_as_real", x), -1, 1);
+      return ops::select(ops::view_as_real(x), -1, 1);
     })
     .composite();
 
 // --- conjugates: made at once, as new memory. PyTorch makes a view that is conjugated when it is read.
 
 const auto conj_form = [](const Tensor& x) { return map_one(x, []<class T>(T z) -> T { return std::conj(z); }); };
-OP("tensord::conj(Tensor self) -> Tensor")
+OP("tensord::conj")
     .impl([](const Tensor& x) { return x; })
     .gradient(of_first([](const GradArgs&, const Tensor& g) { return g; }))
     .saves("");
 IMPL("tensord::conj", ops::kComplexCPU, conj_form).gradient([](const GradArgs& args) {
-  return std::vector<Tensor>{call("tensord::conj", args.grad_outputs[0])};
+  return std::vector<Tensor>{ops::tensord_conj(args.grad_outputs[0])};
 });
-Tensor resolved_conj(const Tensor& x) { return call("tensord::conj", x); }
+Tensor resolved_conj(const Tensor& x) { return ops::tensord_conj(x); }
 IMPL("aten::conj aten::conj_physical", ops::kComplexComposite, resolved_conj);
 IMPL("aten::resolve_conj aten::resolve_neg aten::lift_fresh", ops::kComplexComposite,
      [](const Tensor& x) { return x; });
-IMPL("aten::mH", ops::kComplexComposite, [](const Tensor& x) { return resolved_conj(call("aten::mT", x)); });
+IMPL("aten::mH", ops::kComplexComposite, [](const Tensor& x) { return resolved_conj(ops::mT(x)); });
 IMPL("aten::matrix_H", ops::kComplexComposite, [](const Tensor& x) {
   check(x.ndim() == 2, "tensor.H is only supported on matrices (2-D tensors). Got ", x.ndim(), "-D tensor.");
-  return resolved_conj(call("aten::t", x));
+  return resolved_conj(ops::t(x));
 });
 
 // --- made of parts
@@ -70,9 +70,9 @@ void check_parts(const char* op, const Tensor& a, const Tensor& b) {
 // Both, broadcast.
 std::pair<Tensor, Tensor> together(const Tensor& a, const Tensor& b) {
   const Dims sizes = broadcast_sizes(a.sizes(), b.sizes());
-  return {call("aten::expand", a, sizes), call("aten::expand", b, sizes)};
+  return {ops::expand(a, sizes), ops::expand(b, sizes)};
 }
-OP("aten::complex(Tensor real, Tensor imag) -> Tensor")
+OP("aten::complex")
     .impl([](const Tensor& a, const Tensor& b) {
       check_parts("complex", a, b);
       const auto [re, im] = together(a, b);
@@ -81,24 +81,21 @@ OP("aten::complex(Tensor real, Tensor imag) -> Tensor")
     .gradient([](const GradArgs& args) {
       const Tensor& g = args.grad_outputs[0];
       std::vector<Tensor> out(2);
-      if (args.needs(0)) out[0] = gradient::fit_gradient(call("aten::real", g), args.inputs[0].to_tensor());
-      if (args.needs(1)) out[1] = gradient::fit_gradient(call("aten::imag", g), args.inputs[1].to_tensor());
+      if (args.needs(0)) out[0] = gradient::fit_gradient(ops::real(g), args.inputs[0].to_tensor());
+      if (args.needs(1)) out[1] = gradient::fit_gradient(ops::imag(g), args.inputs[1].to_tensor());
       return out;
     })
     .saves("")
     .kind(OpKind::kComposite)
-    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole);
 IMPL("aten::complex", ops::kComplexCPU, ops::kSameAsDense).linear();
-OP("aten::polar(Tensor abs, Tensor angle) -> Tensor")
+OP("aten::polar")
     .impl([](const Tensor& size, const Tensor& angle) {
       check_parts("polar", size, angle);
-      return call("aten::complex", (Expr(size) * gradient::cos(angle)).tensor(),
-                  (Expr(size) * gradient::sin(angle)).tensor());
+      return ops::complex((Expr(size) * gradient::cos(angle)).tensor(), (Expr(size) * gradient::sin(angle)).tensor());
     })
     .composite()
-    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -266,22 +266,19 @@ struct General {
   }
 };
 
-OP("aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, "
-   "int groups=1) -> Tensor")
+OP("aten::conv1d")
     .set<ops::BatchIndependent>(ops::has_constant_weight)
     .set<ops::KeepsRank>()
     .infer(&Conv<1>::infer)
     .gradient(&Conv<1>::gradient)
     .saves("input, weight");
-OP("aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, "
-   "int groups=1) -> Tensor")
+OP("aten::conv2d")
     .set<ops::BatchIndependent>(ops::has_constant_weight)
     .set<ops::KeepsRank>()
     .infer(&Conv<2>::infer)
     .gradient(&Conv<2>::gradient)
     .saves("input, weight");
-OP("aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, "
-   "int groups=1) -> Tensor")
+OP("aten::conv3d")
     .set<ops::BatchIndependent>(ops::has_constant_weight)
     .set<ops::KeepsRank>()
     .infer(&Conv<3>::infer)
@@ -294,29 +291,25 @@ PACK("aten::conv1d", DeviceKind::kCPU, &Conv<1>::pack);
 PACK("aten::conv2d", DeviceKind::kCPU, &Conv<2>::pack);
 PACK("aten::conv3d", DeviceKind::kCPU, &Conv<3>::pack);
 
-OP("aten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding=\"valid\", "
-   "int[1] dilation=1, int groups=1) -> Tensor")
+OP("aten::conv1d.padding")
     .set<ops::BatchIndependent>(ops::has_constant_weight)
     .set<ops::KeepsRank>()
     .infer(&infer_conv_mode)
     .gradient(&gradient_of_conv_mode)
     .saves("input, weight");
-OP("aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding=\"valid\", "
-   "int[2] dilation=1, int groups=1) -> Tensor")
+OP("aten::conv2d.padding")
     .set<ops::BatchIndependent>(ops::has_constant_weight)
     .set<ops::KeepsRank>()
     .infer(&infer_conv_mode)
     .gradient(&gradient_of_conv_mode)
     .saves("input, weight");
-OP("aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding=\"valid\", "
-   "int[3] dilation=1, int groups=1) -> Tensor")
+OP("aten::conv3d.padding")
     .set<ops::BatchIndependent>(ops::has_constant_weight)
     .set<ops::KeepsRank>()
     .infer(&infer_conv_mode)
     .gradient(&gradient_of_conv_mode)
     .saves("input, weight");
-OP("aten::_convolution_mode(Tensor input, Tensor weight, Tensor? bias, int[] stride, str padding, int[] dilation, int "
-   "groups) -> Tensor")
+OP("aten::_convolution_mode")
     .set<ops::BatchIndependent>(ops::has_constant_weight)
     .infer(&infer_conv_mode)
     .gradient(&gradient_of_conv_mode)
@@ -330,22 +323,17 @@ PACK("aten::conv2d.padding", DeviceKind::kCPU, &pack_conv_mode);
 PACK("aten::conv3d.padding", DeviceKind::kCPU, &pack_conv_mode);
 PACK("aten::_convolution_mode", DeviceKind::kCPU, &pack_conv_mode);
 
-OP("aten::convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool "
-   "transposed, int[] output_padding, int groups) -> Tensor")
+OP("aten::convolution")
     .set<ops::BatchIndependent>(ops::has_constant_weight)
     .infer(&General<>::infer)
     .gradient(&General<>::gradient)
     .saves("input, weight");
-OP("aten::_convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool "
-   "transposed, int[] output_padding, int groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool "
-   "allow_tf32) -> Tensor")
+OP("aten::_convolution")
     .set<ops::BatchIndependent>(ops::has_constant_weight)
     .infer(&General<bool, bool, bool, bool>::infer)
     .gradient((&General<bool, bool, bool, bool>::gradient))
     .saves("input, weight");
-OP("aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] "
-   "dilation, bool transposed, int[] output_padding, int groups, bool benchmark, bool deterministic, bool "
-   "cudnn_enabled) -> Tensor")
+OP("aten::_convolution.deprecated")
     .set<ops::BatchIndependent>(ops::has_constant_weight)
     .infer(&General<bool, bool, bool>::infer)
     .gradient((&General<bool, bool, bool>::gradient))
@@ -357,18 +345,12 @@ PACK("aten::convolution", DeviceKind::kCPU, &General<>::pack);
 PACK("aten::_convolution", DeviceKind::kCPU, &General<bool, bool, bool, bool>::pack);
 PACK("aten::_convolution.deprecated", DeviceKind::kCPU, &General<bool, bool, bool>::pack);
 
-OP("aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] "
-   "output_padding=0, int groups=1, int[1] dilation=1) -> Tensor")
-    .infer(&Transposed<1>::infer)
-    .gradient(&Transposed<1>::gradient)
-    .saves("input, weight");
-OP("aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, "
-   "int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor")
+OP("aten::conv_transpose1d").infer(&Transposed<1>::infer).gradient(&Transposed<1>::gradient).saves("input, weight");
+OP("aten::conv_transpose2d.input")
     .infer(&Transposed<2>::infer)
     .gradient(&Transposed<2>::gradient)
     .saves("input, weight");
-OP("aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, "
-   "int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor")
+OP("aten::conv_transpose3d.input")
     .infer(&Transposed<3>::infer)
     .gradient(&Transposed<3>::gradient)
     .saves("input, weight");

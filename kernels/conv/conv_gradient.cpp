@@ -4,6 +4,9 @@
 #include "core/ops/attributes/may_lack_results.h"
 #include "core/ops/run.h"
 #include "core/tensor/device_copy.h"
+#include "ops/conv.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -25,8 +28,8 @@ struct Lists {
 };
 
 Tensor convolve(const Tensor& input, const Tensor& weight, const Lists& l) {
-  return ops::call("aten::convolution", input, weight, Value(), l.stride, l.padding, l.dilation, l.is_transposed,
-                   l.output_padding, l.groups);
+  return ops::convolution(input, weight, std::nullopt, l.stride, l.padding, l.dilation, l.is_transposed,
+                          l.output_padding, l.groups);
 }
 
 // The gradients that the mask asks for; undefined where it does not.
@@ -113,13 +116,13 @@ std::vector<Tensor> gradient_of_backward(const GradArgs& args) {
   std::vector<Tensor> out(11);
   if (args.needs(0)) {
     Tensor sum;
-    const auto add = [&sum](const Tensor& t) { sum = sum ? ops::call("aten::add.Tensor", sum, t) : t; };
+    const auto add = [&sum](const Tensor& t) { sum = sum ? ops::add(sum, t) : t; };
     if (a) add(convolve(a, weight, l));
     if (b) add(convolve(input, b, l));
     if (c) {
       Dims sizes(static_cast<size_t>(grad.ndim()), 1);
       sizes[1] = c.numel();
-      add(ops::call("aten::expand", ops::call("aten::reshape", c, sizes), grad.sizes()));
+      add(ops::expand(ops::reshape(c, sizes), grad.sizes()));
     }
     out[0] = sum;
   }
@@ -128,22 +131,15 @@ std::vector<Tensor> gradient_of_backward(const GradArgs& args) {
   return out;
 }
 
-OP("aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] "
-   "padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, "
-   "Tensor, Tensor)")
+OP("aten::convolution_backward")
     .set<ops::MayLackResults>()
     .impl(&convolution_backward)
     .gradient(&gradient_of_backward)
     .saves("grad_output, input, weight");
 
 // One gradient each, for plans, where every result is a tensor.
-constexpr const char* kConvArguments =
-    "(Tensor grad_output, Tensor input, Tensor weight, int[] stride, int[] padding, int[] dilation, bool transposed, "
-    "int[] "
-    "output_padding, int groups) -> ";
-
 template <bool INPUT, bool WEIGHT, bool BIAS>
-void add_part(const char* name, const char* returns) {
+void add_part(const char* name) {
   const auto run = [](const Tensor& grad, const Tensor& input, const Tensor& weight, const IntList& stride,
                       const IntList& padding, const IntList& dilation, bool is_transposed,
                       const IntList& output_padding, int64_t groups, std::array<Tensor, 3> out) {
@@ -151,7 +147,7 @@ void add_part(const char* name, const char* returns) {
                                               is_transposed, output_padding);
     fill_gradients(g, grad, input, weight, out);
   };
-  ops::OpBuilder(concat(name, kConvArguments, returns).c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(name, __FILE__, __LINE__)
       .infer([](const Tensor& grad, const Tensor& input, const Tensor& weight, const IntList& stride,
                 const IntList& padding, const IntList& dilation, bool is_transposed, const IntList& output_padding,
                 int64_t groups) {
@@ -182,10 +178,10 @@ void add_part(const char* name, const char* returns) {
   }
 }
 [[maybe_unused]] const bool has_parts = [] {
-  add_part<true, false, false>("tensord::conv_input_gradient", "Tensor");
-  add_part<false, true, false>("tensord::conv_weight_gradient", "Tensor");
-  add_part<false, false, true>("tensord::conv_bias_gradient", "Tensor");
-  add_part<false, true, true>("tensord::conv_weight_bias_gradient", "(Tensor, Tensor)");
+  add_part<true, false, false>("tensord::conv_input_gradient");
+  add_part<false, true, false>("tensord::conv_weight_gradient");
+  add_part<false, false, true>("tensord::conv_bias_gradient");
+  add_part<false, true, true>("tensord::conv_weight_bias_gradient");
   return true;
 }();
 
@@ -206,12 +202,12 @@ std::vector<Tensor> conv_gradient(const GradArgs& args, const ConvGeometry& g) {
   const Tensor& weight = args.inputs[1].to_tensor();
   const bool has_batch = static_cast<size_t>(input.ndim()) == g.spatial() + 2;
   if (!has_batch) {
-    input = ops::call("aten::unsqueeze", input, 0);
-    grad = ops::call("aten::unsqueeze", grad, 0);
+    input = ops::unsqueeze(input, 0);
+    grad = ops::unsqueeze(grad, 0);
   }
   // Padding that differs at the two ends is put around the input first.
   const bool is_uneven = !(g.padding_low == g.padding_high);
-  if (is_uneven) input = ops::call("aten::constant_pad_nd", input, pad_list(g, 1), ops::Scalar(0));
+  if (is_uneven) input = ops::constant_pad_nd(input, pad_list(g, 1), ops::Scalar(0));
   const Lists lists{g.stride,         is_uneven ? Dims(g.spatial(), 0) : g.padding_low,
                     g.dilation,       g.is_transposed,
                     g.output_padding, g.groups};
@@ -219,8 +215,8 @@ std::vector<Tensor> conv_gradient(const GradArgs& args, const ConvGeometry& g) {
   const Value bias_sizes = has_bias ? ops::make_int_list(args.inputs[2].to_tensor().sizes()) : Value();
   std::array<Tensor, 3> found =
       backward(grad, input, weight, bias_sizes, lists, {args.needs(0), args.needs(1), has_bias && args.needs(2)});
-  if (found[0] && is_uneven) found[0] = ops::call("aten::constant_pad_nd", found[0], pad_list(g, -1), ops::Scalar(0));
-  if (found[0] && !has_batch) found[0] = ops::call("aten::squeeze.dim", found[0], 0);
+  if (found[0] && is_uneven) found[0] = ops::constant_pad_nd(found[0], pad_list(g, -1), ops::Scalar(0));
+  if (found[0] && !has_batch) found[0] = ops::squeeze(found[0], 0);
   std::vector<Tensor> out(args.inputs.size());
   std::copy(found.begin(), found.end(), out.begin());
   return out;

@@ -5,6 +5,7 @@
 
 #include "core/ops/custom_class.h"
 #include "core/ops/run.h"
+#include "ops/pointwise.h"
 
 namespace tensord::kernels {
 namespace {
@@ -86,16 +87,9 @@ CUSTOM_CLASS(kLinear, [](const Value& state) { return restore(&linear_layer, sta
 CUSTOM_CLASS(kConv, [](const Value& state) { return restore(&conv_layer, state); });
 CUSTOM_CLASS(kTransposed, [](const Value& state) { return restore(&transposed_layer, state); });
 
-OP("prepacked::linear_clamp_prepack(Tensor W, Tensor? B=None, Scalar? output_min=None, Scalar? output_max=None) "
-   "-> " XNNPACK "LinearOpContext")
-    .impl(&linear_layer);
-OP("prepacked::conv2d_clamp_prepack(Tensor W, Tensor? B, int[2] stride, int[2] padding, int[2] dilation, int groups, "
-   "Scalar? output_min=None, Scalar? output_max=None) -> " XNNPACK "Conv2dOpContext")
-    .impl(&conv_layer);
-OP("prepacked::conv2d_transpose_clamp_prepack(Tensor W, Tensor? B, int[2] stride, int[2] padding, int[2] "
-   "output_padding, int[2] dilation, int groups, Scalar? output_min=None, Scalar? output_max=None) -> " XNNPACK
-   "TransposeConv2dOpContext")
-    .impl(&transposed_layer);
+OP("prepacked::linear_clamp_prepack").impl(&linear_layer);
+OP("prepacked::conv2d_clamp_prepack").impl(&conv_layer);
+OP("prepacked::conv2d_transpose_clamp_prepack").impl(&transposed_layer);
 
 Tensor run_layer(const Tensor& x, const LayerPtr& layer) {
   check(x.dtype() == DType::kFloat32, "expected an input of float32, but got ", name_of(x.dtype()));
@@ -103,17 +97,11 @@ Tensor run_layer(const Tensor& x, const LayerPtr& layer) {
   arguments.insert(arguments.end(), layer->arguments.begin(), layer->arguments.end());
   Tensor y = ops::run(layer->op, arguments).front().to_tensor();
   if (!layer->low && !layer->high) return y;
-  return ops::call("aten::clamp", y, layer->low, layer->high);
+  return ops::clamp(y, layer->low, layer->high);
 }
-OP("prepacked::linear_clamp_run(Tensor X, " XNNPACK "LinearOpContext W_prepack) -> Tensor")
-    .impl(&run_layer)
-    .composite();
-OP("prepacked::conv2d_clamp_run(Tensor X, " XNNPACK "Conv2dOpContext W_prepack) -> Tensor")
-    .impl(&run_layer)
-    .composite();
-OP("prepacked::conv2d_transpose_clamp_run(Tensor X, " XNNPACK "TransposeConv2dOpContext W_prepack) -> Tensor")
-    .impl(&run_layer)
-    .composite();
+OP("prepacked::linear_clamp_run").impl(&run_layer).composite();
+OP("prepacked::conv2d_clamp_run").impl(&run_layer).composite();
+OP("prepacked::conv2d_transpose_clamp_run").impl(&run_layer).composite();
 
 }  // namespace
 }  // namespace tensord::kernels

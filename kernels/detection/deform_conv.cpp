@@ -1,6 +1,10 @@
 #include "kernels/detection/deform_conv.h"
 
 #include "kernels/common/compose.h"
+#include "ops/factory.h"
+#include "ops/linear.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 // torchvision's deform_conv2d: columns that are read where the offsets say, and a product.
 namespace tensord::kernels {
@@ -53,8 +57,7 @@ TensorMeta columns_meta(const Tensor& input, const Tensor& offset, const Tensor&
   return {Dims{input.size(0), input.size(1) * g.taps(), g.places()}, input.dtype(), {}, input.device()};
 }
 
-#define GEOMETRY "bool use_mask, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, int offset_groups"
-OP("tensord::deform_columns(Tensor input, Tensor offset, Tensor mask, " GEOMETRY ") -> Tensor")
+OP("tensord::deform_columns")
     .infer(columns_meta)
     .gradient([](const GradArgs& args) -> std::vector<Tensor> {
       const auto& in = args.inputs;
@@ -70,7 +73,7 @@ OP("tensord::deform_columns(Tensor input, Tensor offset, Tensor mask, " GEOMETRY
         if (results[i].is_tensor()) gradients[i] = results[i].to_tensor();
       }
       // A mask that is not used has zeros, as torchvision's.
-      if (args.needs(2) && !in[3].to_bool()) gradients[2] = ops::call("aten::zeros_like", in[2]);
+      if (args.needs(2) && !in[3].to_bool()) gradients[2] = ops::zeros_like(in[2].to_tensor());
       return gradients;
     })
     .saves("input, offset, mask");
@@ -82,8 +85,7 @@ IMPL("tensord::deform_columns", kCPU,
        deform_columns(geometry_of(input, offset, mask, use_mask, kernel, stride, padding, dilation, groups),
                       input.contiguous(), offset.contiguous(), use_mask ? mask.contiguous() : Tensor(), out);
      });
-OP("tensord::deform_columns_backward(Tensor grad, Tensor input, Tensor offset, Tensor mask, " GEOMETRY
-   ", bool[3] output_mask) -> (Tensor, Tensor, Tensor)")
+OP("tensord::deform_columns_backward")
     .impl([](const Tensor& grad, const Tensor& input, const Tensor& offset, const Tensor& mask, bool use_mask,
              const ops::IntList& kernel, const ops::IntList& stride, const ops::IntList& padding,
              const ops::IntList& dilation, int64_t groups, const std::vector<bool>& wanted) -> ops::Returns {
@@ -96,7 +98,7 @@ OP("tensord::deform_columns_backward(Tensor grad, Tensor input, Tensor offset, T
       const auto zeros = [&](const Tensor& like, bool is_wanted) {
         if (!is_wanted) return Tensor();
         if (input.is_meta()) return Tensor::meta(like.sizes(), like.dtype(), like.device());
-        return Tensor(ops::call("aten::zeros", like.sizes(), like.dtype()));
+        return Tensor(ops::zeros(like.sizes(), {.dtype = like.dtype()}));
       };
       const Tensor of_input = zeros(input, wanted[0]), of_offset = zeros(offset, wanted[1]),
                    of_mask = zeros(mask, wanted[2]);
@@ -107,7 +109,6 @@ OP("tensord::deform_columns_backward(Tensor grad, Tensor input, Tensor offset, T
       }
       return {{of_input, of_offset, of_mask}};
     });
-#undef GEOMETRY
 
 Tensor deform_conv2d(const Tensor& input, const Tensor& weight, const Tensor& offset, const Tensor& mask,
                      const Tensor& bias, int64_t stride_h, int64_t stride_w, int64_t pad_h, int64_t pad_w,
@@ -131,16 +132,12 @@ Tensor deform_conv2d(const Tensor& input, const Tensor& weight, const Tensor& of
                                                   ops::make_int_list(dilation), offset_groups}))[0]
           .to_tensor();
   const int64_t rows = weight.size(1) * g.taps();
-  const Tensor product = compose::matmul(compose::reshape(weight, Dims{1, groups, out_channels / groups, rows}),
-                                         compose::reshape(columns, Dims{batch, groups, rows, g.places()}));
-  return ops::call("aten::add.Tensor", compose::reshape(product, Dims{batch, out_channels, g.out[0], g.out[1]}),
-                   compose::reshape(bias, Dims{1, out_channels, 1, 1}));
+  const Tensor product = ops::matmul(ops::reshape(weight, Dims{1, groups, out_channels / groups, rows}),
+                                     ops::reshape(columns, Dims{batch, groups, rows, g.places()}));
+  return ops::add(ops::reshape(product, Dims{batch, out_channels, g.out[0], g.out[1]}),
+                  ops::reshape(bias, Dims{1, out_channels, 1, 1}));
 }
-OP("torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, int stride_h, "
-   "int stride_w, int pad_h, int pad_w, int dilation_h, int dilation_w, int groups, int offset_groups, bool use_mask) "
-   "-> Tensor")
-    .impl(deform_conv2d)
-    .composite();
+OP("torchvision::deform_conv2d").impl(deform_conv2d).composite();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -1,6 +1,9 @@
 #include "kernels/detection/regions.h"
 
 #include "kernels/common/compose.h"
+#include "ops/detection.h"
+#include "ops/factory.h"
+#include "ops/view.h"
 
 // torchvision's operators on boxes.
 namespace tensord::kernels {
@@ -50,7 +53,7 @@ Tensor image_gradient(const char* name, const Tensor& grad, const Tensor& boxes,
   check(grad.sizes() == expected.sizes, name, "(): expected a gradient of shape ", to_string(expected.sizes),
         ", but got ", grad.sizes());
   if (grad.is_meta()) return image;
-  const Tensor out = ops::call("aten::zeros", sizes, grad.dtype());
+  const Tensor out = ops::zeros(sizes, {.dtype = grad.dtype()});
   if (out.numel() > 0 && grad.numel() > 0) add(grad.contiguous(), boxes.contiguous(), out);
   return out;
 }
@@ -58,9 +61,8 @@ Tensor image_gradient(const char* name, const Tensor& grad, const Tensor& boxes,
 // Of each bin the channel that it reads.
 void write_channels(const RegionGrid& grid, const Tensor& out) {
   const int64_t bins = grid.height * grid.width, channels = out.size(1);
-  const Tensor line = ops::call("aten::arange", ops::Scalar(channels * bins), DType::kInt32);
-  ops::call("aten::copy_", out,
-            compose::expand(compose::reshape(line, Dims{1, channels, grid.height, grid.width}), out.sizes()));
+  const Tensor line = ops::arange(ops::Scalar(channels * bins), {.dtype = DType::kInt32});
+  ops::copy_(out, ops::expand(ops::reshape(line, Dims{1, channels, grid.height, grid.width}), out.sizes()));
 }
 
 // --- roi_align
@@ -69,8 +71,7 @@ RegionGrid align_grid(double scale, int64_t height, int64_t width, int64_t ratio
   return {scale, height, width, std::max<int64_t>(ratio, 0), aligned, sensitive};
 }
 
-OP("torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, "
-   "int sampling_ratio, bool aligned) -> Tensor")
+OP("torchvision::roi_align")
     .infer([](const Tensor& image, const Tensor& boxes, double scale, int64_t height, int64_t width, int64_t ratio,
               bool aligned) {
       return result_meta("roi_align", image, boxes, align_grid(scale, height, width, ratio, aligned, false));
@@ -80,8 +81,9 @@ OP("torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, int p
       const Dims sizes = in[0].to_tensor().sizes();
       if (!args.grad_outputs[0].defined()) return std::vector<Tensor>(in.size());
       std::vector<Tensor> gradients(in.size());
-      gradients[0] = ops::call("torchvision::_roi_align_backward", args.grad_outputs[0], in[1], in[2], in[3], in[4],
-                               sizes[0], sizes[1], sizes[2], sizes[3], in[5], in[6]);
+      gradients[0] = ops::torchvision__roi_align_backward(
+          args.grad_outputs[0], in[1].to_tensor(), ops::unbox<double>(in[2]), in[3].to_int(), in[4].to_int(), sizes[0],
+          sizes[1], sizes[2], sizes[3], in[5].to_int(), in[6].to_bool());
       return gradients;
     })
     .saves("rois");
@@ -92,9 +94,7 @@ IMPL("torchvision::roi_align", kCPU,
        region_means(align_grid(scale, height, width, ratio, aligned, false), image.contiguous(), boxes.contiguous(),
                     out);
      });
-OP("torchvision::_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, int pooled_height, int "
-   "pooled_width, "
-   "int batch_size, int channels, int height, int width, int sampling_ratio, bool aligned) -> Tensor")
+OP("torchvision::_roi_align_backward")
     .impl([](const Tensor& grad, const Tensor& boxes, double scale, int64_t rows, int64_t columns, int64_t batch,
              int64_t channels, int64_t height, int64_t width, int64_t ratio, bool aligned) {
       const RegionGrid grid = align_grid(scale, rows, columns, ratio, aligned, false);
@@ -103,8 +103,7 @@ OP("torchvision::_roi_align_backward(Tensor grad, Tensor rois, float spatial_sca
           [&](const Tensor& g, const Tensor& b, const Tensor& out) { region_means_backward(grid, g, b, out); });
     });
 
-OP("torchvision::ps_roi_align(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, "
-   "int sampling_ratio) -> (Tensor, Tensor)")
+OP("torchvision::ps_roi_align")
     .infer([](const Tensor& image, const Tensor& boxes, double scale, int64_t height, int64_t width, int64_t ratio) {
       return with_places(
           result_meta("ps_roi_align", image, boxes, align_grid(scale, height, width, ratio, true, true)));
@@ -114,8 +113,9 @@ OP("torchvision::ps_roi_align(Tensor input, Tensor rois, float spatial_scale, in
       const Dims sizes = in[0].to_tensor().sizes();
       std::vector<Tensor> gradients(in.size());
       if (!args.grad_outputs[0].defined()) return gradients;
-      gradients[0] = ops::call("torchvision::_ps_roi_align_backward", args.grad_outputs[0], in[1], args.outputs[1],
-                               in[2], in[3], in[4], in[5], sizes[0], sizes[1], sizes[2], sizes[3]);
+      gradients[0] = ops::torchvision__ps_roi_align_backward(
+          args.grad_outputs[0], in[1].to_tensor(), args.outputs[1].to_tensor(), ops::unbox<double>(in[2]),
+          in[3].to_int(), in[4].to_int(), in[5].to_int(), sizes[0], sizes[1], sizes[2], sizes[3]);
       return gradients;
     })
     .saves("rois");
@@ -127,9 +127,7 @@ IMPL("torchvision::ps_roi_align", kCPU,
        region_means(grid, image.contiguous(), boxes.contiguous(), out);
        write_channels(grid, channels);
      });
-OP("torchvision::_ps_roi_align_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, "
-   "int pooled_height, int pooled_width, int sampling_ratio, int batch_size, int channels, int height, int width) -> "
-   "Tensor")
+OP("torchvision::_ps_roi_align_backward")
     .impl([](const Tensor& grad, const Tensor& boxes, const Tensor&, double scale, int64_t rows, int64_t columns,
              int64_t ratio, int64_t batch, int64_t channels, int64_t height, int64_t width) {
       const RegionGrid grid = align_grid(scale, rows, columns, ratio, true, true);
@@ -142,10 +140,7 @@ OP("torchvision::_ps_roi_align_backward(Tensor grad, Tensor rois, Tensor channel
 
 RegionGrid average_grid(double scale, int64_t height, int64_t width) { return {scale, height, width, 0, false, true}; }
 
-#define POOLING "float spatial_scale, int pooled_height, int pooled_width"
-#define IMAGE_SIZES "int batch_size, int channels, int height, int width"
-
-OP("torchvision::roi_pool(Tensor input, Tensor rois, " POOLING ") -> (Tensor, Tensor)")
+OP("torchvision::roi_pool")
     .infer([](const Tensor& image, const Tensor& boxes, double scale, int64_t height, int64_t width) {
       const TensorMeta meta = result_meta("roi_pool", image, boxes, {scale, height, width});
       check(image.size(2) * image.size(3) <= INT32_MAX, "roi_pool(): planes of ", image.size(2), " x ", image.size(3),
@@ -157,8 +152,9 @@ OP("torchvision::roi_pool(Tensor input, Tensor rois, " POOLING ") -> (Tensor, Te
       const Dims sizes = in[0].to_tensor().sizes();
       std::vector<Tensor> gradients(in.size());
       if (!args.grad_outputs[0].defined()) return gradients;
-      gradients[0] = ops::call("torchvision::_roi_pool_backward", args.grad_outputs[0], in[1], args.outputs[1], in[2],
-                               in[3], in[4], sizes[0], sizes[1], sizes[2], sizes[3]);
+      gradients[0] = ops::torchvision__roi_pool_backward(
+          args.grad_outputs[0], in[1].to_tensor(), args.outputs[1].to_tensor(), ops::unbox<double>(in[2]),
+          in[3].to_int(), in[4].to_int(), sizes[0], sizes[1], sizes[2], sizes[3]);
       return gradients;
     })
     .saves("rois, result1");
@@ -168,7 +164,7 @@ IMPL("torchvision::roi_pool", kCPU,
        if (out.numel() == 0) return;
        region_maxima({scale, height, width}, image.contiguous(), boxes.contiguous(), out, places);
      });
-OP("torchvision::_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, " POOLING ", " IMAGE_SIZES ") -> Tensor")
+OP("torchvision::_roi_pool_backward")
     .impl([](const Tensor& grad, const Tensor& boxes, const Tensor& places, double scale, int64_t rows, int64_t columns,
              int64_t batch, int64_t channels, int64_t height, int64_t width) {
       const RegionGrid grid{scale, rows, columns};
@@ -180,7 +176,7 @@ OP("torchvision::_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, " P
                             });
     });
 
-OP("torchvision::ps_roi_pool(Tensor input, Tensor rois, " POOLING ") -> (Tensor, Tensor)")
+OP("torchvision::ps_roi_pool")
     .infer([](const Tensor& image, const Tensor& boxes, double scale, int64_t height, int64_t width) {
       return with_places(result_meta("ps_roi_pool", image, boxes, average_grid(scale, height, width)));
     })
@@ -189,8 +185,9 @@ OP("torchvision::ps_roi_pool(Tensor input, Tensor rois, " POOLING ") -> (Tensor,
       const Dims sizes = in[0].to_tensor().sizes();
       std::vector<Tensor> gradients(in.size());
       if (!args.grad_outputs[0].defined()) return gradients;
-      gradients[0] = ops::call("torchvision::_ps_roi_pool_backward", args.grad_outputs[0], in[1], args.outputs[1],
-                               in[2], in[3], in[4], sizes[0], sizes[1], sizes[2], sizes[3]);
+      gradients[0] = ops::torchvision__ps_roi_pool_backward(
+          args.grad_outputs[0], in[1].to_tensor(), args.outputs[1].to_tensor(), ops::unbox<double>(in[2]),
+          in[3].to_int(), in[4].to_int(), sizes[0], sizes[1], sizes[2], sizes[3]);
       return gradients;
     })
     .saves("rois");
@@ -202,8 +199,7 @@ IMPL("torchvision::ps_roi_pool", kCPU,
        region_averages(grid, image.contiguous(), boxes.contiguous(), out);
        write_channels(grid, channels);
      });
-OP("torchvision::_ps_roi_pool_backward(Tensor grad, Tensor rois, Tensor channel_mapping, " POOLING ", " IMAGE_SIZES
-   ") -> Tensor")
+OP("torchvision::_ps_roi_pool_backward")
     .impl([](const Tensor& grad, const Tensor& boxes, const Tensor&, double scale, int64_t rows, int64_t columns,
              int64_t batch, int64_t channels, int64_t height, int64_t width) {
       const RegionGrid grid = average_grid(scale, rows, columns);
@@ -211,8 +207,6 @@ OP("torchvision::_ps_roi_pool_backward(Tensor grad, Tensor rois, Tensor channel_
           "ps_roi_pool_backward", grad, boxes, grid, Dims{batch, channels, height, width},
           [&](const Tensor& g, const Tensor& b, const Tensor& out) { region_averages_backward(grid, g, b, out); });
     });
-#undef POOLING
-#undef IMAGE_SIZES
 
 // --- nms
 
@@ -231,13 +225,13 @@ Tensor nms(const Tensor& boxes, const Tensor& scores, double threshold) {
   check(boxes.dtype() == scores.dtype(), "dets should have the same type as scores");
   check(boxes.dtype() == DType::kFloat32 || boxes.dtype() == DType::kFloat64, "nms(): not implemented for ",
         name_of(boxes.dtype()));
-  if (boxes.size(0) == 0) return ops::call("aten::empty.memory_format", Dims{0}, DType::kInt64);
+  if (boxes.size(0) == 0) return ops::empty(Dims{0}, {.dtype = DType::kInt64});
   const Tensor order = order_of(scores);
   const Tensor keep = Tensor::empty(Dims{boxes.size(0)}, DType::kInt64);
   const int64_t count = suppress_overlaps(boxes.contiguous(), order.contiguous(), threshold, keep);
-  return compose::narrow(keep, 0, 0, count);
+  return ops::narrow(keep, 0, 0, count);
 }
-OP("torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor").impl(nms).dynamic_shape();
+OP("torchvision::nms").impl(nms).dynamic_shape();
 
 }  // namespace
 }  // namespace tensord::kernels

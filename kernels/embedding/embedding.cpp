@@ -1,4 +1,5 @@
 // embedding and index_select: rows of a table, by index. Schemas, shapes and gradients.
+#include "ops/embedding.h"
 #include "core/base/error.h"
 #include "core/ops/attributes/batch_independence.h"
 #include "core/ops/attributes/written.h"
@@ -6,6 +7,10 @@
 #include "core/ops/run.h"
 #include "core/ops/sparse.h"
 #include "kernels/fused/gradient_expr.h"
+#include "ops/factory.h"
+#include "ops/index.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -41,11 +46,11 @@ std::vector<Tensor> gradient_of_embedding(const ops::GradArgs& args) {
   std::vector<Tensor> out(5);
   if (!args.needs(0)) return out;
   if (in[4].to_bool())
-    out[0] = ops::call("aten::embedding_sparse_backward", args.grad_outputs[0], in[1], in[0].to_tensor().sizes()[0],
-                       in[2], in[3]);
+    out[0] = ops::embedding_sparse_backward(args.grad_outputs[0], in[1].to_tensor(), in[0].to_tensor().sizes()[0],
+                                            in[2].to_int(), in[3].to_bool());
   else
-    out[0] = ops::call("aten::embedding_dense_backward", args.grad_outputs[0], in[1], in[0].to_tensor().sizes()[0],
-                       in[2], in[3]);
+    out[0] = ops::embedding_dense_backward(args.grad_outputs[0], in[1].to_tensor(), in[0].to_tensor().sizes()[0],
+                                           in[2].to_int(), in[3].to_bool());
   return out;
 }
 
@@ -56,18 +61,18 @@ std::vector<Tensor> gradient_of_embedding_backward(const ops::GradArgs& args) {
   const Tensor &g = args.grad_outputs[0], &indices = in[1].to_tensor();
   std::vector<Tensor> out(5);
   if (!args.needs(0)) return out;
-  Expr rows = ops::call("aten::embedding", g, indices, int64_t{-1}, false, false);
+  Expr rows = ops::embedding(g, indices, int64_t{-1});
   const int64_t padding = in[3].to_int();
   Dims column = indices.sizes();
   column.push_back(1);
   if (padding >= 0) {
-    const Tensor kept = ops::call("aten::ne.Scalar", indices, ops::Scalar(padding));
-    rows = rows * Expr(ops::call("aten::to.dtype", ops::call("aten::reshape", kept, column), g.dtype()));
+    const Tensor kept = ops::ne(indices, ops::Scalar(padding));
+    rows = rows * Expr(ops::to(ops::reshape(kept, column), g.dtype()));
   }
   if (in[4].to_bool()) {
-    const Tensor ones = ops::call("aten::ones", column, g.dtype(), ops::Value(), g.device());
-    const Tensor counts = ops::call("aten::embedding_dense_backward", ones, indices, in[2], int64_t{-1}, false);
-    rows = rows / Expr(ops::call("aten::embedding", counts, indices, int64_t{-1}, false, false));
+    const Tensor ones = ops::ones(column, {.dtype = g.dtype(), .device = g.device()});
+    const Tensor counts = ops::embedding_dense_backward(ones, indices, in[2].to_int(), int64_t{-1}, false);
+    rows = rows / Expr(ops::embedding(counts, indices, int64_t{-1}));
   }
   out[0] = rows.tensor();
   return out;
@@ -88,28 +93,25 @@ TensorMeta index_select_meta(const Tensor& x, int64_t dim, const Tensor& index) 
 std::vector<Tensor> gradient_of_index_select(const ops::GradArgs& args) {
   const auto& in = args.inputs;
   if (!args.needs(0)) return std::vector<Tensor>(3);
-  return {ops::call("aten::index_add", gradient::zeros_like(in[0]), in[1], in[2], args.grad_outputs[0]), Tensor(),
-          Tensor()};
+  return {ops::index_add(gradient::zeros_like(in[0]), in[1].to_int(), in[2].to_tensor(), args.grad_outputs[0]),
+          Tensor(), Tensor()};
 }
 
-OP("aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool "
-   "sparse=False) -> Tensor")
+OP("aten::embedding")
     .set<ops::BatchIndependent>([](std::span<const ops::Value> v) { return ops::is_constant_tensor(v[0]); })
     .infer(embedding_meta)
     .gradient(gradient_of_embedding)
     .saves("indices");
-OP("aten::embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool "
-   "scale_grad_by_freq) -> Tensor")
+OP("aten::embedding_dense_backward")
     .infer(embedding_backward_meta)
     .gradient(gradient_of_embedding_backward)
     .saves("indices");
-OP("aten::index_select(Tensor self, int dim, Tensor index) -> Tensor")
+OP("aten::index_select")
     .infer(index_select_meta)
     .gradient(gradient_of_index_select)
     .saves("index")
-    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesNothing)
-    .with_out();
-OP("aten::embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)");
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesNothing);
+OP("aten::embedding_renorm_");
 
 }  // namespace
 }  // namespace tensord::kernels

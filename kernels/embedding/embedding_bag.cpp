@@ -61,16 +61,13 @@ std::vector<TensorMeta> bag_metas(const Tensor& table, const Tensor& indices, co
           {kind == BagMode::kMax ? rows : sizes, index, {}, table.device()}};
 }
 
-OP("aten::embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool "
-   "sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)")
+OP("aten::embedding_bag")
     .infer([](const Tensor& table, const Tensor& indices, const Tensor& offsets, bool, int64_t mode, bool,
               const OptionalTensor& weights,
               bool last) { return bag_metas(table, indices, offsets, mode, weights, last, {}); })
     .gradient(gradient_of_embedding_bag)
     .saves("weight, indices, offsets, per_sample_weights, result2, result3");
-OP("aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, "
-   "bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, "
-   "Tensor)")
+OP("aten::embedding_bag.padding_idx")
     .infer([](const Tensor& table, const Tensor& indices, const Tensor& offsets, bool, int64_t mode, bool,
               const OptionalTensor& weights, bool last, std::optional<int64_t> padding) {
       return bag_metas(table, indices, offsets, mode, weights, last, padding);

@@ -6,6 +6,10 @@
 #include "kernels/embedding/embedding_bag.h"
 #include "kernels/embedding/sparse_gradient.h"
 #include "kernels/fused/gradient_expr.h"
+#include "ops/embedding.h"
+#include "ops/index.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -36,13 +40,14 @@ TensorMeta weights_meta(const Tensor& grad, const Tensor& table, const Tensor& i
   return {Dims{indices.numel()}, grad.dtype(), {}, grad.device()};
 }
 
-Value padding_of(int64_t padding) { return padding < 0 ? Value() : Value(padding); }
+std::optional<int64_t> padding_of(int64_t padding) { return padding < 0 ? std::nullopt : std::optional(padding); }
 
 // The bags of another table.
 Tensor forward(const Tensor& table, const Value& indices, const Value& offsets, const Value& scales, const Value& mode,
                const Value& weights, bool has_last, int64_t padding) {
-  return ops::call("aten::embedding_bag.padding_idx", table, indices, offsets, scales, mode, false, weights, has_last,
-                   padding_of(padding));
+  return std::get<0>(ops::embedding_bag(table, indices.to_tensor(), offsets.to_tensor(), scales.to_bool(),
+                                        mode.to_int(), false, ops::unbox<std::optional<Tensor>>(weights), has_last,
+                                        padding_of(padding)));
 }
 
 // The incoming gradient is one for the table; the call is linear in its own gradient, but by counts of rows.
@@ -53,16 +58,15 @@ std::vector<Tensor> gradient_of_table(const GradArgs& args) {
   std::vector<Tensor> out(12);
   check(!in[7].to_bool(), "embedding_bag: there is no second derivative with scale_grad_by_freq");
   if (args.needs(0) && in[8].to_int() == static_cast<int64_t>(BagMode::kMax)) {
-    const Tensor rows = ops::call("aten::to.dtype", in[5], DType::kInt64),
-                 picked = ops::call("aten::gather", g, 0, rows);
-    const Tensor filled = ops::call("aten::gt.Scalar", ops::call("aten::unsqueeze", in[4], 1), ops::Scalar(0));
-    out[0] = ops::call("aten::mul.Tensor", picked, ops::call("aten::to.dtype", filled, g.dtype()));
+    const Tensor rows = ops::to(in[5].to_tensor(), DType::kInt64), picked = ops::gather(g, 0, rows);
+    const Tensor filled = ops::gt(ops::unsqueeze(in[4].to_tensor(), 1), ops::Scalar(0));
+    out[0] = ops::mul(picked, ops::to(filled, g.dtype()));
   } else if (args.needs(0)) {
     out[0] = forward(g, in[1], in[2], false, in[8], in[10], has_last, in[11].to_int());
   }
   if (args.needs(10) && in[10].is_tensor())
-    out[10] =
-        ops::call("aten::_embedding_bag_per_sample_weights_backward", grad, g, in[1], in[2], in[3], in[8], in[11]);
+    out[10] = ops::_embedding_bag_per_sample_weights_backward(grad, g, in[1].to_tensor(), in[2].to_tensor(),
+                                                              in[3].to_tensor(), in[8].to_int(), in[11].to_int());
   return out;
 }
 
@@ -73,8 +77,9 @@ std::vector<Tensor> gradient_of_weights(const GradArgs& args) {
   std::vector<Tensor> out(7);
   if (args.needs(0)) out[0] = forward(table, in[2], in[3], false, in[5], g, has_last, in[6].to_int());
   if (args.needs(1))
-    out[1] = ops::call("aten::_embedding_bag_backward", grad, in[2], in[3], in[4], in[4], in[4], table.sizes()[0],
-                       false, in[5], false, g, in[6]);
+    out[1] = ops::_embedding_bag_backward(grad, in[2].to_tensor(), in[3].to_tensor(), in[4].to_tensor(),
+                                          in[4].to_tensor(), in[4].to_tensor(), table.sizes()[0], false, in[5].to_int(),
+                                          false, g, in[6].to_int());
   return out;
 }
 
@@ -85,26 +90,18 @@ Value sparse_table(const Tensor& grad, const Tensor& indices, const Tensor& offs
   check(!scales, "embedding_bag: scale_grad_by_freq not supported with sparse gradients");
   check(grad.ndim() == 2, "embedding_bag: expected a gradient of 2 dimensions, but got ", grad.ndim());
   const BagsOfIndices bags = bags_of_indices(indices, offsets, grad.sizes()[0], rows, padding);
-  Tensor values = ops::call("aten::index_select", grad, int64_t{0}, bags.bag);
-  if (mode == 1) values = ops::call("aten::div.Tensor", values, ops::call("aten::to.dtype", bags.size, grad.dtype()));
-  if (weights) values = ops::call("aten::mul.Tensor", values, ops::call("aten::unsqueeze", *weights, int64_t{1}));
+  Tensor values = ops::index_select(grad, int64_t{0}, bags.bag);
+  if (mode == 1) values = ops::div(values, ops::to(bags.size, grad.dtype()));
+  if (weights) values = ops::mul(values, ops::unsqueeze(*weights, int64_t{1}));
   return sparse_table_gradient(values, indices, rows, padding);
 }
 
-OP("aten::_embedding_bag_sparse_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor "
-   "bag_size, int num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int padding_idx=-1) -> "
-   "Tensor")
-    .impl(sparse_table)
-    .composite()
-    .dynamic_shape();
-OP("aten::_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, "
-   "Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? "
-   "per_sample_weights, int padding_idx=-1) -> Tensor")
+OP("aten::_embedding_bag_sparse_backward").impl(sparse_table).composite().dynamic_shape();
+OP("aten::_embedding_bag_backward")
     .infer(table_meta)
     .gradient(gradient_of_table)
     .saves("grad, indices, offsets, bag_size, maximum_indices, per_sample_weights");
-OP("aten::_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, "
-   "Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor")
+OP("aten::_embedding_bag_per_sample_weights_backward")
     .infer(weights_meta)
     .gradient(gradient_of_weights)
     .saves("grad, weight, indices, offsets");
@@ -119,14 +116,16 @@ std::vector<Tensor> gradient_of_embedding_bag(const GradArgs& args) {
   std::vector<Tensor> gradients(in.size());
   if (!g.defined()) return gradients;
   if (args.needs(0) && in[5].to_bool())
-    gradients[0] = ops::call("aten::_embedding_bag_sparse_backward", g, in[1], in[2], out[1], out[2], table.sizes()[0],
-                             in[3], in[4], in[6], padding);
+    gradients[0] = ops::_embedding_bag_sparse_backward(
+        g, in[1].to_tensor(), in[2].to_tensor(), out[1].to_tensor(), out[2].to_tensor(), table.sizes()[0],
+        in[3].to_bool(), in[4].to_int(), ops::unbox<std::optional<Tensor>>(in[6]), padding);
   else if (args.needs(0))
-    gradients[0] = ops::call("aten::_embedding_bag_backward", g, in[1], in[2], out[1], out[2], out[3], table.sizes()[0],
-                             in[3], in[4], false, in[6], padding);
+    gradients[0] = ops::_embedding_bag_backward(
+        g, in[1].to_tensor(), in[2].to_tensor(), out[1].to_tensor(), out[2].to_tensor(), out[3].to_tensor(),
+        table.sizes()[0], in[3].to_bool(), in[4].to_int(), false, ops::unbox<std::optional<Tensor>>(in[6]), padding);
   if (args.needs(6) && in[6].is_tensor())
-    gradients[6] =
-        ops::call("aten::_embedding_bag_per_sample_weights_backward", g, table, in[1], in[2], out[1], in[4], padding);
+    gradients[6] = ops::_embedding_bag_per_sample_weights_backward(g, table, in[1].to_tensor(), in[2].to_tensor(),
+                                                                   out[1].to_tensor(), in[4].to_int(), padding);
   return gradients;
 }
 

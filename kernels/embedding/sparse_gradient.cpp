@@ -4,8 +4,7 @@
 namespace tensord::kernels {
 namespace {
 
-OP("aten::embedding_sparse_backward(Tensor grad, Tensor indices, int num_weights, int padding_idx, bool "
-   "scale_grad_by_freq) -> Tensor")
+OP("aten::embedding_sparse_backward")
     .impl([](const Tensor& grad, const Tensor& indices, int64_t rows, int64_t padding, bool scales) {
       check(!scales, "scale_grad_by_freq not supported with sparse gradients");
       return sparse_table_gradient(grad, indices, rows, padding);

@@ -3,6 +3,8 @@
 #include "core/ops/sparse.h"
 #include "kernels/common/compose.h"
 #include "kernels/common/numbers.h"
+#include "ops/embedding.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 
@@ -26,9 +28,9 @@ ops::Value sparse_table_gradient(const Tensor& grad, const Tensor& indices, int6
     kept.push_back(i);
   }
   const auto nnz = static_cast<int64_t>(at.size());
-  Tensor values = compose::reshape(grad, Dims{count, grad.sizes().back()});
-  if (nnz < count) values = compose::call("aten::index_select", values, int64_t{0}, vector_of(kept));
-  const auto out = ops::SparseTensor::coo(Dims{rows, grad.sizes().back()}, compose::unsqueeze(vector_of(at), 0),
+  Tensor values = ops::reshape(grad, Dims{count, grad.sizes().back()});
+  if (nnz < count) values = ops::index_select(values, int64_t{0}, vector_of(kept));
+  const auto out = ops::SparseTensor::coo(Dims{rows, grad.sizes().back()}, ops::unsqueeze(vector_of(at), 0),
                                           std::move(values), false);
   return ops::box(out);
 }

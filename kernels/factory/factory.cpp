@@ -8,6 +8,7 @@
 #include "core/tensor/strided_copy.h"
 #include "kernels/factory/number_range.h"
 #include "kernels/factory/triangle.h"
+#include "ops/view.h"
 
 // Tensors made from sizes and numbers.
 namespace tensord::kernels {
@@ -80,7 +81,7 @@ TensorMeta full_meta(const IntList& sizes, const Scalar& value, OptDType dtype, 
 void full_kernel(const KernelContext&, const IntList&, const Scalar& value, OptDType, const Value&, OptDevice, OptBool,
                  Tensor& out) {
   check_holds("full", out.dtype(), value);
-  fill(out, value);
+  kernels::fill(out, value);
 }
 
 // --- like another tensor
@@ -109,7 +110,7 @@ TensorMeta full_like_meta(const Tensor& x, const Scalar&, OptDType dtype, const 
 void full_like_kernel(const KernelContext&, const Tensor&, const Scalar& value, OptDType, const Value&, OptDevice,
                       OptBool, OptInt, Tensor& out) {
   check_holds("full_like", out.dtype(), value);
-  fill(out, value);
+  kernels::fill(out, value);
 }
 
 TensorMeta new_meta(const Tensor& x, const IntList& sizes, OptDType dtype, const Value& layout, OptDevice device,
@@ -135,50 +136,41 @@ TensorMeta new_full_meta(const Tensor& x, const IntList& sizes, const Scalar&, O
 void new_full_kernel(const KernelContext&, const Tensor&, const IntList&, const Scalar& value, OptDType, const Value&,
                      OptDevice, OptBool, Tensor& out) {
   check_holds("new_full", out.dtype(), value);
-  fill(out, value);
+  kernels::fill(out, value);
 }
 
-#define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-#define LIKE_OPTIONS OPTIONS ", MemoryFormat? memory_format=None"
-OP("aten::zeros(int[] size, *, " OPTIONS ") -> Tensor").infer(sized_meta);
+OP("aten::zeros").infer(sized_meta);
 IMPL("aten::zeros", kCPU, zeros_kernel);
-OP("aten::ones(int[] size, *, " OPTIONS ") -> Tensor").infer(sized_meta);
+OP("aten::ones").infer(sized_meta);
 IMPL("aten::ones", kCPU, ones_kernel);
-OP("aten::empty.memory_format(int[] size, *, " LIKE_OPTIONS ") -> Tensor").infer(empty_meta);
+OP("aten::empty.memory_format").infer(empty_meta);
 IMPL("aten::empty.memory_format", kCPU, empty_kernel);
-OP("aten::empty_strided(int[] size, int[] stride, *, " OPTIONS ") -> Tensor").infer(empty_strided_meta);
-OP("aten::full(int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor").infer(full_meta);
+OP("aten::empty_strided").infer(empty_strided_meta);
+OP("aten::full").infer(full_meta);
 IMPL("aten::full", kCPU, full_kernel);
-OP("aten::zeros_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor").infer(like_meta).constant_result();
+OP("aten::zeros_like").infer(like_meta).constant_result();
 IMPL("aten::zeros_like", kCPU, zeros_like_kernel);
-OP("aten::empty_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor").infer(like_meta).constant_result();
+OP("aten::empty_like").infer(like_meta).constant_result();
 IMPL("aten::empty_like", kCPU, zeros_like_kernel);
-OP("aten::ones_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor").infer(like_meta).constant_result();
+OP("aten::ones_like").infer(like_meta).constant_result();
 IMPL("aten::ones_like", kCPU, ones_like_kernel);
-OP("aten::full_like(Tensor self, Scalar fill_value, *, " LIKE_OPTIONS ") -> Tensor")
-    .infer(full_like_meta)
-    .constant_result();
+OP("aten::full_like").infer(full_like_meta).constant_result();
 IMPL("aten::full_like", kCPU, full_like_kernel);
-OP("aten::new_zeros(Tensor self, int[] size, *, " OPTIONS ") -> Tensor").infer(new_meta).constant_result();
+OP("aten::new_zeros").infer(new_meta).constant_result();
 IMPL("aten::new_zeros", kCPU, new_zeros_kernel);
-OP("aten::new_empty(Tensor self, int[] size, *, " OPTIONS ") -> Tensor").infer(new_meta).constant_result();
+OP("aten::new_empty").infer(new_meta).constant_result();
 IMPL("aten::new_empty", kCPU, new_zeros_kernel);
-OP("aten::new_empty_strided(Tensor self, int[] size, int[] stride, *, " OPTIONS ") -> Tensor")
-    .infer(new_strided_meta)
-    .constant_result();
-OP("aten::new_ones(Tensor self, int[] size, *, " OPTIONS ") -> Tensor").infer(new_meta).constant_result();
+OP("aten::new_empty_strided").infer(new_strided_meta).constant_result();
+OP("aten::new_ones").infer(new_meta).constant_result();
 IMPL("aten::new_ones", kCPU, new_ones_kernel);
-OP("aten::new_full(Tensor self, int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor")
-    .infer(new_full_meta)
-    .constant_result();
+OP("aten::new_full").infer(new_full_meta).constant_result();
 IMPL("aten::new_full", kCPU, new_full_kernel);
 
-OP("aten::scalar_tensor(Scalar s, *, " OPTIONS ") -> Tensor")
-    .impl([](const Scalar& value, OptDType dtype, const Value&, OptDevice device, OptBool) {
-      const Tensor out = Tensor::empty({}, dtype.value_or(DType::kFloat32));
-      fill(out, value);
-      return device && *device != Device{} ? ops::call<Tensor>("aten::to.device", out, *device, out.dtype()) : out;
-    });
+OP("aten::scalar_tensor").impl([](const Scalar& value, OptDType dtype, const Value&, OptDevice device, OptBool) {
+  const Tensor out = Tensor::empty({}, dtype.value_or(DType::kFloat32));
+  kernels::fill(out, value);
+  return device && *device != Device{} ? ops::to(out, *device, out.dtype()) : out;
+});
 
 // Diagonal matrices and index triangles.
 
@@ -208,16 +200,12 @@ Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptDType 
   return out.to(dtype.value_or(DType::kInt64)).to(device.value_or(Device{}));
 }
 
-OP("aten::eye(int n, *, " OPTIONS ") -> Tensor").infer(eye_square_meta);
+OP("aten::eye").infer(eye_square_meta);
 IMPL("aten::eye", kCPU, eye_square_kernel);
-OP("aten::eye.m(int n, int m, *, " OPTIONS ") -> Tensor").infer(eye_meta);
+OP("aten::eye.m").infer(eye_meta);
 IMPL("aten::eye.m", kCPU, eye_kernel);
-OP("aten::tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? "
-   "device=None, bool? pin_memory=None) -> Tensor")
-    .impl(triangle_indices<true>);
-OP("aten::triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? "
-   "device=None, bool? pin_memory=None) -> Tensor")
-    .impl(triangle_indices<false>);
+OP("aten::tril_indices").impl(triangle_indices<true>);
+OP("aten::triu_indices").impl(triangle_indices<false>);
 
 }  // namespace
 }  // namespace tensord::kernels

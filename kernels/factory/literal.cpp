@@ -4,6 +4,8 @@
 #include "kernels/factory/literal.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/pointwise/scalar_math.h"
+#include "ops/factory.h"
+#include "ops/view.h"
 
 // torch.tensor(…) and as_tensor of numbers and nested lists, and the way back: tolist.
 namespace tensord::kernels {
@@ -20,7 +22,7 @@ constexpr int kMaxNesting = 64;
 Tensor placed(const Tensor& x, OptDType dtype, OptDevice device) {
   Tensor out = x.to(dtype.value_or(x.dtype()));
   if (!device || *device == Device{}) return out;
-  return ops::call<Tensor>("aten::to.device", out, *device, out.dtype());
+  return ops::to(out, *device, out.dtype());
 }
 
 // A float becomes the default dtype, and then another if that was asked for.
@@ -80,46 +82,50 @@ Value to_list(const Tensor& x, int64_t dimensions, int64_t type) {
                        : type == 1 ? is_floating(x.dtype())
                                    : type == 3 && x.dtype() == DType::kBool;
   check(matches, "Output annotation element type and runtime tensor element type must match for tolist()");
-  const Tensor host =
-      x.device().kind == DeviceKind::kCPU ? x : ops::call<Tensor>("aten::to.device", x, Device{}, x.dtype());
+  const Tensor host = x.device().kind == DeviceKind::kCPU ? x : ops::to(x, Device{}, x.dtype());
   return nested_list_of(host);
 }
 
-#define TENSOR_OPTIONS "ScalarType? dtype=None, Device? device=None"
-OP("aten::tensor.float(float t, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
-    .impl([](double value, OptDType dtype, OptDevice device, bool) { return from_number(value, dtype, device); });
-OP("aten::tensor.int(int t, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
-    .impl([](int64_t value, OptDType dtype, OptDevice device, bool) { return from_number(value, dtype, device); });
-OP("aten::tensor.bool(bool t, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
-    .impl([](bool value, OptDType dtype, OptDevice device, bool) { return from_number(value, dtype, device); });
-OP("aten::tensor.complex(complex t, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
-    .impl([](const Value& value, OptDType dtype, OptDevice device, bool) {
-      return placed(ops::call<Tensor>("aten::full", Dims{}, value, dtype.value_or(DType::kComplex64)), dtype, device);
-    });
-OP("aten::tensor(t[] data, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
-    .impl([](const List& list, OptDType dtype, OptDevice device, bool) { return from_list(list, dtype, device); });
-OP("aten::as_tensor(Tensor(a) data, *, " TENSOR_OPTIONS ") -> Tensor(a)")
+OP("aten::tensor.float").impl([](double value, OptDType dtype, OptDevice device, bool) {
+  return from_number(value, dtype, device);
+});
+OP("aten::tensor.int").impl([](int64_t value, OptDType dtype, OptDevice device, bool) {
+  return from_number(value, dtype, device);
+});
+OP("aten::tensor.bool").impl([](bool value, OptDType dtype, OptDevice device, bool) {
+  return from_number(value, dtype, device);
+});
+OP("aten::tensor.complex").impl([](const Value& value, OptDType dtype, OptDevice device, bool) {
+  return placed(ops::full(Dims{}, value.to_scalar(), {.dtype = dtype.value_or(DType::kComplex64)}), dtype, device);
+});
+OP("aten::tensor").impl([](const List& list, OptDType dtype, OptDevice device, bool) {
+  return from_list(list, dtype, device);
+});
+OP("aten::as_tensor")
     .impl([](const Tensor& x, OptDType dtype, OptDevice device) {
       const bool moves = device && *device != x.device();
       if (x.is_meta() && moves) return Tensor::meta_strided(x.sizes(), x.strides(), dtype.value_or(x.dtype()), *device);
-      return moves ? ops::call<Tensor>("aten::to.device", x, *device, dtype.value_or(x.dtype()))
-                   : x.to(dtype.value_or(x.dtype()));
+      return moves ? ops::to(x, *device, dtype.value_or(x.dtype())) : x.to(dtype.value_or(x.dtype()));
     })
     .gradient(gradient::of_first([](const ops::GradArgs& args, const Tensor& g) {
       const Tensor& x = args.inputs[0].to_tensor();
-      return ops::call("aten::to.device", g, x.device(), x.dtype());
+      return ops::to(g, x.device(), x.dtype());
     }))
     .saves("")
     .kind(ops::OpKind::kComposite);
-OP("aten::as_tensor.float(float t, *, " TENSOR_OPTIONS ") -> Tensor")
-    .impl([](double value, OptDType dtype, OptDevice device) { return from_number(value, dtype, device); });
-OP("aten::as_tensor.int(int t, *, " TENSOR_OPTIONS ") -> Tensor")
-    .impl([](int64_t value, OptDType dtype, OptDevice device) { return from_number(value, dtype, device); });
-OP("aten::as_tensor.bool(bool t, *, " TENSOR_OPTIONS ") -> Tensor")
-    .impl([](bool value, OptDType dtype, OptDevice device) { return from_number(value, dtype, device); });
-OP("aten::as_tensor.list(t[] data, *, " TENSOR_OPTIONS ") -> Tensor")
-    .impl([](const List& list, OptDType dtype, OptDevice device) { return from_list(list, dtype, device); });
-OP("prim::tolist(Tensor self, int dim, int type) -> Any").impl(to_list);
+OP("aten::as_tensor.float").impl([](double value, OptDType dtype, OptDevice device) {
+  return from_number(value, dtype, device);
+});
+OP("aten::as_tensor.int").impl([](int64_t value, OptDType dtype, OptDevice device) {
+  return from_number(value, dtype, device);
+});
+OP("aten::as_tensor.bool").impl([](bool value, OptDType dtype, OptDevice device) {
+  return from_number(value, dtype, device);
+});
+OP("aten::as_tensor.list").impl([](const List& list, OptDType dtype, OptDevice device) {
+  return from_list(list, dtype, device);
+});
+OP("prim::tolist").impl(to_list);
 
 }  // namespace
 }  // namespace tensord::kernels

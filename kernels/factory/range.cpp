@@ -61,14 +61,11 @@ TensorMeta logspace_meta(const Scalar& start, const Scalar& end, int64_t steps, 
   return linspace_meta(start, end, steps, dtype, layout, device, pin);
 }
 
-#define RANGE_OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-OP("aten::arange(Scalar end, *, " RANGE_OPTIONS ") -> Tensor").infer(range_end_meta);
-OP("aten::arange.start(Scalar start, Scalar end, *, " RANGE_OPTIONS ") -> Tensor").infer(range_start_meta);
-OP("aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " RANGE_OPTIONS ") -> Tensor")
-    .infer(range_meta);
-OP("aten::linspace(Scalar start, Scalar end, int steps, *, " RANGE_OPTIONS ") -> Tensor").infer(linspace_meta);
-OP("aten::logspace(Scalar start, Scalar end, int steps, float base=10., *, " RANGE_OPTIONS ") -> Tensor")
-    .infer(logspace_meta);
+OP("aten::arange").infer(range_end_meta);
+OP("aten::arange.start").infer(range_start_meta);
+OP("aten::arange.start_step").infer(range_meta);
+OP("aten::linspace").infer(linspace_meta);
+OP("aten::logspace").infer(logspace_meta);
 
 }  // namespace
 }  // namespace tensord::kernels

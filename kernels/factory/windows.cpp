@@ -3,10 +3,14 @@
 
 #include "kernels/common/compose.h"
 
+#include "ops/factory.h"
+#include "ops/pointwise.h"
+#include "ops/special.h"
+#include "ops/view.h"
+
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using compose::Expr;
 using ops::Scalar;
 using ops::Value;
@@ -18,19 +22,19 @@ Tensor window(const char* name, int64_t length, bool is_periodic, OptDType dtype
   const DType type = dtype.value_or(DType::kFloat32);
   check(is_floating(type), name, " expects floating point dtypes, got: ", name_of(type));
   check(length >= 0, name, " requires non-negative window_length, got window_length=", length);
-  if (length <= 1) return call("aten::ones", Dims{length}, type);
+  if (length <= 1) return ops::ones(Dims{length}, {.dtype = type});
   const int64_t points = length + (is_periodic ? 1 : 0);
-  const Tensor all = make(call("aten::arange", Scalar(points), type), points);
-  return is_periodic ? call("aten::contiguous", compose::narrow(all, 0, 0, length)) : all;
+  const Tensor all = make(ops::arange(Scalar(points), {.dtype = type}), points);
+  return is_periodic ? ops::contiguous(ops::narrow(all, 0, 0, length)) : all;
 }
 
-Tensor scaled(const Tensor& x, double factor) { return call("aten::mul.Scalar", x, Scalar(factor)); }
-Tensor shifted(const Tensor& x, double by) { return call("aten::add.Scalar", x, Scalar(by)); }
+Tensor scaled(const Tensor& x, double factor) { return ops::mul(x, Scalar(factor)); }
+Tensor shifted(const Tensor& x, double by) { return ops::add(x, Scalar(by)); }
 
 Tensor hamming(int64_t length, bool is_periodic, double alpha, double beta, OptDType dtype) {
   return window("hamming_window", length, is_periodic, dtype, [=](const Tensor& i, int64_t points) {
     const Tensor angle = scaled(i, M_PI * 2.0 / static_cast<double>(points - 1));
-    return shifted(scaled(call("aten::cos", angle), -beta), alpha);
+    return shifted(scaled(ops::cos(angle), -beta), alpha);
   });
 }
 Tensor hann(int64_t length, bool is_periodic, OptDType dtype) {
@@ -40,8 +44,8 @@ Tensor hann(int64_t length, bool is_periodic, OptDType dtype) {
 Tensor blackman(int64_t length, bool is_periodic, OptDType dtype) {
   return window("blackman_window", length, is_periodic, dtype, [](const Tensor& i, int64_t points) {
     const Tensor angle = scaled(i, M_PI / static_cast<double>(points - 1));
-    const Tensor four = scaled(call("aten::cos", scaled(angle, 4)), 0.08);
-    const Tensor two = scaled(call("aten::cos", scaled(angle, 2)), 0.5);
+    const Tensor four = scaled(ops::cos(scaled(angle, 4)), 0.08);
+    const Tensor two = scaled(ops::cos(scaled(angle, 2)), 0.5);
     return shifted((Expr(four) - Expr(two)).tensor(), 0.42);
   });
 }
@@ -49,8 +53,8 @@ Tensor bartlett(int64_t length, bool is_periodic, OptDType dtype) {
   return window("bartlett_window", length, is_periodic, dtype, [](const Tensor& i, int64_t points) {
     const Tensor rising = scaled(i, 2.0 / static_cast<double>(points - 1));
     const int64_t half = ((points - 1) >> 1) + 1;
-    const Tensor left = compose::narrow(rising, 0, 0, half), right = compose::narrow(rising, 0, half, points - half);
-    return compose::cat({left, shifted(scaled(right, -1), 2)}, 0);
+    const Tensor left = ops::narrow(rising, 0, 0, half), right = ops::narrow(rising, 0, half, points - half);
+    return ops::cat({left, shifted(scaled(right, -1), 2)}, 0);
   });
 }
 
@@ -58,23 +62,20 @@ Tensor kaiser(int64_t length, bool is_periodic, double beta, OptDType dtype) {
   return window("kaiser_window", length, is_periodic, dtype, [=](const Tensor& i, int64_t points) {
     // In doubles: the exponential in i0 makes much of what the difference loses.
     const Tensor place = shifted(scaled(i.to(DType::kFloat64), 2.0 / static_cast<double>(points - 1)), -1);
-    const Tensor height = call("aten::clamp_min", shifted(scaled(call("aten::square", place), -1), 1), Scalar(0));
-    const double top = call("aten::i0", call("aten::full", Dims{}, beta, DType::kFloat64)).item_double();
-    return scaled(call("aten::i0", scaled(call("aten::sqrt", height), beta)), 1.0 / top).to(i.dtype());
+    const Tensor height = ops::clamp_min(shifted(scaled(ops::square(place), -1), 1), Scalar(0));
+    const double top = ops::i0(ops::full(Dims{}, beta, {.dtype = DType::kFloat64})).item_double();
+    return scaled(ops::i0(scaled(ops::sqrt(height), beta)), 1.0 / top).to(i.dtype());
   });
 }
 
-#define WINDOW_OPTIONS \
-  "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
 // The plain form, which is periodic, and the one that says.
 template <class F>
 void add_window(const char* name, F make) {
-  ops::OpBuilder(concat("aten::", name, "(int window_length, *, " WINDOW_OPTIONS).c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(concat("aten::", name), __FILE__, __LINE__)
       .impl([make](int64_t length, OptDType dtype, const Value&, const Value&, const Value&) {
         return make(length, true, dtype);
       });
-  ops::OpBuilder(concat("aten::", name, ".periodic(int window_length, bool periodic, *, " WINDOW_OPTIONS).c_str(),
-                 __FILE__, __LINE__)
+  ops::OpBuilder(concat("aten::", name, ".periodic"), __FILE__, __LINE__)
       .impl([make](int64_t length, bool is_periodic, OptDType dtype, const Value&, const Value&, const Value&) {
         return make(length, is_periodic, dtype);
       });
@@ -90,19 +91,17 @@ void add_window(const char* name, F make) {
              [](int64_t length, bool is_periodic, OptDType dtype) { return kaiser(length, is_periodic, 12.0, dtype); });
   return true;
 }();
-OP("aten::kaiser_window.beta(int window_length, bool periodic, float beta, *, " WINDOW_OPTIONS)
+OP("aten::kaiser_window.beta")
     .impl([](int64_t length, bool is_periodic, double beta, OptDType dtype, const Value&, const Value&, const Value&) {
       return kaiser(length, is_periodic, beta, dtype);
     });
-OP("aten::hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, " WINDOW_OPTIONS)
+OP("aten::hamming_window.periodic_alpha")
     .impl([](int64_t length, bool is_periodic, double alpha, OptDType dtype, const Value&, const Value&, const Value&) {
       return hamming(length, is_periodic, alpha, 0.46, dtype);
     });
-OP("aten::hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, "
-   "*, " WINDOW_OPTIONS)
+OP("aten::hamming_window.periodic_alpha_beta")
     .impl([](int64_t length, bool is_periodic, double alpha, double beta, OptDType dtype, const Value&, const Value&,
              const Value&) { return hamming(length, is_periodic, alpha, beta, dtype); });
-#undef WINDOW_OPTIONS
 
 }  // namespace
 }  // namespace tensord::kernels

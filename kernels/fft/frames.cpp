@@ -4,11 +4,16 @@
 #include "core/ops/complex.h"
 #include "core/tensor/complex.h"
 #include "kernels/common/compose.h"
+#include "ops/complex.h"
+#include "ops/factory.h"
+#include "ops/fft.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using MaybeBool = std::optional<bool>;
 using MaybeInt = std::optional<int64_t>;
 using MaybeTensor = std::optional<Tensor>;
@@ -23,7 +28,7 @@ void check_window(const char* op, const MaybeTensor& window, int64_t length) {
 Tensor centered(const Tensor& window, int64_t n_fft) {
   const int64_t length = window.size(0), left = (n_fft - length) / 2;
   if (length == n_fft) return window;
-  return call("aten::constant_pad_nd", window, Dims{left, n_fft - length - left}, ops::Scalar(0));
+  return ops::constant_pad_nd(window, Dims{left, n_fft - length - left}, ops::Scalar(0));
 }
 
 Tensor stft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt win_length, const MaybeTensor& window,
@@ -35,10 +40,10 @@ Tensor stft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt win
         "stft: expected a tensor of floating point or complex values");
   check(self.ndim() == 1 || self.ndim() == 2, "stft: expected a 1D or 2D tensor, but got ", self.ndim(), "-D");
   check(!is_centered.value_or(false) || !aligns, "stft: align_to_window should only be set when center = false.");
-  Tensor x = self.ndim() == 1 ? call("aten::unsqueeze", self, 0) : self;
+  Tensor x = self.ndim() == 1 ? ops::unsqueeze(self, 0) : self;
   if (is_centered.value_or(false)) {
     const int64_t pad = n_fft / 2;
-    x = call("aten::squeeze.dim", call("aten::pad", call("aten::unsqueeze", x, 0), Dims{pad, pad}, pad_mode), 0);
+    x = ops::squeeze(ops::pad(ops::unsqueeze(x, 0), Dims{pad, pad}, pad_mode), 0);
   }
   const int64_t samples = x.size(1);
   check(n_fft > 0 && n_fft <= samples, "stft: expected 0 < n_fft < ", samples, ", but got n_fft=", n_fft);
@@ -49,38 +54,34 @@ Tensor stft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt win
     // The window begins at a frame's sample, not the transform around it; so many frames as windows fit.
     const int64_t count = (samples - length) / hop + 1, left = (n_fft - length) / 2;
     const int64_t right = (count - 1) * hop + n_fft - samples - left;
-    x = call("aten::constant_pad_nd", x, Dims{left, right}, ops::Scalar(0));
+    x = ops::constant_pad_nd(x, Dims{left, right}, ops::Scalar(0));
   }
-  Tensor frames = call("aten::unfold", x, 1, n_fft, hop);
+  Tensor frames = ops::unfold(x, 1, n_fft, hop);
   if (window || length < n_fft) {
     const DType real = real_dtype(x.dtype());
-    frames = call("aten::mul.Tensor", frames,
-                  centered(window ? *window : call("aten::ones", Dims{length}, real, ops::Value(), x.device()), n_fft));
+    frames = ops::mul(
+        frames, centered(window ? *window : ops::ones(Dims{length}, {.dtype = real, .device = x.device()}), n_fft));
   }
   const int64_t norm = normalized ? 1 : 0;
   Tensor out;
   if (has_complex) {
     check(!onesided.value_or(false), "stft: Cannot have onesided output if window or input is complex");
-    out = call("aten::_fft_c2c", frames, Dims{2}, norm, true);
+    out = ops::_fft_c2c(frames, Dims{2}, norm, true);
   } else {
-    out = call("aten::_fft_r2c", frames, Dims{2}, norm, onesided.value_or(true));
+    out = ops::_fft_r2c(frames, Dims{2}, norm, onesided.value_or(true));
   }
-  out = call("aten::transpose.int", out, 1, 2);
-  if (self.ndim() == 1) out = call("aten::squeeze.dim", out, 0);
-  return return_complex.value_or(has_complex) ? out : call("aten::view_as_real", out);
+  out = ops::transpose(out, 1, 2);
+  if (self.ndim() == 1) out = ops::squeeze(out, 0);
+  return return_complex.value_or(has_complex) ? out : ops::view_as_real(out);
 }
-#define FRAMES "Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
 // The last argument came with PyTorch 2.7.
-OP("aten::stft(" FRAMES
-   "bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor")
+OP("aten::stft")
     .impl([](const Tensor& x, int64_t n_fft, MaybeInt hop, MaybeInt length, const MaybeTensor& window, bool normalized,
              MaybeBool onesided, MaybeBool return_complex, MaybeBool aligns) {
       return stft(x, n_fft, hop, length, window, false, "", normalized, onesided, return_complex, aligns);
     })
     .composite();
-OP("aten::stft.center(" FRAMES
-   "bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, "
-   "bool? return_complex=None, bool? align_to_window=None) -> Tensor")
+OP("aten::stft.center")
     .impl([](const Tensor& x, int64_t n_fft, MaybeInt hop, MaybeInt length, const MaybeTensor& window, bool center,
              const std::string& pad_mode, bool normalized, MaybeBool onesided, MaybeBool return_complex,
              MaybeBool aligns) {
@@ -91,7 +92,7 @@ IMPL("aten::stft aten::stft.center", ops::kComplexCPU, ops::kSameAsDense);
 
 // Every row of frames put where it came from, and added.
 Tensor overlapped(const Tensor& frames, int64_t samples, int64_t hop) {
-  return call("aten::unfold_backward", frames, Dims{frames.size(0), samples}, 1, frames.size(2), hop);
+  return ops::unfold_backward(frames, Dims{frames.size(0), samples}, 1, frames.size(2), hop);
 }
 
 // Real and imaginary parts side by side are what stft gave before there were complex numbers.
@@ -99,7 +100,7 @@ Tensor complex_spectrum(const Tensor& given) {
   if (is_complex(given.dtype())) return given;
   check(is_floating(given.dtype()) && given.ndim() >= 3 && given.size(-1) == 2,
         "istft requires a complex-valued input tensor matching the output from stft with return_complex=True.");
-  return call("aten::complex", compose::select(given, -1, 0), compose::select(given, -1, 1));
+  return ops::complex(ops::select(given, -1, 0), ops::select(given, -1, 1));
 }
 
 Tensor istft(const Tensor& spectrum, int64_t n_fft, MaybeInt hop_length, MaybeInt win_length, const MaybeTensor& given,
@@ -122,37 +123,32 @@ Tensor istft(const Tensor& spectrum, int64_t n_fft, MaybeInt hop_length, MaybeIn
   check(return_complex || !given || !is_complex(given->dtype()),
         "Complex windows are incompatible with return_complex=False");
   const Tensor window = centered(
-      given ? *given : call("aten::ones", Dims{length}, real_dtype(self.dtype()), ops::Value(), self.device()), n_fft);
-  Tensor x = call("aten::transpose.int", self.ndim() == 2 ? call("aten::unsqueeze", self, 0) : self, 1, 2);
+      given ? *given : ops::ones(Dims{length}, {.dtype = real_dtype(self.dtype()), .device = self.device()}), n_fft);
+  Tensor x = ops::transpose(self.ndim() == 2 ? ops::unsqueeze(self, 0) : self, 1, 2);
   const int64_t norm = normalized ? 1 : 2;
   if (return_complex) {
-    x = call("aten::_fft_c2c", x, Dims{2}, norm, false);
+    x = ops::_fft_c2c(x, Dims{2}, norm, false);
   } else {
-    if (!onesided) x = compose::narrow(x, 2, 0, n_fft / 2 + 1);
-    x = call("aten::_fft_c2r", x, Dims{2}, norm, n_fft);
+    if (!onesided) x = ops::narrow(x, 2, 0, n_fft / 2 + 1);
+    x = ops::_fft_c2r(x, Dims{2}, norm, n_fft);
   }
   const int64_t samples = hop * (frames - 1) + n_fft;  // at most the elements of x, as hop is at most n_fft
-  const Tensor weights = call("aten::expand", call("aten::mul.Tensor", window, window), Dims{1, frames, n_fft});
-  Tensor y = overlapped(call("aten::mul.Tensor", x, window), samples, hop),
-         envelope = overlapped(weights, samples, hop);
+  const Tensor weights = ops::expand(ops::mul(window, window), Dims{1, frames, n_fft});
+  Tensor y = overlapped(ops::mul(x, window), samples, hop), envelope = overlapped(weights, samples, hop);
   const int64_t start = center ? n_fft / 2 : 0;
   const int64_t end = wanted ? start + *wanted : center ? samples - n_fft / 2 : samples, stop = std::min(end, samples);
   check(stop >= start, "istft: nothing is left of a signal of ", samples, " samples");
-  y = compose::narrow(y, 1, start, stop - start);
-  envelope = compose::narrow(envelope, 1, start, stop - start);
+  y = ops::narrow(y, 1, start, stop - start);
+  envelope = ops::narrow(envelope, 1, start, stop - start);
   if (envelope.numel() != 0 && !envelope.is_meta()) {
-    const double lowest = call("aten::min", call("aten::abs", envelope)).item_double();
+    const double lowest = ops::min(ops::abs(envelope)).item_double();
     check(lowest > 1e-11, "istft(): window overlap add min: ", lowest);
   }
-  y = call("aten::div.Tensor", y, envelope);
-  if (end > samples) y = call("aten::constant_pad_nd", y, Dims{0, end - samples}, ops::Scalar(0));
-  return self.ndim() == 2 ? call("aten::squeeze.dim", y, 0) : y;
+  y = ops::div(y, envelope);
+  if (end > samples) y = ops::constant_pad_nd(y, Dims{0, end - samples}, ops::Scalar(0));
+  return self.ndim() == 2 ? ops::squeeze(y, 0) : y;
 }
-OP("aten::istft(" FRAMES
-   "bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool "
-   "return_complex=False) -> Tensor")
-    .impl(istft)
-    .composite();
+OP("aten::istft").impl(istft).composite();
 IMPL("aten::istft", ops::kComplexCPU, ops::kSameAsDense);
 
 }  // namespace

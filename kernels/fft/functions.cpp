@@ -6,11 +6,14 @@
 #include "core/ops/complex.h"
 #include "core/tensor/complex.h"
 #include "kernels/common/compose.h"
+#include "ops/factory.h"
+#include "ops/fft.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using ops::WritesInto;
 using MaybeInt = std::optional<int64_t>;
 using MaybeDims = std::optional<Dims>;
@@ -46,12 +49,12 @@ Tensor resized(Tensor x, const Dims& dims, const Dims& sizes) {
   for (size_t i = 0; i < dims.size(); ++i) {
     if (sizes[i] == -1) continue;
     const int64_t size = x.size(dims[i]);
-    if (sizes[i] < size) x = compose::narrow(x, dims[i], 0, sizes[i]);
+    if (sizes[i] < size) x = ops::narrow(x, dims[i], 0, sizes[i]);
     if (sizes[i] <= size) continue;
     must_pad = true;
     pad[pad.size() - 2 * static_cast<size_t>(dims[i]) - 1] = sizes[i] - size;
   }
-  return must_pad ? call("aten::constant_pad_nd", x, pad, ops::Scalar(0)) : x;
+  return must_pad ? ops::constant_pad_nd(x, pad, ops::Scalar(0)) : x;
 }
 
 int64_t dim_of(const Tensor& x, int64_t dim) {
@@ -67,23 +70,22 @@ Tensor complex_1d(const char* op, const Tensor& given, MaybeInt n, int64_t dim, 
   const Tensor x = as_complex_input(op, given);
   const int64_t at = dim_of(x, dim);
   check_points(n.value_or(x.size(at)));
-  return call("aten::_fft_c2c", n ? resized(x, Dims{at}, Dims{*n}) : x, Dims{at}, norm_of(norm, forward), forward);
+  return ops::_fft_c2c(n ? resized(x, Dims{at}, Dims{*n}) : x, Dims{at}, norm_of(norm, forward), forward);
 }
 Tensor from_real_1d(const char* op, const Tensor& given, MaybeInt n, int64_t dim, const Norm& norm, bool forward,
                     bool onesided) {
   const Tensor x = as_floating(op, given);
   const int64_t at = dim_of(x, dim);
   check_points(n.value_or(x.size(at)));
-  const Tensor y =
-      call("aten::_fft_r2c", n ? resized(x, Dims{at}, Dims{*n}) : x, Dims{at}, norm_of(norm, forward), onesided);
-  return forward ? y : call("aten::conj", y);
+  const Tensor y = ops::_fft_r2c(n ? resized(x, Dims{at}, Dims{*n}) : x, Dims{at}, norm_of(norm, forward), onesided);
+  return forward ? y : ops::conj(y);
 }
 Tensor to_real_1d(const char* op, const Tensor& given, MaybeInt n, int64_t dim, const Norm& norm, bool forward) {
   const Tensor x = as_complex_input(op, given);
   const int64_t at = dim_of(x, dim), points = n.value_or(2 * (x.size(at) - 1));
   check_points(points);
   const Tensor half = n ? resized(x, Dims{at}, Dims{points / 2 + 1}) : x;
-  return call("aten::_fft_c2r", forward ? call("aten::conj", half) : half, Dims{at}, norm_of(norm, forward), points);
+  return ops::_fft_c2r(forward ? ops::conj(half) : half, Dims{at}, norm_of(norm, forward), points);
 }
 Tensor any_1d(const char* op, const Tensor& x, MaybeInt n, int64_t dim, const Norm& norm, bool forward) {
   return is_complex(x.dtype()) ? complex_1d(op, x, n, dim, norm, forward)
@@ -91,16 +93,11 @@ Tensor any_1d(const char* op, const Tensor& x, MaybeInt n, int64_t dim, const No
 }
 
 // Of real and of complex tensors: composed of operators for each.
-#define FOURIER(NAME, ARGUMENTS, TAKES, ...)                 \
-  OP("aten::" NAME "(Tensor self, " ARGUMENTS ") -> Tensor") \
-      .impl(__VA_ARGS__)                                     \
-      .composite()                                           \
-      .set<WritesInto>(WritesInto::TAKES)                    \
-      .with_out();                                           \
+#define FOURIER(NAME, TAKES, ...)                                                     \
+  OP("aten::" NAME).impl(__VA_ARGS__).composite().set<WritesInto>(WritesInto::TAKES); \
   IMPL("aten::" NAME, ops::kComplexCPU, ops::kSameAsDense)
-#define FOURIER_1D(NAME, TAKES, EXPRESSION)                              \
-  FOURIER("fft_" NAME, "int? n=None, int dim=-1, str? norm=None", TAKES, \
-          [](const Tensor& x, MaybeInt n, int64_t dim, Norm norm) { return EXPRESSION; })
+#define FOURIER_1D(NAME, TAKES, EXPRESSION) \
+  FOURIER("fft_" NAME, TAKES, [](const Tensor& x, MaybeInt n, int64_t dim, Norm norm) { return EXPRESSION; })
 FOURIER_1D("fft", kAnyDType, any_1d("fft", x, n, dim, norm, true));
 FOURIER_1D("ifft", kAnyDType, any_1d("ifft", x, n, dim, norm, false));
 FOURIER_1D("rfft", kAnyDType, from_real_1d("rfft", x, n, dim, norm, true, true));
@@ -156,49 +153,46 @@ Tensor complex_nd(const char* op, const Tensor& x, const MaybeDims& sizes, const
                   bool forward) {
   const Tensor input = as_complex_input(op, x);
   const Shape shape = shape_of(x, sizes, dims);
-  return call("aten::_fft_c2c", resized(input, shape.dims, shape.sizes), shape.dims, norm_of(norm, forward), forward);
+  return ops::_fft_c2c(resized(input, shape.dims, shape.sizes), shape.dims, norm_of(norm, forward), forward);
 }
 Tensor rfft_nd(const char* op, const Tensor& x, const MaybeDims& sizes, const MaybeDims& dims, const Norm& norm) {
   const Tensor input = as_floating(op, x);
   const Shape shape = shape_of(x, sizes, dims);
   check(!shape.dims.empty(), op, " must transform at least one axis");
-  return call("aten::_fft_r2c", resized(input, shape.dims, shape.sizes), shape.dims, norm_of(norm, true), true);
+  return ops::_fft_r2c(resized(input, shape.dims, shape.sizes), shape.dims, norm_of(norm, true), true);
 }
 Tensor irfft_nd(const char* op, const Tensor& x, const MaybeDims& sizes, const MaybeDims& dims, const Norm& norm) {
   int64_t points = 0;
   const Shape shape = half_shape_of(op, x, sizes, dims, points);
-  return call("aten::_fft_c2r", resized(as_complex_input(op, x), shape.dims, shape.sizes), shape.dims,
-              norm_of(norm, false), points);
+  return ops::_fft_c2r(resized(as_complex_input(op, x), shape.dims, shape.sizes), shape.dims, norm_of(norm, false),
+                       points);
 }
 Tensor hfft_nd(const char* op, const Tensor& given, const MaybeDims& sizes, const MaybeDims& dims, const Norm& norm) {
   int64_t points = 0;
   const Shape shape = half_shape_of(op, given, sizes, dims, points);
   const int64_t scale = norm_of(norm, true);
   Tensor x = resized(as_complex_input(op, given), shape.dims, shape.sizes);
-  if (shape.dims.size() > 1) x = call("aten::_fft_c2c", x, without_last(shape.dims), scale, true);
-  return call("aten::_fft_c2r", call("aten::conj", x), Dims{shape.dims.back()}, scale, points);
+  if (shape.dims.size() > 1) x = ops::_fft_c2c(x, without_last(shape.dims), scale, true);
+  return ops::_fft_c2r(ops::conj(x), Dims{shape.dims.back()}, scale, points);
 }
 Tensor ihfft_nd(const char* op, const Tensor& given, const MaybeDims& sizes, const MaybeDims& dims, const Norm& norm) {
   const Tensor input = as_floating(op, given);
   const Shape shape = shape_of(given, sizes, dims);
   check(!shape.dims.empty(), op, " must transform at least one axis");
   const int64_t scale = norm_of(norm, false);
-  const Tensor half =
-      call("aten::_fft_r2c", resized(input, shape.dims, shape.sizes), Dims{shape.dims.back()}, scale, true);
-  const Tensor turned = call("aten::conj", half);
+  const Tensor half = ops::_fft_r2c(resized(input, shape.dims, shape.sizes), Dims{shape.dims.back()}, scale, true);
+  const Tensor turned = ops::conj(half);
   if (shape.dims.size() == 1) return turned;
-  return call("aten::_fft_c2c", turned, without_last(shape.dims), scale, false);
+  return ops::_fft_c2c(turned, without_last(shape.dims), scale, false);
 }
 
-#define FOURIER_ND(NAME, TAKES, FUNCTION, ...)                                               \
-  FOURIER("fft_" NAME "n", "int[1]? s=None, int[1]? dim=None, str? norm=None", TAKES,        \
-          [](const Tensor& x, const MaybeDims& s, const MaybeDims& dims, const Norm& norm) { \
-            return FUNCTION(NAME "n", x, s, dims, norm __VA_OPT__(, ) __VA_ARGS__);          \
-          });                                                                                \
-  FOURIER("fft_" NAME "2", "int[1]? s=None, int[1] dim=[-2, -1], str? norm=None", TAKES,     \
-          [](const Tensor& x, const MaybeDims& s, const Dims& dims, const Norm& norm) {      \
-            return FUNCTION(NAME "2", x, s, dims, norm __VA_OPT__(, ) __VA_ARGS__);          \
-          })
+#define FOURIER_ND(NAME, TAKES, FUNCTION, ...)                                                                       \
+  FOURIER("fft_" NAME "n", TAKES, [](const Tensor& x, const MaybeDims& s, const MaybeDims& dims, const Norm& norm) { \
+    return FUNCTION(NAME "n", x, s, dims, norm __VA_OPT__(, ) __VA_ARGS__);                                          \
+  });                                                                                                                \
+  FOURIER("fft_" NAME "2", TAKES, [](const Tensor& x, const MaybeDims& s, const Dims& dims, const Norm& norm) {      \
+    return FUNCTION(NAME "2", x, s, dims, norm __VA_OPT__(, ) __VA_ARGS__);                                          \
+  })
 FOURIER_ND("fft", kAnyDType, complex_nd, true);
 FOURIER_ND("ifft", kAnyDType, complex_nd, false);
 FOURIER_ND("rfft", kAnyDType, rfft_nd);
@@ -208,27 +202,22 @@ FOURIER_ND("ihfft", kAnyDType, ihfft_nd);
 
 // --- frequencies
 
-#define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 using Options = std::optional<DType>;
 // first, first + 1, … below `end`, times 1 / (n d).
-Tensor line(int64_t first, int64_t end, DType dtype) {
-  return call("aten::arange.start", first, end, static_cast<int64_t>(dtype));
-}
+Tensor line(int64_t first, int64_t end, DType dtype) { return ops::arange(first, end, {.dtype = dtype}); }
 DType line_dtype(const Options& dtype) {
   const DType chosen = dtype.value_or(DType::kFloat32);
   check(is_floating(chosen) || is_complex(chosen), "fftfreq requires a floating point or complex dtype");
   return chosen;
 }
-Tensor scaled(const Tensor& x, int64_t n, double d) {
-  return call("aten::mul.Scalar", x, 1.0 / (static_cast<double>(n) * d));
-}
-OP("aten::fft_fftfreq(int n, float d=1., *, " OPTIONS ") -> Tensor")
+Tensor scaled(const Tensor& x, int64_t n, double d) { return ops::mul(x, 1.0 / (static_cast<double>(n) * d)); }
+OP("aten::fft_fftfreq")
     .impl([](int64_t n, double d, Options dtype, const ops::Value&, std::optional<Device>, std::optional<bool>) {
       check(n >= 0, "fftfreq: n must not be negative, but is ", n);
       const DType chosen = line_dtype(dtype);
-      return scaled(compose::cat({line(0, (n + 1) / 2, chosen), line(-(n / 2), 0, chosen)}, 0), n, d);
+      return scaled(ops::cat({line(0, (n + 1) / 2, chosen), line(-(n / 2), 0, chosen)}, 0), n, d);
     });
-OP("aten::fft_rfftfreq(int n, float d=1., *, " OPTIONS ") -> Tensor")
+OP("aten::fft_rfftfreq")
     .impl([](int64_t n, double d, Options dtype, const ops::Value&, std::optional<Device>, std::optional<bool>) {
       check(n >= 0, "rfftfreq: n must not be negative, but is ", n);
       return scaled(line(0, n / 2 + 1, line_dtype(dtype)), n, d);

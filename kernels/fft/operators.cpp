@@ -5,11 +5,13 @@
 #include "core/tensor/complex.h"
 #include "kernels/common/compose.h"
 #include "kernels/fft/transform.h"
+#include "ops/fft.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using ops::GradArgs;
 
 // The factor of a transform of n numbers in all: by PyTorch's numbers 0 none, 1 by √n, 2 by n.
@@ -63,10 +65,10 @@ Tensor complex_to_complex(const Tensor& x, const Dims& given, int64_t normalizat
   return out;
 }
 #define C2C "aten::_fft_c2c"
-OP(C2C "(Tensor self, int[] dim, int normalization, bool forward) -> Tensor")
+OP(C2C)
     .impl(complex_to_complex)
     .gradient(gradient::of_first([](const GradArgs& args, const Tensor& g) {
-      return call(C2C, g, args.inputs[1], args.inputs[2], !args.inputs[3].to_bool());
+      return ops::_fft_c2c(g, ops::unbox<Dims>(args.inputs[1]), args.inputs[2].to_int(), !args.inputs[3].to_bool());
     }))
     .saves("");
 IMPL(C2C, ops::kComplexCPU, ops::kSameAsDense).linear();
@@ -74,17 +76,15 @@ IMPL(C2C, ops::kComplexCPU, ops::kSameAsDense).linear();
 // The other half of a transform of real numbers, along the last of `dims`: conjugates at the opposite place.
 void fill_mirror(const Tensor& half, const Tensor& full, const Dims& dims) {
   const int64_t last = dims.back(), n = full.size(last), rest = n - half.size(last);
-  const auto part = [&](const Tensor& x, int64_t start, int64_t length) {
-    return call("aten::narrow", x, last, start, length);
-  };
+  const auto part = [&](const Tensor& x, int64_t start, int64_t length) { return ops::narrow(x, last, start, length); };
   part(full, 0, half.size(last)).copy_from(half);
   if (rest <= 0) return;
   // Index k > n/2 is the conjugate of −k in every transformed dimension.
-  Tensor mirrored = call("aten::flip", part(half, 1, rest), Dims{last});
+  Tensor mirrored = ops::flip(part(half, 1, rest), Dims{last});
   for (size_t i = 0; i + 1 < dims.size(); ++i) {
-    mirrored = call("aten::roll", call("aten::flip", mirrored, Dims{dims[i]}), Dims{1}, Dims{dims[i]});
+    mirrored = ops::roll(ops::flip(mirrored, Dims{dims[i]}), Dims{1}, Dims{dims[i]});
   }
-  part(full, half.size(last), rest).copy_from(call("aten::conj", mirrored));
+  part(full, half.size(last), rest).copy_from(ops::conj(mirrored));
 }
 
 Tensor real_to_complex(const Tensor& x, const Dims& given, int64_t normalization, bool onesided) {
@@ -104,7 +104,7 @@ Tensor real_to_complex(const Tensor& x, const Dims& given, int64_t normalization
   return full;
 }
 #define R2C "aten::_fft_r2c"
-OP(R2C "(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor")
+OP(R2C)
     .impl(real_to_complex)
     .gradient(gradient::of_first([](const GradArgs& args, const Tensor& given) {
       Tensor g = given;
@@ -113,9 +113,9 @@ OP(R2C "(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor")
       if (const int64_t missing = x.size(last) - g.size(last); missing > 0) {
         Dims pad(2 * static_cast<size_t>(x.ndim() - last), 0);
         pad.back() = missing;
-        g = call("aten::constant_pad_nd", g, pad, ops::Scalar(0));
+        g = ops::constant_pad_nd(g, pad, ops::Scalar(0));
       }
-      return call("aten::real", call(C2C, g, args.inputs[1], args.inputs[2], false));
+      return ops::real(ops::_fft_c2c(g, ops::unbox<Dims>(args.inputs[1]), args.inputs[2].to_int(), false));
     }))
     .saves("");
 IMPL(R2C, ops::kComplexCPU, ops::kSameAsDense).linear();
@@ -144,17 +144,14 @@ Tensor complex_to_real(const Tensor& x, const Dims& given, int64_t normalization
 // What stands for two places counts twice.
 Tensor gradient_of_c2r(const GradArgs& args, const Tensor& given) {
   const int64_t last = wrap_dim(gradient::ints_of(args, 1).back(), given.ndim());
-  Tensor g = call(R2C, given, args.inputs[1], args.inputs[2], true);
+  Tensor g = ops::_fft_r2c(given, ops::unbox<Dims>(args.inputs[1]), args.inputs[2].to_int(), true);
   const int64_t doubled = given.size(last) - g.size(last);
   if (doubled <= 0) return g;
-  const auto part = [&](int64_t start, int64_t length) { return compose::narrow(g, last, start, length); };
-  const Tensor middle = call("aten::mul.Scalar", part(1, doubled), ops::Scalar(2));
-  return compose::cat({part(0, 1), middle, part(1 + doubled, g.size(last) - 1 - doubled)}, last);
+  const auto part = [&](int64_t start, int64_t length) { return ops::narrow(g, last, start, length); };
+  const Tensor middle = ops::mul(part(1, doubled), ops::Scalar(2));
+  return ops::cat({part(0, 1), middle, part(1 + doubled, g.size(last) - 1 - doubled)}, last);
 }
-OP(C2R "(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor")
-    .impl(complex_to_real)
-    .gradient(gradient::of_first(gradient_of_c2r))
-    .saves("");
+OP(C2R).impl(complex_to_real).gradient(gradient::of_first(gradient_of_c2r)).saves("");
 IMPL(C2R, ops::kComplexCPU, ops::kSameAsDense).linear();
 
 }  // namespace

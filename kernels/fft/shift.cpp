@@ -1,6 +1,8 @@
 // fft_fftshift and fft_ifftshift: the zero frequency to the middle, and back.
 #include "kernels/common/compose.h"
 
+#include "ops/view.h"
+
 namespace tensord::kernels {
 namespace {
 
@@ -12,12 +14,12 @@ Tensor shifted(const Tensor& x, const std::optional<Dims>& given, bool is_back) 
   }
   Dims shifts;
   for (const int64_t dim : dims) shifts.push_back((x.size(dim) + (is_back ? 1 : 0)) / 2);
-  return dims.empty() ? ops::call("aten::clone", x) : ops::call("aten::roll", x, shifts, dims);
+  return dims.empty() ? ops::clone(x) : ops::roll(x, shifts, dims);
 }
-OP("aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor")
+OP("aten::fft_fftshift")
     .impl([](const Tensor& x, const std::optional<Dims>& dims) { return shifted(x, dims, false); })
     .composite();
-OP("aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor")
+OP("aten::fft_ifftshift")
     .impl([](const Tensor& x, const std::optional<Dims>& dims) { return shifted(x, dims, true); })
     .composite();
 

@@ -8,7 +8,7 @@
 namespace tensord::kernels {
 namespace {
 
-OP("tensord::fused(tensord.Fused group, Tensor[] inputs) -> Tensor[]")
+OP("tensord::fused")
     .set<ops::BatchIndependent>([](std::span<const ops::Value> v) {  // pointwise but for the last dimension
       const auto& inputs = v[1].to_list()->items;
       return std::any_of(inputs.begin(), inputs.end(), [](const ops::Value& x) { return x.to_tensor().ndim() >= 2; });

@@ -4,6 +4,8 @@
 
 #include "core/tensor/complex.h"
 #include "kernels/fused/gradient_trace.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels::gradient {
 namespace {
@@ -141,9 +143,9 @@ Tensor fit_gradient(const Expr& gradient, const Tensor& input) {
   for (int64_t d = 0; d < result.ndim(); ++d) {
     if (d < extra || (input.sizes()[d - extra] == 1 && result.sizes()[d] != 1)) repeated.push_back(d);
   }
-  if (!repeated.empty()) result = ops::call("aten::sum.dim_IntList", result, repeated, true);
-  if (extra > 0) result = ops::call("aten::reshape", result, input.sizes());
-  if (result.dtype() != input.dtype()) result = ops::call("aten::to.dtype", result, input.dtype());
+  if (!repeated.empty()) result = ops::sum(result, repeated, true);
+  if (extra > 0) result = ops::reshape(result, input.sizes());
+  if (result.dtype() != input.dtype()) result = ops::to(result, input.dtype());
   return result;
 }
 

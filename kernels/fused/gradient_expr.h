@@ -4,6 +4,7 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "ops/factory.h"
 
 // The small language gradients are written in: a tensor or a number with operators that run
 // tensord's own ops, so gradients of gradients work.
@@ -115,6 +116,6 @@ inline Dims ints_of(const ops::GradArgs& args, size_t argument) {
   return ops::Unbox<ops::IntList>::get(args.inputs[argument]);
 }
 // Zeros of the shape and dtype of a tensor, which may be meta.
-inline Tensor zeros_like(const ops::Value& tensor) { return ops::call("aten::zeros_like", tensor); }
+inline Tensor zeros_like(const ops::Value& tensor) { return ops::zeros_like(tensor.to_tensor()); }
 
 }  // namespace tensord::kernels::gradient

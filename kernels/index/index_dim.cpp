@@ -4,6 +4,10 @@
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/index/like_self.h"
+#include "ops/embedding.h"
+#include "ops/index.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 // Writes by indices along one dimension, and take. Schemas, shapes and gradients.
 namespace tensord::kernels {
@@ -50,27 +54,26 @@ TensorMeta take_meta(const Tensor& x, const Tensor& index) {
 }
 
 using gradient::of_first;
-using ops::call;
 using ops::GradArgs;
 using ops::Value;
 
 // A gradient with the rows that were overwritten set to zero.
 Tensor without_rows(const GradArgs& args, const Tensor& g) {
   const Tensor& index = args.inputs[2].to_tensor();
-  const Tensor wide = index.dtype() == DType::kInt64 ? index : call("aten::to.dtype", index, DType::kInt64);
-  return call("aten::index_fill.int_Scalar", g, args.inputs[1], wide, 0);
+  const Tensor wide = index.dtype() == DType::kInt64 ? index : ops::to(index, DType::kInt64);
+  return ops::index_fill(g, args.inputs[1].to_int(), wide, 0);
 }
 // The rows that the indices name, in the shape of the source.
 Tensor rows_for(const GradArgs& args, const Tensor& g) {
-  const Tensor rows = call("aten::index_select", g, args.inputs[1], args.inputs[2]);
-  return call("aten::reshape", rows, gradient::sizes_of(args, 3));
+  const Tensor rows = ops::index_select(g, args.inputs[1].to_int(), args.inputs[2].to_tensor());
+  return ops::reshape(rows, gradient::sizes_of(args, 3));
 }
 std::vector<Tensor> index_add_gradient(const GradArgs& args) {
   std::vector<Tensor> gradients(args.inputs.size());
   const Tensor& g = args.grad_outputs[0];
   if (!g) return gradients;
   if (args.needs(0)) gradients[0] = g;
-  if (args.needs(3)) gradients[3] = call("aten::mul.Scalar", rows_for(args, g), args.inputs[4]);
+  if (args.needs(3)) gradients[3] = ops::mul(rows_for(args, g), args.inputs[4].to_scalar());
   return gradients;
 }
 std::vector<Tensor> index_copy_gradient(const GradArgs& args) {
@@ -87,43 +90,34 @@ std::vector<Tensor> index_fill_gradient(const GradArgs& args) {
   if (!g) return gradients;
   if (args.needs(0)) gradients[0] = without_rows(args, g);
   if (!args.needs(3) || !args.inputs[3].is_tensor()) return gradients;
-  gradients[3] =
-      gradient::fit_gradient(call("aten::index_select", g, args.inputs[1], args.inputs[2]), args.inputs[3].to_tensor());
+  gradients[3] = gradient::fit_gradient(ops::index_select(g, args.inputs[1].to_int(), args.inputs[2].to_tensor()),
+                                        args.inputs[3].to_tensor());
   return gradients;
 }
 Tensor take_gradient(const GradArgs& args, const Tensor& g) {
-  const Tensor flat = call("aten::reshape", gradient::zeros_like(args.inputs[0]), Dims{-1});
-  const Value indices = ops::make_list(ops::optional_type(ops::tensor_type()), {args.inputs[1]});
-  return call("aten::reshape", call("aten::index_put", flat, indices, g, true), gradient::sizes_of(args, 0));
+  const Tensor flat = ops::reshape(gradient::zeros_like(args.inputs[0]), Dims{-1});
+  return ops::reshape(ops::index_put(flat, {args.inputs[1].to_tensor()}, g, true), gradient::sizes_of(args, 0));
 }
 
-OP("aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor")
+OP("aten::index_add")
     .infer(index_add_meta)
     .gradient(index_add_gradient)
     .saves("index")
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
-    .set<WritesPart>()
-    .with_inplace();
-OP("aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor")
+    .set<WritesPart>();
+OP("aten::index_copy")
     .infer(index_copy_meta)
     .gradient(index_copy_gradient)
     .saves("index")
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
-    .set<WritesPart>()
-    .with_inplace();
-OP("aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
-    .infer(index_fill_meta)
-    .gradient(index_fill_gradient)
-    .saves("index")
-    .set<WritesPart>()
-    .with_inplace();
-OP("aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor")
+    .set<WritesPart>();
+OP("aten::index_fill.int_Scalar").infer(index_fill_meta).gradient(index_fill_gradient).saves("index").set<WritesPart>();
+OP("aten::index_fill.int_Tensor")
     .infer(index_fill_tensor_meta)
     .gradient(index_fill_gradient)
     .saves("index")
-    .set<WritesPart>()
-    .with_inplace();
-OP("aten::take(Tensor self, Tensor index) -> Tensor").infer(take_meta).gradient(of_first(take_gradient)).saves("index");
+    .set<WritesPart>();
+OP("aten::take").infer(take_meta).gradient(of_first(take_gradient)).saves("index");
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -5,11 +5,12 @@
 #include "core/autograd/variable.h"
 #include "core/ops/attributes/written.h"
 #include "kernels/common/compose.h"
+#include "ops/factory.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using ops::Scalar;
 using ops::WritesInto;
 
@@ -25,7 +26,7 @@ Tensor spread_index(const Tensor& target, int64_t dim, const Tensor& index, cons
   }
   Dims shape(static_cast<size_t>(target.ndim()), 1);
   shape[dim] = index.numel();
-  return compose::expand(compose::reshape(compose::to(index, DType::kInt64), shape), from.sizes());
+  return ops::expand(ops::reshape(compose::to(index, DType::kInt64), shape), from.sizes());
 }
 
 // `scatter` is scatter_reduce, or its form that writes self.
@@ -36,31 +37,29 @@ Tensor index_reduce(const char* scatter, const Tensor& self, int64_t given_dim, 
   check(index.ndim() <= 1, "index_reduce(): Index is supposed to be a vector, but got dim: ", index.ndim());
   check(is_integral(index.dtype(), false), "index_reduce(): Expected dtype int32/int64 for index");
   check(self.dtype() == source.dtype(), "index_reduce(): self and source expected to have the same scalar type");
-  const Tensor target = self.ndim() == 0 ? compose::unsqueeze(self, 0) : self;
-  const Tensor from = source.ndim() == 0 ? compose::unsqueeze(source, 0) : source;
+  const Tensor target = self.ndim() == 0 ? ops::unsqueeze(self, 0) : self;
+  const Tensor from = source.ndim() == 0 ? ops::unsqueeze(source, 0) : source;
   const int64_t dim = wrap_dim(given_dim, target.ndim());
-  const Tensor out = call(scatter, target, dim, spread_index(target, dim, index, from), from, reduce, include_self);
-  return self.ndim() == 0 ? call("aten::squeeze.dim", out, int64_t{0}) : out;
+  const Tensor out =
+      ops::call_by_name(scatter, target, dim, spread_index(target, dim, index, from), from, reduce, include_self);
+  return self.ndim() == 0 ? ops::squeeze(out, int64_t{0}) : out;
 }
-OP("aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> "
-   "Tensor")
+OP("aten::index_reduce")
     .impl([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce,
              bool include_self) {
       return index_reduce("aten::scatter_reduce.two", self, dim, index, source, reduce, include_self);
     })
     .composite()
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing);
-OP("aten::index_reduce_(Tensor(a!) self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) "
-   "-> Tensor(a!)")
+OP("aten::index_reduce_")
     .impl([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce,
              bool include_self) {
       ops::check_no_internal_overlap(self);
       ops::check_apart(ops::get_op("aten::index_reduce"), self, std::array<ops::Value, 2>{index, source});
       // A gradient reads what self was.
       if (is_grad_enabled() && (autograd::requires_grad(self) || autograd::requires_grad(source)))
-        return call("aten::copy_", self,
-                    index_reduce("aten::scatter_reduce.two", call("aten::clone", self), dim, index, source, reduce,
-                                 include_self));
+        return ops::copy_(
+            self, index_reduce("aten::scatter_reduce.two", ops::clone(self), dim, index, source, reduce, include_self));
       index_reduce("aten::scatter_reduce_.two", self, dim, index, source, reduce, include_self);
       return self;
     })
@@ -75,21 +74,18 @@ Tensor fill_diagonal(const Tensor& x, const Scalar& value, bool wrap) {
   const int64_t shortest = *std::min_element(x.sizes().begin(), x.sizes().end());
   int64_t step = 0;
   for (const int64_t stride : x.strides()) step += stride;
-  call("aten::fill_.Scalar", call("aten::as_strided", x, Dims{shortest}, Dims{step}, x.offset()), value);
+  ops::fill_(ops::as_strided(x, Dims{shortest}, Dims{step}, x.offset()), value);
   if (wrap && x.size(0) > x.size(1) + 1) {
     const int64_t columns = x.size(1), rest = (x.numel() + columns) / (columns + 1) - shortest;
     const int64_t first = x.offset() + x.stride(0) * (columns + 1);
-    call("aten::fill_.Scalar", call("aten::as_strided", x, Dims{rest}, Dims{step}, first), value);
+    ops::fill_(ops::as_strided(x, Dims{rest}, Dims{step}, first), value);
   }
   return x;
 }
-OP("aten::fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)")
-    .impl(fill_diagonal)
-    .composite();
+OP("aten::fill_diagonal_").impl(fill_diagonal).composite();
 
 // The side came with PyTorch 2.6.
-OP("aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0., str padding_side=\"right\") "
-   "-> Tensor")
+OP("aten::pad_sequence")
     .impl([](const std::vector<Tensor>& sequences, bool batch_first, double padding, const std::string& side) {
       check(!sequences.empty(), "received an empty list of sequences");
       check(side == "left" || side == "right", "Expected padding_side to be one of left or right, but got ", side, ".");
@@ -102,11 +98,11 @@ OP("aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding
       Dims sizes = batch_first ? Dims{count, longest} : Dims{longest, count};
       for (int64_t d = 1; d < sequences[0].ndim(); ++d) sizes.push_back(sequences[0].size(d));
       const Tensor out =
-          call("aten::full", sizes, Scalar(padding), sequences[0].dtype(), ops::Value(), sequences[0].device());
+          ops::full(sizes, Scalar(padding), {.dtype = sequences[0].dtype(), .device = sequences[0].device()});
       for (int64_t i = 0; i < count; ++i) {
         const int64_t length = sequences[i].size(0), begin = side == "left" ? longest - length : 0;
-        const Tensor row = compose::narrow(compose::select(out, batch_first ? 0 : 1, i), 0, begin, length);
-        call("aten::copy_", row, sequences[i]);
+        const Tensor row = ops::narrow(ops::select(out, batch_first ? 0 : 1, i), 0, begin, length);
+        ops::copy_(row, sequences[i]);
       }
       return out;
     })

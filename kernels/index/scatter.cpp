@@ -6,6 +6,10 @@
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/index/like_self.h"
+#include "ops/factory.h"
+#include "ops/index.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 // gather and scatter: one index per element along one dimension. Schemas, shapes and gradients.
 namespace tensord::kernels {
@@ -76,31 +80,30 @@ TensorMeta scatter_old_reduce_meta(const Tensor& x, int64_t dim, const Tensor& i
 
 using gradient::Expr;
 using gradient::of_first;
-using ops::call;
 using ops::GradArgs;
 
 Tensor gather_gradient(const GradArgs& args, const Tensor& g) {
-  return call("aten::scatter_add", gradient::zeros_like(args.inputs[0]), args.inputs[1], args.inputs[2], g);
+  return ops::scatter_add(gradient::zeros_like(args.inputs[0]), args.inputs[1].to_int(), args.inputs[2].to_tensor(), g);
 }
 // What the index names of x; where the source is larger than the index, zeros for the rest.
 Tensor gather_for_source(const GradArgs& args, const Tensor& x) {
-  Tensor part = call("aten::gather", x, args.inputs[1], args.inputs[2]);
+  Tensor part = ops::gather(x, args.inputs[1].to_int(), args.inputs[2].to_tensor());
   const Dims& sizes = gradient::sizes_of(args, 3);
   if (part.sizes() == sizes) return part;
-  if (part.ndim() != static_cast<int64_t>(sizes.size())) return call("aten::reshape", part, sizes);
+  if (part.ndim() != static_cast<int64_t>(sizes.size())) return ops::reshape(part, sizes);
   Dims pad;
   for (int64_t d = part.ndim() - 1; d >= 0; --d) {
     pad.push_back(0);
     pad.push_back(sizes[d] - part.sizes()[d]);
   }
-  return call("aten::constant_pad_nd", part, pad, 0);
+  return ops::constant_pad_nd(part, pad);
 }
 // self has no part where it was overwritten.
 std::vector<Tensor> scatter_gradient(const GradArgs& args) {
   std::vector<Tensor> gradients(args.inputs.size());
   const Tensor& g = args.grad_outputs[0];
   if (!g) return gradients;
-  if (args.needs(0)) gradients[0] = call("aten::scatter.value", g, args.inputs[1], args.inputs[2], 0);
+  if (args.needs(0)) gradients[0] = ops::scatter(g, args.inputs[1].to_int(), args.inputs[2].to_tensor(), 0);
   if (args.needs(3) && args.inputs[3].is_tensor()) gradients[3] = gather_for_source(args, g);
   return gradients;
 }
@@ -116,42 +119,45 @@ std::vector<Tensor> scatter_add_gradient(const GradArgs& args) {
 // How many values went into each element of self; at least 1.
 Expr counts_of(const GradArgs& args, const Tensor& like) {
   const bool include_self = args.inputs[5].to_bool();
-  const Tensor start = call(include_self ? "aten::ones_like" : "aten::zeros_like", like);
-  const Tensor counts =
-      call("aten::scatter_add", start, args.inputs[1], args.inputs[2], call("aten::ones_like", args.inputs[3]));
-  return call("aten::masked_fill.Scalar", counts, call("aten::eq.Scalar", counts, 0), 1);
+  const Tensor start = include_self ? ops::ones_like(like) : ops::zeros_like(like);
+  const Tensor counts = ops::scatter_add(start, args.inputs[1].to_int(), args.inputs[2].to_tensor(),
+                                         ops::ones_like(args.inputs[3].to_tensor()));
+  return ops::masked_fill(counts, ops::eq(counts, 0), 1);
 }
 // prod: y over each factor; zeros among the factors are left out by adding 1 to them, once.
 void prod_gradient(const GradArgs& args, const Tensor& g, std::vector<Tensor>& gradients) {
   const Tensor &self = args.inputs[0].to_tensor(), &source = args.inputs[3].to_tensor();
   const Expr y = args.outputs[0];
-  const Tensor is_zero = call("aten::eq.Scalar", source, 0);
-  const Tensor zeros = call("aten::scatter_add", call("aten::zeros_like", self), args.inputs[1], args.inputs[2],
-                            call("aten::to.dtype", is_zero, self.dtype()));
+  const Tensor is_zero = ops::eq(source, 0);
+  const Tensor zeros = ops::scatter_add(ops::zeros_like(self), args.inputs[1].to_int(), args.inputs[2].to_tensor(),
+                                        ops::to(is_zero, self.dtype()));
   const Tensor is_only_zero =
-      call("aten::mul.Tensor", call("aten::eq.Scalar", call("aten::gather", zeros, args.inputs[1], args.inputs[2]), 1),
-           is_zero);
-  const Tensor filled = call("aten::masked_fill.Scalar", source, is_only_zero, 1);
-  const Tensor others =
-      call("aten::scatter_reduce.two", self, args.inputs[1], args.inputs[2], filled, "prod", args.inputs[5]);
-  const auto at = [&](const Expr& x) { return Expr(call("aten::gather", x.tensor(), args.inputs[1], args.inputs[2])); };
+      ops::mul(ops::eq(ops::gather(zeros, args.inputs[1].to_int(), args.inputs[2].to_tensor()), 1), is_zero);
+  const Tensor filled = ops::masked_fill(source, is_only_zero, 1);
+  const Tensor others = ops::scatter_reduce(self, args.inputs[1].to_int(), args.inputs[2].to_tensor(), filled, "prod",
+                                            {.include_self = args.inputs[5].to_bool()});
+  const auto at = [&](const Expr& x) {
+    return Expr(ops::gather(x.tensor(), args.inputs[1].to_int(), args.inputs[2].to_tensor()));
+  };
   if (args.needs(0)) {
-    const Tensor ones = call("aten::masked_fill.Scalar", self, call("aten::eq.Scalar", self, 0), 1);
-    const Tensor product = call("aten::scatter_reduce.two", call("aten::ones_like", self), args.inputs[1],
-                                args.inputs[2], source, "prod", true);
+    const Tensor ones = ops::masked_fill(self, ops::eq(self, 0), 1);
+    const Tensor product =
+        ops::scatter_reduce(ops::ones_like(self), args.inputs[1].to_int(), args.inputs[2].to_tensor(), source, "prod");
     gradients[0] = (Expr(g) * Expr(product)).tensor();
   }
   if (!args.needs(3)) return;
-  const Expr plain = at(Expr(g) * y) / Expr(call("aten::masked_fill.Scalar", source, is_zero, 1));
+  const Expr plain = at(Expr(g) * y) / Expr(ops::masked_fill(source, is_zero, 1));
   gradients[3] = gradient::where(is_only_zero, at(Expr(g) * Expr(others)), plain).tensor();
 }
 // Equal extremes share the gradient.
 void extremum_gradient(const GradArgs& args, const Tensor& g, std::vector<Tensor>& gradients) {
   const Expr self = args.inputs[0], source = args.inputs[3], y = args.outputs[0];
-  const auto at = [&](const Tensor& x) { return Expr(call("aten::gather", x, args.inputs[1], args.inputs[2])); };
-  const Tensor is_self = call("aten::to.dtype", (self == y).tensor(), g.dtype());
-  const Tensor is_source = call("aten::to.dtype", (source == at(y.tensor())).tensor(), g.dtype());
-  const Tensor share = call("aten::scatter_add", is_self, args.inputs[1], args.inputs[2], is_source);
+  const auto at = [&](const Tensor& x) {
+    return Expr(ops::gather(x, args.inputs[1].to_int(), args.inputs[2].to_tensor()));
+  };
+  const Tensor is_self = ops::to((self == y).tensor(), g.dtype());
+  const Tensor is_source = ops::to((source == at(y.tensor())).tensor(), g.dtype());
+  const Tensor share = ops::scatter_add(is_self, args.inputs[1].to_int(), args.inputs[2].to_tensor(), is_source);
   const Expr each = Expr(g) / Expr(share);
   if (args.needs(0)) gradients[0] = (each * Expr(is_self)).tensor();
   if (args.needs(3)) gradients[3] = (at(each.tensor()) * Expr(is_source)).tensor();
@@ -172,49 +178,38 @@ std::vector<Tensor> scatter_reduce_gradient(const GradArgs& args) {
   }
   const bool include_self = args.inputs[5].to_bool();
   if (!include_self && gradients[0])
-    gradients[0] = call("aten::scatter.value", gradients[0], args.inputs[1], args.inputs[2], 0);
+    gradients[0] = ops::scatter(gradients[0], args.inputs[1].to_int(), args.inputs[2].to_tensor(), 0);
   return gradients;
 }
 
-OP("aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor")
+OP("aten::gather")
     .infer(gather_meta)
     .gradient(of_first(gather_gradient))
     .saves("index")
-    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesNothing)
-    .with_out();
-OP("aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesNothing);
+OP("aten::scatter.src")
     .infer(scatter_meta)
     .gradient(scatter_gradient)
     .saves("index")
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
-    .set<WritesPart>()
-    .with_inplace();
-OP("aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
-    .infer(scatter_value_meta)
-    .gradient(scatter_gradient)
-    .saves("index")
-    .set<WritesPart>()
-    .with_inplace();
-OP("aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor")
+    .set<WritesPart>();
+OP("aten::scatter.value").infer(scatter_value_meta).gradient(scatter_gradient).saves("index").set<WritesPart>();
+OP("aten::scatter.reduce")
     .infer(scatter_old_reduce_meta)
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
-    .set<WritesPart>()
-    .with_inplace();
-OP("aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
+    .set<WritesPart>();
+OP("aten::scatter_add")
     .infer(scatter_meta)
     .gradient(scatter_add_gradient)
     .saves("index")
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
-    .set<WritesPart>()
-    .with_inplace();
-OP("aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> "
-   "Tensor")
+    .set<WritesPart>();
+OP("aten::scatter_reduce.two")
     .infer(scatter_reduce_meta)
     .gradient(scatter_reduce_gradient)
     .saves("self, index, src, result")
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
-    .set<WritesPart>()
-    .with_inplace();
+    .set<WritesPart>();
 
 }  // namespace
 }  // namespace tensord::kernels

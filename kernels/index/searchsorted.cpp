@@ -71,26 +71,22 @@ TensorMeta meta_of(const Search& search) {
   return {search.values.sizes(), search.narrow ? DType::kInt32 : DType::kInt64, {}, search.values.device()};
 }
 
-OP("aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? "
-   "side=None, Tensor? sorter=None) -> Tensor")
+OP("aten::searchsorted.Tensor")
     .infer([](const Tensor& sequence, const Tensor& values, bool narrow, bool right, const OptionalString& side,
               const OptionalTensor& sorter) {
       return meta_of(make_search(sequence, values, narrow, right, side, sorter));
     });
-OP("aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? "
-   "side=None, Tensor? sorter=None) -> Tensor")
+OP("aten::searchsorted.Scalar")
     .infer([](const Tensor& sequence, const Scalar& value, bool narrow, bool right, const OptionalString& side,
               const OptionalTensor& sorter) {
       return meta_of(make_search(sequence, search_scalar(value), narrow, right, side, sorter));
     });
-OP("aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor")
-    .infer([](const Tensor& values, const Tensor& boundaries, bool narrow, bool right) {
-      return meta_of(make_buckets(values, boundaries, narrow, right));
-    });
-OP("aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor")
-    .infer([](const Scalar& value, const Tensor& boundaries, bool narrow, bool right) {
-      return meta_of(make_buckets(search_scalar(value), boundaries, narrow, right));
-    });
+OP("aten::bucketize.Tensor").infer([](const Tensor& values, const Tensor& boundaries, bool narrow, bool right) {
+  return meta_of(make_buckets(values, boundaries, narrow, right));
+});
+OP("aten::bucketize.Scalar").infer([](const Scalar& value, const Tensor& boundaries, bool narrow, bool right) {
+  return meta_of(make_buckets(search_scalar(value), boundaries, narrow, right));
+});
 
 }  // namespace
 }  // namespace tensord::kernels

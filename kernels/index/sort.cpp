@@ -2,6 +2,8 @@
 
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/pointwise/pointwise.h"
+#include "ops/index.h"
+#include "ops/view.h"
 
 // Sorting and selecting along a dimension. Equal values keep their order; NaN counts as largest.
 namespace tensord::kernels {
@@ -57,39 +59,25 @@ gradient::GradientFn selected(size_t dim_argument, int keepdim_argument = -1) {
     Tensor indices = args.outputs[1].to_tensor();
     const Tensor& x = args.inputs[0].to_tensor();
     if (keepdim_argument >= 0 && !args.inputs[static_cast<size_t>(keepdim_argument)].to_bool() && x.ndim() > 0) {
-      g = ops::call("aten::unsqueeze", g, dim);
-      indices = ops::call("aten::unsqueeze", indices, dim);
+      g = ops::unsqueeze(g, dim);
+      indices = ops::unsqueeze(indices, dim);
     }
-    return ops::call("aten::scatter.src", gradient::zeros_like(x), dim, indices, g);
+    return ops::scatter(gradient::zeros_like(x), dim, indices, g);
   });
 }
 
-OP("aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)")
-    .infer(sort_meta)
-    .gradient(selected(1))
-    .saves("result1");
-OP("aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor "
-   "indices)")
-    .infer(stable_meta)
-    .gradient(selected(2))
-    .saves("result1");
-OP("aten::msort(Tensor self) -> Tensor")
+OP("aten::sort").infer(sort_meta).gradient(selected(1)).saves("result1");
+OP("aten::sort.stable").infer(stable_meta).gradient(selected(2)).saves("result1");
+OP("aten::msort")
     .impl([](const Tensor& x) {
       if (x.is_meta()) return Tensor::meta(x.sizes(), x.dtype(), x.device());
-      return ops::call("aten::sort", x, 0, false);
+      return std::get<0>(ops::sort(x, 0));
     })
     .composite();
-OP("aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor").infer(argsort_meta);
-OP("aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor")
-    .infer(argsort_stable_meta);
-OP("aten::topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)")
-    .infer(topk_meta)
-    .gradient(selected(2))
-    .saves("result1");
-OP("aten::kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)")
-    .infer(kth_meta)
-    .gradient(selected(2, 3))
-    .saves("result1");
+OP("aten::argsort").infer(argsort_meta);
+OP("aten::argsort.stable").infer(argsort_stable_meta);
+OP("aten::topk").infer(topk_meta).gradient(selected(2)).saves("result1");
+OP("aten::kthvalue").infer(kth_meta).gradient(selected(2, 3)).saves("result1");
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -4,11 +4,11 @@
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack.h"
+#include "ops/linalg.h"
 
 namespace tensord::kernels::linalg {
 namespace {
 
-using ops::call;
 using ops::GradArgs;
 using ops::TensorMeta;
 
@@ -34,19 +34,19 @@ Tensor gradient_of_cholesky(const GradArgs& args, const Tensor& gradient) {
   return solved_triangular(l, solved_triangular(adjoint(l), whole, true), false, false);
 }
 
-OP("aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)")
+OP("aten::linalg_cholesky_ex")
     .infer(infer_cholesky)
     .gradient(gradient::of_first(gradient_of_cholesky))
     .saves("result0");
 
-OP("aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor")
+OP("aten::linalg_cholesky")
     .impl([](const Tensor& a, bool is_upper) {
       const auto [l, info] = call_for<2>("aten::linalg_cholesky_ex", a, is_upper, false);
       check_info("linalg.cholesky", info);
       return l;
     })
     .composite();
-OP("aten::cholesky(Tensor self, bool upper=False) -> Tensor")
+OP("aten::cholesky")
     .impl([](const Tensor& a, bool is_upper) {
       check_cholesky("cholesky", a);
       if (!is_floating(a.dtype()) && !is_complex(a.dtype())) fail_dtype("cholesky_cpu", a.dtype());
@@ -80,7 +80,7 @@ std::vector<Tensor> gradient_of_cholesky_solve(const GradArgs& args) {
   const bool is_upper = args.inputs[2].to_bool();
   std::vector<Tensor> gradients(args.inputs.size());
   if (!g) return gradients;
-  const Tensor of_b = call("aten::cholesky_solve", g, factor, is_upper);
+  const Tensor of_b = ops::cholesky_solve(g, factor, is_upper);
   if (args.needs(0)) gradients[0] = gradient::fit_gradient(of_b, b);
   if (args.needs(1)) {
     const Tensor of_product = matmul(of_b, adjoint(args.outputs[0].to_tensor()));
@@ -88,7 +88,7 @@ std::vector<Tensor> gradient_of_cholesky_solve(const GradArgs& args) {
   }
   return gradients;
 }
-OP("aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor")
+OP("aten::cholesky_solve")
     .impl(cholesky_solve)
     .gradient(gradient_of_cholesky_solve)
     .saves("self: input2; input2: input2, result");
@@ -101,7 +101,7 @@ Tensor cholesky_inverse(const Tensor& factor, bool is_upper) {
   check_info("cholesky_inverse", first_zeros(absolute_of(diagonal_of(factor))));
   return cholesky_solve(identity(rows_of(factor), factor), factor, is_upper);
 }
-OP("aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor")
+OP("aten::cholesky_inverse")
     .impl(cholesky_inverse)
     .gradient(gradient::of_first([](const GradArgs& args, const Tensor& g) {
       const Tensor& inverse = args.outputs[0].to_tensor();

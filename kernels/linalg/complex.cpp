@@ -3,10 +3,13 @@
 
 #include "core/ops/complex.h"
 #include "kernels/linalg/algebra.h"
+#include "ops/complex.h"
+#include "ops/linalg.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
 
 namespace tensord::kernels::linalg {
 
-using ops::call;
 using ops::GradArgs;
 
 namespace {
@@ -48,34 +51,34 @@ IMPL("aten::_linalg_det", ops::kComplexCPU, ops::kSameAsDense).gradient([](const
   const Tensor &a = args.inputs[0].to_tensor(), &g = args.grad_outputs[0];
   std::vector<Tensor> out(1);
   if (!g) return out;
-  const Tensor factor = product(g, call("aten::conj", args.outputs[0]));
+  const Tensor factor = product(g, ops::conj(args.outputs[0].to_tensor()));
   const Tensor right = product(unsqueezed(unsqueezed(factor, -1), -1), identity(rows_of(a), a));
-  out[0] = call("aten::linalg_solve", adjoint(a), right, true);
+  out[0] = ops::linalg_solve(adjoint(a), right);
   return out;
 });
 
 IMPL("aten::_linalg_slogdet", ops::kComplexComposite, [](const Tensor& a) -> ops::Returns {
   check_square("linalg.slogdet", a);
   const auto [lu, pivots, info] = call_for<3>("aten::linalg_lu_factor_ex", a, true, false);
-  const Tensor diagonal = diagonal_of(lu), parity = call("tensord::sign_of_exchanges", pivots, a.dtype());
-  const Tensor sign = product(call("aten::prod.dim_int", call("aten::sgn", diagonal), -1), parity);
-  const Tensor magnitude = call("aten::sum.dim_IntList", call("aten::log", absolute_of(diagonal)), Dims{-1});
+  const Tensor diagonal = diagonal_of(lu), parity = ops::tensord_sign_of_exchanges(pivots, a.dtype());
+  const Tensor sign = product(ops::prod(ops::sgn(diagonal), -1), parity);
+  const Tensor magnitude = ops::sum(ops::log(absolute_of(diagonal)), Dims{-1});
   return {{sign, magnitude, lu, pivots}};
 });
 IMPL("aten::logdet", ops::kComplexComposite, [](const Tensor& a) {
   const auto parts = call_for<4>("aten::_linalg_slogdet", a);
-  return sum_of(call("aten::log", parts[0]), parts[1]);
+  return sum_of(ops::log(parts[0]), parts[1]);
 });
 
 // exp(A + iB) stands in the exponential of the real [[A, −B], [B, A]].
 IMPL("aten::linalg_matrix_exp", ops::kComplexComposite, [](const Tensor& a) {
   check_square("linalg.matrix_exp", a);
-  const Tensor real = call("aten::real", a), imag = call("aten::imag", a);
+  const Tensor real = ops::real(a), imag = ops::imag(a);
   const int64_t n = rows_of(a);
   const Tensor upper = concatenated(real, negated(imag), -1), lower = concatenated(imag, real, -1);
-  const Tensor whole = call("aten::linalg_matrix_exp", concatenated(upper, lower, -2));
+  const Tensor whole = ops::linalg_matrix_exp(concatenated(upper, lower, -2));
   const Tensor left = narrowed(whole, -1, 0, n);
-  return call("aten::complex", narrowed(left, -2, 0, n), narrowed(left, -2, n, n));
+  return ops::complex(narrowed(left, -2, 0, n), narrowed(left, -2, n, n));
 });
 
 }  // namespace

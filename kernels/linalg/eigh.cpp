@@ -5,6 +5,7 @@
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack.h"
+#include "ops/view.h"
 
 namespace tensord::kernels::linalg {
 
@@ -16,7 +17,6 @@ bool is_upper_triangle(const std::string& uplo) {
 
 namespace {
 
-using ops::call;
 using ops::GradArgs;
 using ops::TensorMeta;
 using ops::WritesInto;
@@ -55,29 +55,25 @@ std::vector<Tensor> gradient_of_eigh(const GradArgs& args) {
   return gradients;
 }
 
-OP("aten::_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)")
-    .infer(infer_eigh)
-    .gradient(gradient_of_eigh)
-    .saves("A, result0, result1");
+OP("aten::_linalg_eigh").infer(infer_eigh).gradient(gradient_of_eigh).saves("A, result0, result1");
 
-OP("aten::linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)")
+OP("aten::linalg_eigh")
     .impl([](const Tensor& a, const std::string& uplo) -> std::tuple<Tensor, Tensor> {
       const auto [values, vectors] = call_for<2>("aten::_linalg_eigh", a, uplo, true);
       return {values, vectors};
     })
     .composite();
-OP("aten::linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor")
+OP("aten::linalg_eigvalsh")
     .impl([](const Tensor& a, const std::string& uplo) { return call_for<2>("aten::_linalg_eigh", a, uplo, false)[0]; })
     .composite()
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
-OP("aten::symeig(Tensor self, bool eigenvectors=False, bool upper=True) -> (Tensor eigenvalues, Tensor eigenvectors)")
+    .set<WritesInto>(WritesInto::kSameDType);
+OP("aten::symeig")
     .impl([](const Tensor& a, bool has_vectors, bool is_upper) -> std::tuple<Tensor, Tensor> {
       check_square("linalg.symeig", a);
       const auto [values, vectors] =
           call_for<2>("aten::_linalg_eigh", a, std::string(is_upper ? "U" : "L"), has_vectors);
       // Of nothing the vectors are there in any case.
-      return {values, a.numel() == 0 ? call("aten::clone", a) : vectors};
+      return {values, a.numel() == 0 ? ops::clone(a) : vectors};
     })
     .composite();
 

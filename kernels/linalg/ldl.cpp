@@ -21,11 +21,8 @@ std::vector<TensorMeta> infer_ldl_factor(const Tensor& a, bool, bool) {
           row_major(batch, DType::kInt32, a)};
 }
 
-OP("aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor "
-   "pivots, Tensor info)")
-    .infer(infer_ldl_factor)
-    .constant_result();
-OP("aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)")
+OP("aten::linalg_ldl_factor_ex").infer(infer_ldl_factor).constant_result();
+OP("aten::linalg_ldl_factor")
     .impl([](const Tensor& a, bool is_hermitian) -> std::tuple<Tensor, Tensor> {
       const auto [ld, pivots, info] = call_for<3>("aten::linalg_ldl_factor_ex", a, is_hermitian, false);
       check_info("torch.linalg.ldl_factor", info);
@@ -51,11 +48,7 @@ TensorMeta infer_ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor&
   return column_major(with(broadcast_sizes(batch_of(ld), batch_of(b)), {rows_of(b), columns_of(b)}), b);
 }
 
-OP("aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor")
-    .infer(infer_ldl_solve)
-    .constant_result()
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
+OP("aten::linalg_ldl_solve").infer(infer_ldl_solve).constant_result().set<WritesInto>(WritesInto::kSameDType);
 
 }  // namespace
 }  // namespace tensord::kernels::linalg

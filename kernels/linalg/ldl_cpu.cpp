@@ -1,11 +1,11 @@
 // A = L D Lᵀ of symmetric matrices by LAPACK.
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack_complex.h"
+#include "ops/view.h"
 
 namespace tensord::kernels::linalg {
 namespace {
 
-using ops::call;
 using ops::KernelContext;
 using ops::TensorMeta;
 
@@ -36,7 +36,7 @@ void run_sytrf(const Tensor& a, [[maybe_unused]] bool is_hermitian, const Tensor
 
 void ldl_factor_kernel(const KernelContext&, const Tensor& a, bool is_hermitian, bool check_errors, Tensor& ld,
                        Tensor& pivots, Tensor& info) {
-  ld.copy_from(call("aten::tril", a));
+  ld.copy_from(ops::tril(a));
   info.copy_from(Tensor::scalar(int32_t{0}));
   if (a.numel() == 0) return;
   dispatch_lapack(a.dtype(), kFactor, [&]<class T>() { run_sytrf<T>(ld, is_hermitian, pivots, info); });

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "kernels/view/view.h"
+#include "ops/view.h"
 
 namespace tensord::kernels::linalg {
 
@@ -119,6 +120,6 @@ void check_info(std::string_view op, const Tensor& info) {
   }
 }
 
-Tensor transposed(const Tensor& x) { return ops::call("aten::transpose.int", x, -2, -1); }
+Tensor transposed(const Tensor& x) { return ops::transpose(x, -2, -1); }
 
 }  // namespace tensord::kernels::linalg

@@ -1,11 +1,12 @@
 // Least squares: X with the smallest |A X - B|, and the smallest |X| among those.
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
+#include "ops/linalg.h"
+#include "ops/view.h"
 
 namespace tensord::kernels::linalg {
 namespace {
 
-using ops::call;
 using ops::GradArgs;
 
 bool is_lstsq_vector(const Tensor& a, const Tensor& b) { return a.ndim() - 1 == b.ndim(); }
@@ -18,22 +19,18 @@ std::vector<Tensor> gradient_of_lstsq(const GradArgs& args) {
   const bool takes_vector = is_lstsq_vector(a, b);
   const Tensor g = takes_vector ? unsqueezed(args.grad_outputs[0], -1) : args.grad_outputs[0];
   const Tensor right = takes_vector ? unsqueezed(b, -1) : b;
-  const Tensor inverse = call("aten::linalg_pinv.atol_rtol_tensor", a, ops::Value(), ops::Value(), false);
+  const Tensor inverse = ops::linalg_pinv(a, {.atol = Tensor()});
   if (args.needs(0)) {
     gradients[0] = gradient::fit_gradient(gradient_of_pinv(matmul(g, adjoint(right)), inverse, a), a);
   }
   if (args.needs(1)) {
     const Tensor of_b = matmul(adjoint(inverse), g);
-    gradients[1] = gradient::fit_gradient(takes_vector ? call("aten::squeeze.dim", of_b, -1) : of_b, b);
+    gradients[1] = gradient::fit_gradient(takes_vector ? ops::squeeze(of_b, -1) : of_b, b);
   }
   return gradients;
 }
 
-OP("aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor "
-   "residuals, Tensor rank, Tensor singular_values)")
-    .gradient(gradient_of_lstsq)
-    .saves("self, b")
-    .dynamic_shape();
+OP("aten::linalg_lstsq").gradient(gradient_of_lstsq).saves("self, b").dynamic_shape();
 
 }  // namespace
 }  // namespace tensord::kernels::linalg

@@ -6,11 +6,11 @@
 
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack_complex.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels::linalg {
 namespace {
-
-using ops::call;
 
 constexpr const char* kLstsqName = "torch.linalg.lstsq";
 
@@ -136,7 +136,7 @@ Tensor residuals_of(Driver driver, const Parts& parts, int64_t rows, int64_t col
     }
   }
   const Tensor rest = narrowed(parts.b, -2, columns, rows - columns);
-  return call("aten::sum.dim_IntList", product(absolute_of(rest), absolute_of(rest)), Dims{-2});
+  return ops::sum(product(absolute_of(rest), absolute_of(rest)), Dims{-2});
 }
 
 ops::Returns lstsq(const Tensor& a, const Tensor& given_b, std::optional<double> rcond,
@@ -149,8 +149,8 @@ ops::Returns lstsq(const Tensor& a, const Tensor& given_b, std::optional<double>
   const double precision = real_dtype(a.dtype()) == DType::kFloat32 ? std::numeric_limits<float>::epsilon()
                                                                     : std::numeric_limits<double>::epsilon();
   Parts parts;
-  parts.a = columns_of_rows(call("aten::expand", a, with(batch, {rows, columns})), rows);
-  parts.b = columns_of_rows(call("aten::expand", b, with(batch, {rows, columns_of(b)})), std::max(rows, columns));
+  parts.a = columns_of_rows(ops::expand(a, with(batch, {rows, columns})), rows);
+  parts.b = columns_of_rows(ops::expand(b, with(batch, {rows, columns_of(b)})), std::max(rows, columns));
   parts.ranks = Tensor::empty(batch, DType::kInt32), parts.info = Tensor::empty(batch, DType::kInt32);
   parts.values = Tensor::empty(with(batch, {std::min(rows, columns)}), real_dtype(a.dtype()));
   if (parts.ranks.numel() != 0) parts.ranks.copy_from(Tensor::scalar(int32_t{0}));
@@ -162,7 +162,7 @@ ops::Returns lstsq(const Tensor& a, const Tensor& given_b, std::optional<double>
     parts.b.copy_from(Tensor::scalar(0.0));
   }
   Tensor solution = narrowed(parts.b, -2, 0, columns);
-  if (is_lstsq_vector(a, given_b)) solution = call("aten::squeeze.dim", solution, -1);
+  if (is_lstsq_vector(a, given_b)) solution = ops::squeeze(solution, -1);
   const Tensor no_ranks = Tensor::empty(Dims{0}, DType::kInt64),
                no_values = Tensor::empty(Dims{0}, real_dtype(a.dtype()));
   const bool has_values = driver == Driver::kGelsd || driver == Driver::kGelss;

@@ -4,11 +4,13 @@
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack.h"
+#include "ops/factory.h"
+#include "ops/linalg.h"
+#include "ops/view.h"
 
 namespace tensord::kernels::linalg {
 namespace {
 
-using ops::call;
 using ops::GradArgs;
 using ops::TensorMeta;
 
@@ -50,18 +52,14 @@ std::vector<Tensor> gradient_of_lu_factor(const GradArgs& args) {
   if (of_right) inner = concatenated(inner, of_right, -1);
   inner = solved_triangular(transposed(lower), inner, true, true, true);
   if (of_below) inner = concatenated(inner, solved_triangular(transposed(upper), of_below, false, false), -2);
-  gradients[0] = call("tensord::exchange_rows", inner, pivots, true);
+  gradients[0] = ops::tensord_exchange_rows(inner, pivots, true);
   return gradients;
 }
 
-OP("aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, "
-   "Tensor info)")
-    .infer(infer_lu_factor)
-    .gradient(gradient_of_lu_factor)
-    .saves("result0, result1");
+OP("aten::linalg_lu_factor_ex").infer(infer_lu_factor).gradient(gradient_of_lu_factor).saves("result0, result1");
 
 // Applies the exchanges of a factorization to the rows of x, which gives Pᵀ x, or undoes them, which gives P x.
-OP("tensord::exchange_rows(Tensor x, Tensor pivots, bool undoes) -> Tensor")
+OP("tensord::exchange_rows")
     .infer([](const Tensor& x, const Tensor& pivots, bool) -> TensorMeta {
       check_matrix("exchange_rows", x, "x");
       check(pivots.ndim() >= 1 && pivots.dtype() == DType::kInt32, "exchange_rows: pivots must be int32, got ",
@@ -73,20 +71,19 @@ OP("tensord::exchange_rows(Tensor x, Tensor pivots, bool undoes) -> Tensor")
       return column_major(with(batch, {rows_of(x), columns_of(x)}), x);
     })
     .gradient(gradient::of_first([](const GradArgs& args, const Tensor& g) {
-      const Tensor back = call("tensord::exchange_rows", g, args.inputs[1], !args.inputs[2].to_bool());
+      const Tensor back = ops::tensord_exchange_rows(g, args.inputs[1].to_tensor(), !args.inputs[2].to_bool());
       return gradient::fit_gradient(back, args.inputs[0].to_tensor());
     }))
     .saves("pivots");
 
-OP("aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)")
+OP("aten::linalg_lu_factor")
     .impl([](const Tensor& a, bool exchanges) -> std::tuple<Tensor, Tensor> {
       const auto [lu, pivots, info] = call_for<3>("aten::linalg_lu_factor_ex", a, exchanges, false);
       check_info("torch.linalg.lu_factor", info);
       return {lu, pivots};
     })
     .composite();
-OP("aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor "
-   "info)")
+OP("aten::_lu_with_info")
     .impl([](const Tensor& a, bool exchanges, bool check_errors) -> std::tuple<Tensor, Tensor, Tensor> {
       const auto [lu, pivots, info] = call_for<3>("aten::linalg_lu_factor_ex", a, exchanges, false);
       if (check_errors) check_info("torch.linalg.lu_factor_ex", info);
@@ -101,26 +98,23 @@ std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& piv
   check(!unpacks_pivots || pivots.dtype() == DType::kInt32,
         "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.");
   const int64_t rows = rows_of(lu), columns = columns_of(lu), steps = std::min(rows, columns);
-  const Tensor none = call("aten::empty.memory_format", Dims{0}, lu.dtype(), ops::Value(), lu.device());
+  const Tensor none = ops::empty(Dims{0}, {.dtype = lu.dtype(), .device = lu.device()});
   Tensor p = none, l = none, u = none;
   if (unpacks_pivots) {
     check(pivots.ndim() >= 1 && pivots.sizes().back() == steps,
           "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
           "Did you properly pass the result of lu_factor?");
-    p = call("aten::contiguous", call("tensord::exchange_rows", identity(rows, lu), pivots, true));
+    p = ops::contiguous(ops::tensord_exchange_rows(identity(rows, lu), pivots, true));
   }
   if (unpacks_data) {
     l = sum_of(lower_part(narrowed(lu, -1, 0, steps), -1),
-               call("aten::eye.m", rows, steps, lu.dtype(), ops::Value(), lu.device()));
+               ops::eye(rows, steps, {.dtype = lu.dtype(), .device = lu.device()}));
     u = upper_part(narrowed(lu, -2, 0, steps));
   }
   return {p, l, u};
 }
-OP("aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, "
-   "Tensor L, Tensor U)")
-    .impl(lu_unpack)
-    .composite();
-OP("aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)")
+OP("aten::lu_unpack").impl(lu_unpack).composite();
+OP("aten::linalg_lu")
     .impl([](const Tensor& a, bool exchanges) {
       check(a.ndim() >= 2, "linalg.lu: Expected tensor with 2 or more dimensions. Got size: ", a.sizes(), " instead");
       const auto [lu, pivots, info] = call_for<3>("aten::linalg_lu_factor_ex", a, exchanges, false);
@@ -149,15 +143,13 @@ Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool is
   if (!is_left) return adjoint(lu_solve(lu, pivots, adjoint(b), true, !is_adjoint));
   if (is_adjoint) {
     const Tensor turned = adjoint(lu), inner = solved_triangular(turned, b, false);
-    return call("tensord::exchange_rows", solved_triangular(turned, inner, true, true, true), pivots, true);
+    return ops::tensord_exchange_rows(solved_triangular(turned, inner, true, true, true), pivots, true);
   }
-  const Tensor inner = call("tensord::exchange_rows", b, pivots, false);
+  const Tensor inner = ops::tensord_exchange_rows(b, pivots, false);
   return solved_triangular(lu, solved_triangular(lu, inner, false, true, true), true);
 }
-OP("aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor")
-    .impl(lu_solve)
-    .composite();
-OP("aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor")
+OP("aten::linalg_lu_solve").impl(lu_solve).composite();
+OP("aten::lu_solve")
     .impl([](const Tensor& b, const Tensor& lu, const Tensor& pivots) { return lu_solve(lu, pivots, b, true, false); })
     .composite();
 

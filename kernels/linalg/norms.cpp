@@ -4,11 +4,15 @@
 #include "core/ops/attributes/written.h"
 #include "core/tensor/complex.h"
 #include "kernels/linalg/algebra.h"
+#include "ops/factory.h"
+#include "ops/linalg.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels::linalg {
 namespace {
 
-using ops::call;
 using ops::IntList;
 using ops::Scalar;
 using ops::Value;
@@ -41,7 +45,7 @@ Tensor in_dtype(const Tensor& a, std::optional<DType> dtype) {
             size_of(*dtype) >= size_of(a.dtype()),
         kMatrixNormName, ": the dtype of the input (", name_of(a.dtype()),
         ") should be convertible without narrowing to the specified dtype (", name_of(*dtype), ")");
-  return a.dtype() == *dtype ? a : call("aten::to.dtype", a, *dtype);
+  return a.dtype() == *dtype ? a : ops::to(a, *dtype);
 }
 
 // Reduced singular values, with dimensions of size 1 in the place of the two when `keeps`.
@@ -53,8 +57,8 @@ Tensor of_singular_values(const Tensor& a, const IntList& dims, bool keeps, cons
   }
   order.push_back(dims[0]);
   order.push_back(dims[1]);
-  const Tensor values = call("aten::linalg_svdvals", call("aten::permute", a, order));
-  Tensor out = call(reduction, values, IntList{-1}, false);
+  const Tensor values = ops::linalg_svdvals(ops::permute(a, order));
+  Tensor out = ops::call_by_name(reduction, values, IntList{-1}, false);
   if (!keeps) return out;
   out = unsqueezed(out, std::min(dims[0], dims[1]));
   return unsqueezed(out, std::max(dims[0], dims[1]));
@@ -70,9 +74,9 @@ Tensor matrix_norm(const Tensor& given, const Scalar& ord, const IntList& dim, b
   // Sums along columns, or rows; then the extreme one of them.
   const int64_t summed = size == 1 ? dims[0] : dims[1];
   int64_t rest = size == 1 ? dims[1] : dims[0];
-  const Tensor sums = call("aten::linalg_vector_norm", a, Scalar(1.0), IntList{summed}, keeps);
+  const Tensor sums = ops::linalg_vector_norm(a, Scalar(1.0), IntList{summed}, keeps);
   if (!keeps && rest > summed) --rest;
-  return call(reduction, sums, IntList{rest}, keeps);
+  return ops::call_by_name(reduction, sums, IntList{rest}, keeps);
 }
 
 Tensor matrix_norm(const Tensor& given, const std::string& ord, const IntList& dim, bool keeps,
@@ -80,22 +84,17 @@ Tensor matrix_norm(const Tensor& given, const std::string& ord, const IntList& d
   check(ord == "fro" || ord == "nuc", kMatrixNormName, ": Order ", ord, " not supported.");
   const IntList dims = matrix_dims(given, dim);
   const Tensor a = in_dtype(given, dtype);
-  if (ord == "fro") return call("aten::linalg_vector_norm", a, Scalar(2.0), dims, keeps);
+  if (ord == "fro") return ops::linalg_vector_norm(a, Scalar(2.0), dims, keeps);
   return of_singular_values(a, dims, keeps, "aten::sum.dim_IntList");
 }
 
-OP("aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? "
-   "dtype=None) "
-   "-> Tensor")
+OP("aten::linalg_matrix_norm")
     .impl([](const Tensor& a, const Scalar& ord, const IntList& dim, bool keeps, std::optional<DType> dtype) {
       return matrix_norm(a, ord, dim, keeps, dtype);
     })
     .composite()
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
-OP("aten::linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool keepdim=False, *, "
-   "ScalarType? "
-   "dtype=None) -> Tensor")
+    .set<WritesInto>(WritesInto::kSameDType);
+OP("aten::linalg_matrix_norm.str_ord")
     .impl([](const Tensor& a, const std::string& ord, const IntList& dim, bool keeps, std::optional<DType> dtype) {
       return matrix_norm(a, ord, dim, keeps, dtype);
     })
@@ -113,18 +112,10 @@ Tensor linalg_norm(const Tensor& a, const std::optional<Scalar>& ord, const std:
   if (ord && ((dim && dim->size() == 2) || (!dim && a.ndim() == 2))) {
     return matrix_norm(a, *ord, dim.value_or(IntList{0, 1}), keeps, dtype);
   }
-  return call("aten::linalg_vector_norm", a, ord ? *ord : Scalar(2.0), dim ? ops::make_int_list(*dim) : Value(), keeps,
-              dtype ? Value(*dtype) : Value());
+  return ops::linalg_vector_norm(a, ord ? *ord : Scalar(2.0), dim, keeps, {.dtype = dtype});
 }
-OP("aten::linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
-   "-> "
-   "Tensor")
-    .impl(linalg_norm)
-    .composite()
-    .with_out();
-OP("aten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
-   "-> "
-   "Tensor")
+OP("aten::linalg_norm").impl(linalg_norm).composite();
+OP("aten::linalg_norm.ord_str")
     .impl([](const Tensor& a, const std::string& ord, const std::optional<IntList>& dim, bool keeps,
              std::optional<DType> dtype) {
       if (dim) {
@@ -138,36 +129,33 @@ OP("aten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepd
     })
     .composite();
 
-OP("aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor")
+OP("aten::nuclear_norm")
     .impl([](const Tensor& a, bool keeps) {
       check(a.ndim() == 2, "Expected a tensor with 2 dimensions, but got a tensor with ", a.ndim(),
             a.ndim() == 1 ? " dimension instead." : " dimensions instead.");
       return matrix_norm(a, std::string("nuc"), IntList{0, 1}, keeps, std::nullopt);
     })
-    .composite()
-    .with_out();
-OP("aten::nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor")
+    .composite();
+OP("aten::nuclear_norm.dim")
     .impl([](const Tensor& a, const IntList& dim, bool keeps) {
       check(dim.size() == 2, "nuclear norm requires a 'dim' argument of size 2");
       return matrix_norm(a, std::string("nuc"), dim, keeps, std::nullopt);
     })
     .composite();
-OP("aten::frobenius_norm(Tensor self) -> Tensor")
-    .impl([](const Tensor& a) { return call("aten::linalg_vector_norm", a); })
-    .composite();
-OP("aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
+OP("aten::frobenius_norm").impl([](const Tensor& a) { return ops::linalg_vector_norm(a); }).composite();
+OP("aten::frobenius_norm.dim")
     .impl([](const Tensor& a, const IntList& dim, bool keeps) {
       check(dim.size() <= 2, "Expected at most 2 dimensions, but got ", dim.size(), " dimensions instead.");
       check(dim.size() < 2 || wrap_dim(dim[0], a.ndim()) != wrap_dim(dim[1], a.ndim()),
             "Expected dims to be different, got [", text_of(dim, ", "), "] instead");
-      return call("aten::linalg_vector_norm", a, Scalar(2.0), dim.empty() ? Value() : ops::make_int_list(dim), keeps);
+      return ops::linalg_vector_norm(a, Scalar(2.0), dim.empty() ? std::nullopt : std::optional(dim), keeps);
     })
     .composite();
 
 // The first and last of the singular values, one by the other.
 Tensor condition_by_values(const Tensor& a, bool is_inverse) {
-  const Tensor values = call("aten::linalg_svdvals", a);
-  const Tensor first = call("aten::select.int", values, -1, 0), last = call("aten::select.int", values, -1, -1);
+  const Tensor values = ops::linalg_svdvals(a);
+  const Tensor first = ops::select(values, -1, 0), last = ops::select(values, -1, -1);
   return is_inverse ? quotient(last, first) : quotient(first, last);
 }
 
@@ -175,11 +163,11 @@ Tensor condition_by_values(const Tensor& a, bool is_inverse) {
 template <class Order>
 Tensor condition_by_inverse(const Tensor& a, const Order& ord) {
   const auto [inverse, info] = call_for<2>("aten::linalg_inv_ex", a, false);
-  const Tensor is_singular = unsqueezed(unsqueezed(call("aten::gt.Scalar", info, Scalar(int64_t{0})), -1), -1);
-  const Tensor whole = call("aten::masked_fill.Scalar", inverse, is_singular, Scalar(HUGE_VAL));
+  const Tensor is_singular = unsqueezed(unsqueezed(ops::gt(info, Scalar(int64_t{0})), -1), -1);
+  const Tensor whole = ops::masked_fill(inverse, is_singular, Scalar(HUGE_VAL));
   const Tensor both = product(matrix_norm(a, ord, IntList{-2, -1}, false, std::nullopt),
                               matrix_norm(whole, ord, IntList{-2, -1}, false, std::nullopt));
-  return call("aten::nan_to_num", both, HUGE_VAL, HUGE_VAL, -HUGE_VAL);  // 0 times infinity
+  return ops::nan_to_num(both, HUGE_VAL, HUGE_VAL, -HUGE_VAL);  // 0 times infinity
 }
 
 Tensor cond(const Tensor& a, const std::optional<Scalar>& p) {
@@ -187,22 +175,21 @@ Tensor cond(const Tensor& a, const std::optional<Scalar>& p) {
   const double order = p ? p->to_double() : 2;
   check(std::abs(order) == 1 || std::abs(order) == 2 || std::isinf(order),
         "linalg.cond got an invalid norm type: ", order);
-  if (a.numel() == 0) return call("aten::zeros", batch_of(a), real_dtype(a.dtype()), Value(), a.device());
+  if (a.numel() == 0) return ops::zeros(batch_of(a), {.dtype = real_dtype(a.dtype()), .device = a.device()});
   if (std::abs(order) == 2) return condition_by_values(a, order < 0);
   check_square(concat("linalg.cond(ord=", order, ")"), a);
   return condition_by_inverse(a, *p);
 }
-OP("aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor").impl(cond).composite().with_out();
-OP("aten::linalg_cond.p_str(Tensor self, str p) -> Tensor")
+OP("aten::linalg_cond").impl(cond).composite();
+OP("aten::linalg_cond.p_str")
     .impl([](const Tensor& a, const std::string& p) {
       check(p == "fro" || p == "nuc", "linalg.cond got an invalid norm type: ", p);
       check_square(concat("linalg.cond(ord=", p, ")"), a);
-      if (a.numel() == 0) return call("aten::zeros", batch_of(a), real_dtype(a.dtype()), Value(), a.device());
+      if (a.numel() == 0) return ops::zeros(batch_of(a), {.dtype = real_dtype(a.dtype()), .device = a.device()});
       if (p == "fro") return condition_by_inverse(a, p);
       // The sum of the values times that of their inverses.
-      const Tensor values = call("aten::linalg_svdvals", a);
-      return product(call("aten::sum.dim_IntList", values, IntList{-1}),
-                     call("aten::sum.dim_IntList", call("aten::reciprocal", values), IntList{-1}));
+      const Tensor values = ops::linalg_svdvals(a);
+      return product(ops::sum(values, IntList{-1}), ops::sum(ops::reciprocal(values), IntList{-1}));
     })
     .composite();
 

@@ -4,11 +4,14 @@
 #include "core/tensor/complex.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
+#include "ops/factory.h"
+#include "ops/linalg.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
 
 namespace tensord::kernels::linalg {
 namespace {
 
-using ops::call;
 using ops::GradArgs;
 using OptionalTensor = std::optional<Tensor>;
 using OptionalNumber = std::optional<double>;
@@ -33,8 +36,8 @@ Tolerances tolerances_of(const Tensor& a, const OptionalTensor& absolute, const 
   const double usual = precision_of(a) * static_cast<double>(std::max(rows_of(a), columns_of(a)));
   out.relative = number(usual, a);
   if (absolute) {
-    const Tensor is_given = call("aten::gt.Scalar", *absolute, ops::Scalar(int64_t{0}));
-    out.relative = call("aten::where.self", is_given, number(0, a), out.relative);
+    const Tensor is_given = ops::gt(*absolute, ops::Scalar(int64_t{0}));
+    out.relative = ops::where(is_given, number(0, a), out.relative);
   }
   return out;
 }
@@ -42,8 +45,8 @@ Tolerances tolerances_of(const Tensor& a, const OptionalTensor& absolute, const 
 // Of values (…, k) those at most this, (…, 1), are 0: the larger of the absolute tolerance and the relative one times
 // the largest value.
 Tensor tolerance_of(const Tensor& values, const Tolerances& tolerances) {
-  const Tensor largest = call("aten::amax", values, Dims{-1}, false);
-  return unsqueezed(call("aten::maximum", tolerances.absolute, product(tolerances.relative, largest)), -1);
+  const Tensor largest = ops::amax(values, Dims{-1});
+  return unsqueezed(ops::maximum(tolerances.absolute, product(tolerances.relative, largest)), -1);
 }
 
 OptionalTensor as_tensor(const OptionalNumber& value, const Tensor& like) {
@@ -57,7 +60,7 @@ Tensor pinv(const Tensor& a, const OptionalTensor& absolute, const OptionalTenso
   const Tolerances tolerances = tolerances_of(a, absolute, relative);
   if (a.numel() == 0) {
     const Dims sizes = with(batch_of(a), {columns_of(a), rows_of(a)});
-    return call("aten::empty.memory_format", sizes, a.dtype(), ops::Value(), a.device());
+    return ops::empty(sizes, {.dtype = a.dtype(), .device = a.device()});
   }
   Tensor left, values, right;
   if (is_hermitian) {
@@ -68,8 +71,8 @@ Tensor pinv(const Tensor& a, const OptionalTensor& absolute, const OptionalTenso
     left = adjoint(vh), values = s, right = adjoint(u);
   }
   const Tensor sizes = absolute_of(values);
-  const Tensor counts = call("aten::gt.Tensor", sizes, tolerance_of(sizes, tolerances));
-  const Tensor inverses = call("aten::where.self", counts, call("aten::reciprocal", values), zeros_of(values));
+  const Tensor counts = ops::gt(sizes, tolerance_of(sizes, tolerances));
+  const Tensor inverses = ops::where(counts, ops::reciprocal(values), zeros_of(values));
   return matmul(product(left, unsqueezed(inverses, -2)), right);
 }
 
@@ -81,63 +84,50 @@ std::vector<Tensor> gradient_of_call(const GradArgs& args) {
   return gradients;
 }
 
-OP("aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> "
-   "Tensor")
-    .impl(pinv)
-    .gradient(gradient_of_call)
-    .saves("self, result");
+OP("aten::linalg_pinv.atol_rtol_tensor").impl(pinv).gradient(gradient_of_call).saves("self, result");
 Tensor call_pinv(const Tensor& a, const OptionalTensor& absolute, const OptionalTensor& relative, bool is_hermitian) {
-  const auto value = [](const OptionalTensor& x) { return x ? ops::Value(*x) : ops::Value(); };
-  return call("aten::linalg_pinv.atol_rtol_tensor", a, value(absolute), value(relative), is_hermitian);
+  return ops::linalg_pinv(a, {.atol = absolute, .rtol = relative, .hermitian = is_hermitian});
 }
-OP("aten::linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> "
-   "Tensor")
+OP("aten::linalg_pinv.atol_rtol_float")
     .impl([](const Tensor& a, OptionalNumber absolute, OptionalNumber relative, bool is_hermitian) {
       return call_pinv(a, as_tensor(absolute, a), as_tensor(relative, a), is_hermitian);
     })
     .composite();
-OP("aten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor")
+OP("aten::linalg_pinv")
     .impl([](const Tensor& a, double relative, bool is_hermitian) {
       return call_pinv(a, number(0, a), number(relative, a), is_hermitian);
     })
-    .composite()
-    .with_out();
-OP("aten::linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor")
+    .composite();
+OP("aten::linalg_pinv.rcond_tensor")
     .impl([](const Tensor& a, const Tensor& relative, bool is_hermitian) {
       return call_pinv(a, number(0, a), relative, is_hermitian);
     })
     .composite();
-OP("aten::pinverse(Tensor self, float rcond=1e-15) -> Tensor")
+OP("aten::pinverse")
     .impl([](const Tensor& a, double relative) { return call_pinv(a, number(0, a), number(relative, a), false); })
     .composite();
 
 Tensor matrix_rank(const Tensor& a, const OptionalTensor& absolute, const OptionalTensor& relative, bool is_hermitian) {
   check_matrix("torch.linalg.matrix_rank", a, "input");
   const Tolerances tolerances = tolerances_of(a, absolute, relative);
-  if (a.numel() == 0) return call("aten::zeros", batch_of(a), DType::kInt64, ops::Value(), a.device());
-  const Tensor values = is_hermitian ? absolute_of(call("aten::linalg_eigvalsh", a)) : call("aten::linalg_svdvals", a);
-  const Tensor counts = call("aten::gt.Tensor", values, tolerance_of(values, tolerances));
-  return call("aten::sum.dim_IntList", counts, Dims{-1});
+  if (a.numel() == 0) return ops::zeros(batch_of(a), {.dtype = DType::kInt64, .device = a.device()});
+  const Tensor values = is_hermitian ? absolute_of(ops::linalg_eigvalsh(a)) : ops::linalg_svdvals(a);
+  const Tensor counts = ops::gt(values, tolerance_of(values, tolerances));
+  return ops::sum(counts, Dims{-1});
 }
-OP("aten::linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool "
-   "hermitian=False) -> Tensor")
-    .impl(matrix_rank)
-    .composite();
-OP("aten::linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) "
-   "-> "
-   "Tensor")
+OP("aten::linalg_matrix_rank.atol_rtol_tensor").impl(matrix_rank).composite();
+OP("aten::linalg_matrix_rank.atol_rtol_float")
     .impl([](const Tensor& a, OptionalNumber absolute, OptionalNumber relative, bool is_hermitian) {
       check_matrix("torch.linalg.matrix_rank", a, "input");
       return matrix_rank(a, as_tensor(absolute, a), as_tensor(relative, a), is_hermitian);
     })
     .composite();
-OP("aten::linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor")
+OP("aten::linalg_matrix_rank")
     .impl([](const Tensor& a, double absolute, bool is_hermitian) {
       return matrix_rank(a, number(absolute, a), number(0, a), is_hermitian);
     })
-    .composite()
-    .with_out();
-OP("aten::linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor")
+    .composite();
+OP("aten::linalg_matrix_rank.tol_tensor")
     .impl([](const Tensor& a, const Tensor& absolute, bool is_hermitian) {
       return matrix_rank(a, absolute, number(0, a), is_hermitian);
     })

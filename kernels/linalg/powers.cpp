@@ -3,11 +3,12 @@
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/matrix_exp.h"
+#include "ops/linalg.h"
+#include "ops/view.h"
 
 namespace tensord::kernels::linalg {
 namespace {
 
-using ops::call;
 using ops::GradArgs;
 using ops::WritesInto;
 
@@ -36,19 +37,16 @@ Tensor gradient_of_matrix_exp(const GradArgs& args, const Tensor& g) {
   const Tensor turned = transposed(args.inputs[0].to_tensor());
   const int64_t n = rows_of(turned);
   const Tensor upper = concatenated(turned, g, -1), lower = concatenated(zeros_of(turned), turned, -1);
-  const Tensor whole = call("aten::linalg_matrix_exp", concatenated(upper, lower, -2));
+  const Tensor whole = ops::linalg_matrix_exp(concatenated(upper, lower, -2));
   return narrowed(narrowed(whole, -2, 0, n), -1, n, n);
 }
 
-OP("aten::linalg_matrix_exp(Tensor self) -> Tensor")
+OP("aten::linalg_matrix_exp")
     .infer(infer_matrix_exp)
     .gradient(gradient::of_first(gradient_of_matrix_exp))
-    .saves("self")
-    .with_out();
+    .saves("self");
 IMPL("aten::linalg_matrix_exp", kCPU, matrix_exp_kernel);
-OP("aten::matrix_exp(Tensor self) -> Tensor")
-    .impl([](const Tensor& a) { return call("aten::linalg_matrix_exp", a); })
-    .composite();
+OP("aten::matrix_exp").impl([](const Tensor& a) { return ops::linalg_matrix_exp(a); }).composite();
 
 // By squaring.
 Tensor matrix_power(const Tensor& a, int64_t n) {
@@ -58,23 +56,21 @@ Tensor matrix_power(const Tensor& a, int64_t n) {
     // Zeros that hang on a, so that the result requires a gradient where a does.
     return sum_of(lower_part(upper_part(a, 1), -1), identity(rows_of(a), a));
   }
-  Tensor square = n < 0 ? call("aten::linalg_inv", a) : a, result;
+  Tensor square = n < 0 ? ops::linalg_inv(a) : a, result;
   for (uint64_t rest = static_cast<uint64_t>(n < 0 ? -n : n); rest != 0; rest >>= 1) {
     if (rest & 1) result = result ? matmul(result, square) : square;
     if (rest > 1) square = matmul(square, square);
   }
-  return n == 1 ? call("aten::clone", result) : result;
+  return n == 1 ? ops::clone(result) : result;
 }
-OP("aten::linalg_matrix_power(Tensor self, int n) -> Tensor")
+OP("aten::linalg_matrix_power")
     .impl(matrix_power)
     .composite()
-    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
-    .with_out();
-OP("aten::matrix_power(Tensor self, int n) -> Tensor")
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole);
+OP("aten::matrix_power")
     .impl(matrix_power)
     .composite()
-    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
-    .with_out();
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole);
 
 }  // namespace
 }  // namespace tensord::kernels::linalg

@@ -4,11 +4,15 @@
 
 #include "core/ops/attributes/written.h"
 #include "kernels/linalg/algebra.h"
+#include "ops/factory.h"
+#include "ops/linalg.h"
+#include "ops/linear.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels::linalg {
 namespace {
 
-using ops::call;
 using ops::WritesInto;
 
 // The order of products that takes the fewest multiplications: split[i][j] is where the product of matrices i to j is
@@ -37,7 +41,7 @@ class ChainOrder {
   Tensor multiply(const std::vector<Tensor>& matrices, size_t i, size_t j) const {
     if (i == j) return matrices[i];
     const size_t k = split_[i * count_ + j];
-    return call("aten::mm", multiply(matrices, i, k), multiply(matrices, k + 1, j));
+    return ops::mm(multiply(matrices, i, k), multiply(matrices, k + 1, j));
   }
 
   size_t count_;
@@ -80,38 +84,29 @@ Tensor multi_dot(const std::vector<Tensor>& tensors) {
   std::vector<int64_t> sizes{rows_of(matrices.front())};
   for (const Tensor& matrix : matrices) sizes.push_back(columns_of(matrix));
   Tensor out = ChainOrder(sizes).multiply(matrices);
-  if (ends_with_vector) out = call("aten::squeeze.dim", out, -1);
-  if (starts_with_vector) out = call("aten::squeeze.dim", out, 0);
+  if (ends_with_vector) out = ops::squeeze(out, -1);
+  if (starts_with_vector) out = ops::squeeze(out, 0);
   return out;
 }
-OP("aten::linalg_multi_dot(Tensor[] tensors) -> Tensor")
-    .impl(multi_dot)
-    .composite()
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
-OP("aten::chain_matmul(Tensor[] matrices) -> Tensor")
+OP("aten::linalg_multi_dot").impl(multi_dot).composite().set<WritesInto>(WritesInto::kSameDType);
+OP("aten::chain_matmul")
     .impl([](const std::vector<Tensor>& matrices) {
       for (const Tensor& matrix : matrices) {
         check(matrix.ndim() == 2, "Tensor dimension is ", matrix.ndim(), ", expected 2 instead.");
       }
       check(!matrices.empty(), "chain_matmul(): Expected one or more matrices");
-      return matrices.size() == 1 ? call("aten::clone", matrices[0]) : multi_dot(matrices);
+      return matrices.size() == 1 ? ops::clone(matrices[0]) : multi_dot(matrices);
     })
     .composite()
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType);
 
 Tensor vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
   check(x.dtype() == y.dtype(), "linalg.vecdot: Expected x and y to have the same dtype, but found x of type ",
         name_of(x.dtype()), " and y of type ", name_of(y.dtype()), " instead");
-  if (x.ndim() == 1 && y.ndim() == 1) return call("aten::vdot", x, y);
-  return call("aten::sum.dim_IntList", product(x, y), Dims{dim}, false, x.dtype());
+  if (x.ndim() == 1 && y.ndim() == 1) return ops::vdot(x, y);
+  return ops::sum(product(x, y), Dims{dim}, false, {.dtype = x.dtype()});
 }
-OP("aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor")
-    .impl(vecdot)
-    .composite()
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
+OP("aten::linalg_vecdot").impl(vecdot).composite().set<WritesInto>(WritesInto::kSameDType);
 
 int64_t product_of(const Dims& sizes, int64_t begin, int64_t end) {
   return checked_numel(sizes.span().subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
@@ -130,10 +125,10 @@ Tensor tensorinv(const Tensor& a, int64_t ind) {
         " != ", rows);
   Dims sizes = part_of(a.sizes(), split, a.ndim());
   for (const int64_t size : part_of(a.sizes(), 0, split)) sizes.push_back(size);
-  const Tensor inverse = call("aten::linalg_inv", call("aten::reshape", a, Dims{rows, columns}));
-  return call("aten::reshape", inverse, sizes);
+  const Tensor inverse = ops::linalg_inv(ops::reshape(a, Dims{rows, columns}));
+  return ops::reshape(inverse, sizes);
 }
-OP("aten::linalg_tensorinv(Tensor self, int ind=2) -> Tensor").impl(tensorinv).composite().with_out();
+OP("aten::linalg_tensorinv").impl(tensorinv).composite();
 
 Tensor tensorsolve(const Tensor& given_a, const Tensor& b, const std::optional<ops::IntList>& dims) {
   Tensor a = given_a;
@@ -144,7 +139,7 @@ Tensor tensorsolve(const Tensor& given_a, const Tensor& b, const std::optional<o
       if (std::find(last.begin(), last.end(), d) == last.end()) order.push_back(d);
     }
     for (const int64_t dim : last) order.push_back(dim);
-    a = call("aten::permute", a, order);
+    a = ops::permute(a, order);
   }
   const int64_t split = std::min(b.ndim(), a.ndim());
   const int64_t rows = product_of(a.sizes(), 0, split), columns = product_of(a.sizes(), split, a.ndim());
@@ -152,27 +147,23 @@ Tensor tensorsolve(const Tensor& given_a, const Tensor& b, const std::optional<o
         "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but "
         "got ",
         columns, " != ", rows);
-  const Tensor x = call("aten::linalg_solve", call("aten::reshape", a, Dims{rows, columns}),
-                        call("aten::reshape", b, Dims{b.numel()}), true);
-  return call("aten::reshape", x, part_of(a.sizes(), split, a.ndim()));
+  const Tensor x = ops::linalg_solve(ops::reshape(a, Dims{rows, columns}), ops::reshape(b, Dims{b.numel()}));
+  return ops::reshape(x, part_of(a.sizes(), split, a.ndim()));
 }
-OP("aten::linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor")
-    .impl(tensorsolve)
-    .composite()
-    .with_out();
+OP("aten::linalg_tensorsolve").impl(tensorsolve).composite();
 
 // Powers of x from the first, `count` of them.
 Tensor powers_of(const Tensor& x, int64_t count) {
   Dims sizes = x.sizes();
   sizes.push_back(1);
-  const Tensor ones = call("aten::ones", sizes, x.dtype(), ops::Value(), x.device());
+  const Tensor ones = ops::ones(sizes, {.dtype = x.dtype(), .device = x.device()});
   if (count == 1) return ones;
   sizes.back() = count - 1;
-  const Tensor repeated = call("aten::expand", unsqueezed(x, -1), sizes);
-  return call("aten::cumprod", concatenated(ones, repeated, -1), -1);
+  const Tensor repeated = ops::expand(unsqueezed(x, -1), sizes);
+  return ops::cumprod(concatenated(ones, repeated, -1), -1);
 }
 
-OP("aten::linalg_vander(Tensor x, *, int? N=None) -> Tensor")
+OP("aten::linalg_vander")
     .impl([](const Tensor& x, std::optional<int64_t> given) {
       check(x.dtype() != DType::kBool,
             "linalg.vander supports floating point, complex, and integer tensors, but got Bool");
@@ -182,18 +173,16 @@ OP("aten::linalg_vander(Tensor x, *, int? N=None) -> Tensor")
       return powers_of(vector, count);
     })
     .composite();
-OP("aten::vander(Tensor x, int? N=None, bool increasing=False) -> Tensor")
+OP("aten::vander")
     .impl([](const Tensor& x, std::optional<int64_t> given, bool is_increasing) {
       check(x.ndim() == 1, "x must be a one-dimensional tensor.");
       const int64_t count = given.value_or(x.sizes()[0]);
       check(count >= 0, "N must be non-negative.");
       // Integers become int64; PyTorch multiplies in it.
-      const Tensor wide =
-          is_floating(x.dtype()) || is_complex(x.dtype()) ? x : call("aten::to.dtype", x, DType::kInt64);
-      if (count == 0)
-        return call("aten::empty.memory_format", Dims{x.sizes()[0], 0}, wide.dtype(), ops::Value(), x.device());
+      const Tensor wide = is_floating(x.dtype()) || is_complex(x.dtype()) ? x : ops::to(x, DType::kInt64);
+      if (count == 0) return ops::empty(Dims{x.sizes()[0], 0}, {.dtype = wide.dtype(), .device = x.device()});
       const Tensor powers = powers_of(wide, count);
-      return is_increasing ? powers : call("aten::flip", powers, Dims{1});
+      return is_increasing ? powers : ops::flip(powers, Dims{1});
     })
     .composite();
 

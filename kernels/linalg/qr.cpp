@@ -3,11 +3,14 @@
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack.h"
+#include "ops/factory.h"
+#include "ops/linalg.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::kernels::linalg {
 namespace {
 
-using ops::call;
 using ops::GradArgs;
 using ops::TensorMeta;
 using ops::WritesInto;
@@ -19,7 +22,7 @@ std::vector<TensorMeta> infer_geqrf(const Tensor& a) {
   return {column_major(a.sizes(), a), row_major(with(batch_of(a), {std::min(rows_of(a), columns_of(a))}), a)};
 }
 
-OP("aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)").infer(infer_geqrf);
+OP("aten::geqrf").infer(infer_geqrf);
 
 constexpr const char* kProduct = "torch.linalg.householder_product";
 
@@ -50,14 +53,14 @@ std::vector<Tensor> gradient_of_householder_product(const GradArgs& args) {
   if (!g) return std::vector<Tensor>(2);
   const int64_t rows = rows_of(a), columns = columns_of(a), steps = tau.sizes().back();
   if (steps == 0) return {zeros_of(a), zeros_of(tau)};
-  const Tensor ones = call("aten::eye.m", rows, columns, a.dtype(), ops::Value(), a.device());
+  const Tensor ones = ops::eye(rows, columns, {.dtype = a.dtype(), .device = a.device()});
   const Tensor reflectors = sum_of(lower_part(a, -1), ones);
   std::vector<Tensor> v, t, later(static_cast<size_t>(steps) + 1);
   for (int64_t i = 0; i < steps; ++i) {
     v.push_back(narrowed(reflectors, -1, i, 1));
     t.push_back(unsqueezed(narrowed(tau, -1, i, 1), -1));
   }
-  later.back() = call("aten::expand", ones, a.sizes());
+  later.back() = ops::expand(ones, a.sizes());
   for (size_t i = v.size(); i-- > 1;) {
     later[i] = difference(later[i + 1], product(t[i], matmul(v[i], matmul(adjoint(v[i]), later[i + 1]))));
   }
@@ -65,21 +68,20 @@ std::vector<Tensor> gradient_of_householder_product(const GradArgs& args) {
   for (size_t i = 0; i < v.size(); ++i) {
     const Tensor& p = later[i + 1];
     const Tensor g_v = matmul(adjoint(g), v[i]), p_v = matmul(adjoint(p), v[i]);
-    of_tau.push_back(call("aten::squeeze.dim", negated(matmul(adjoint(g_v), p_v)), -1));
+    of_tau.push_back(ops::squeeze(negated(matmul(adjoint(g_v), p_v)), -1));
     of_v.push_back(negated(product(t[i], sum_of(matmul(g, p_v), matmul(p, g_v)))));
     g = difference(g, product(t[i], matmul(v[i], adjoint(g_v))));
   }
   if (steps < columns) of_v.push_back(zeros_of(narrowed(a, -1, steps, columns - steps)));
-  return {lower_part(call("aten::cat", of_v, -1), -1), call("aten::cat", of_tau, -1)};
+  return {lower_part(ops::cat(of_v, -1), -1), ops::cat(of_tau, -1)};
 }
 
-OP("aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor")
+OP("aten::linalg_householder_product")
     .infer(infer_householder_product)
     .gradient(gradient_of_householder_product)
-    .saves("input, tau")
-    .with_out();
-OP("aten::orgqr(Tensor self, Tensor input2) -> Tensor")
-    .impl([](const Tensor& a, const Tensor& tau) { return call("aten::linalg_householder_product", a, tau); })
+    .saves("input, tau");
+OP("aten::orgqr")
+    .impl([](const Tensor& a, const Tensor& tau) { return ops::linalg_householder_product(a, tau); })
     .composite();
 
 TensorMeta infer_ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool is_left, bool) {
@@ -103,10 +105,7 @@ TensorMeta infer_ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, 
   return column_major(other.sizes(), other);
 }
 
-OP("aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor")
-    .infer(infer_ormqr)
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
+OP("aten::ormqr").infer(infer_ormqr).set<WritesInto>(WritesInto::kSameDType);
 
 std::tuple<Tensor, Tensor> qr(const Tensor& a, const std::string& mode) {
   check_matrix("linalg.qr", a);
@@ -118,13 +117,13 @@ std::tuple<Tensor, Tensor> qr(const Tensor& a, const std::string& mode) {
   const int64_t rows = rows_of(a), columns = columns_of(a), steps = std::min(rows, columns);
   const auto [packed, tau] = call_for<2>("aten::geqrf", a);
   const Tensor r = upper_part(is_complete ? packed : narrowed(packed, -2, 0, steps));
-  if (!has_q) return {call("aten::empty.memory_format", Dims{0}, a.dtype(), ops::Value(), a.device()), r};
+  if (!has_q) return {ops::empty(Dims{0}, {.dtype = a.dtype(), .device = a.device()}), r};
   Tensor reflectors = narrowed(packed, -1, 0, steps);
   if (is_complete && rows > steps) {
     const Dims sizes = with(batch_of(a), {rows, rows - steps});
-    reflectors = concatenated(reflectors, call("aten::zeros", sizes, a.dtype(), ops::Value(), a.device()), -1);
+    reflectors = concatenated(reflectors, ops::zeros(sizes, {.dtype = a.dtype(), .device = a.device()}), -1);
   }
-  return {call("aten::linalg_householder_product", reflectors, tau), r};
+  return {ops::linalg_householder_product(reflectors, tau), r};
 }
 
 // With R = [R1, R2] and R2 = Qᵀ A2, where A is wider than high. For the square part, gA = (gQ + Q sym(triu(gR Rᵀ - Qᵀ
@@ -154,12 +153,12 @@ std::vector<Tensor> gradient_of_qr(const GradArgs& args) {
   const Tensor strict = upper_part(inner, 1);
   // The diagonal once; of complex matrices its real part.
   Tensor diagonal = diagonal_of(inner);
-  if (is_complex(diagonal.dtype())) diagonal = call("aten::to.dtype", call("aten::real", diagonal), inner.dtype());
+  if (is_complex(diagonal.dtype())) diagonal = ops::to(ops::real(diagonal), inner.dtype());
   const Tensor both = matmul(q, sum_of(sum_of(strict, adjoint(strict)), as_diagonal(diagonal)));
   Tensor of_a = solved_triangular(adjoint(square), joined(both, of_q), false, false);
   if (columns > steps) {
     if (!of_right) {
-      of_right = call("aten::zeros", with(batch_of(r), {rows, columns - steps}), r.dtype(), ops::Value(), r.device());
+      of_right = ops::zeros(with(batch_of(r), {rows, columns - steps}), {.dtype = r.dtype(), .device = r.device()});
     }
     of_a = concatenated(of_a, of_right, -1);
   }
@@ -167,11 +166,8 @@ std::vector<Tensor> gradient_of_qr(const GradArgs& args) {
   return gradients;
 }
 
-OP("aten::linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)")
-    .impl(qr)
-    .gradient(gradient_of_qr)
-    .saves("result0, result1");
-OP("aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)")
+OP("aten::linalg_qr").impl(qr).gradient(gradient_of_qr).saves("result0, result1");
+OP("aten::qr")
     .impl([](const Tensor& a, bool is_reduced) -> std::tuple<Tensor, Tensor> {
       const auto [q, r] = call_for<2>("aten::linalg_qr", a, std::string(is_reduced ? "reduced" : "complete"));
       return {q, r};

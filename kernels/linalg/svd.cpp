@@ -3,11 +3,11 @@
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack.h"
+#include "ops/factory.h"
 
 namespace tensord::kernels::linalg {
 namespace {
 
-using ops::call;
 using ops::GradArgs;
 using ops::TensorMeta;
 using ops::WritesInto;
@@ -77,32 +77,26 @@ std::vector<Tensor> gradient_of_svd(const GradArgs& args) {
   return gradients;
 }
 
-OP("aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, "
-   "Tensor "
-   "S, Tensor Vh)")
-    .infer(infer_svd)
-    .gradient(gradient_of_svd)
-    .saves("A, result0, result1, result2");
+OP("aten::_linalg_svd").infer(infer_svd).gradient(gradient_of_svd).saves("A, result0, result1, result2");
 
-OP("aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)")
+OP("aten::linalg_svd")
     .impl([](const Tensor& a, bool is_full, const ops::Value& driver) -> std::tuple<Tensor, Tensor, Tensor> {
       const auto [u, s, vh] = call_for<3>("aten::_linalg_svd", a, is_full, true, driver);
       return {u, s, vh};
     })
     .composite();
-OP("aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor")
+OP("aten::linalg_svdvals")
     .impl([](const Tensor& a, const ops::Value& driver) {
       return call_for<3>("aten::_linalg_svd", a, false, false, driver)[1];
     })
     .composite()
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
-OP("aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)")
+    .set<WritesInto>(WritesInto::kSameDType);
+OP("aten::svd")
     .impl([](const Tensor& a, bool is_reduced, bool has_vectors) -> std::tuple<Tensor, Tensor, Tensor> {
       const auto [u, s, vh] = call_for<3>("aten::_linalg_svd", a, !is_reduced, has_vectors);
       if (has_vectors) return {u, s, adjoint(vh)};
       const auto square = [&](int64_t size) {
-        return call("aten::zeros", with(batch_of(a), {size, size}), a.dtype(), ops::Value(), a.device());
+        return ops::zeros(with(batch_of(a), {size, size}), {.dtype = a.dtype(), .device = a.device()});
       };
       return {square(rows_of(a)), s, square(columns_of(a))};
     })

@@ -4,11 +4,14 @@
 #include "kernels/linalg/complex.h"
 #include "kernels/linalg/lapack.h"
 #include "kernels/linalg/linalg.h"
+#include "ops/linalg.h"
+#include "ops/linear.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::kernels::linalg {
 namespace {
 
-using ops::call;
 using ops::GradArgs;
 using ops::WritesInto;
 
@@ -31,14 +34,14 @@ std::vector<Tensor> gradient_of_solve_triangular(const GradArgs& args) {
              is_unit = args.inputs[4].to_bool();
   std::vector<Tensor> gradients(5);
   if (!args.grad_outputs[0]) return gradients;
-  const Tensor of_b =
-      call("aten::linalg_solve_triangular", transposed(a), args.grad_outputs[0], !is_upper, is_left, is_unit);
+  const Tensor of_b = ops::linalg_solve_triangular(transposed(a), args.grad_outputs[0],
+                                                   {.upper = !is_upper, .left = is_left, .unitriangular = is_unit});
   if (args.needs(0)) {
     const Tensor turned = transposed(x);
-    const Tensor product = is_left ? call("aten::matmul", of_b, turned) : call("aten::matmul", turned, of_b);
+    const Tensor product = is_left ? ops::matmul(of_b, turned) : ops::matmul(turned, of_b);
     const int64_t diagonal = is_unit ? (is_upper ? 1 : -1) : 0;
     gradients[0] =
-        gradient::fit_gradient(call("aten::neg", call(is_upper ? "aten::triu" : "aten::tril", product, diagonal)), a);
+        gradient::fit_gradient(ops::neg(is_upper ? ops::triu(product, diagonal) : ops::tril(product, diagonal)), a);
   }
   if (args.needs(1)) gradients[1] = gradient::fit_gradient(of_b, b);
   return gradients;
@@ -60,13 +63,11 @@ void solve_triangular_kernel(const ops::KernelContext&, const Tensor& a, const T
   });
 }
 
-OP("aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> "
-   "Tensor")
+OP("aten::linalg_solve_triangular")
     .infer(infer_solve_triangular)
     .gradient(gradient_of_solve_triangular)
     .saves("self, result")
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType);
 IMPL("aten::linalg_solve_triangular", kCPU, solve_triangular_kernel);
 
 // The older form: both operands broadcast, and the matrices are returned too.
@@ -84,16 +85,13 @@ std::tuple<Tensor, Tensor> triangular_solve(const Tensor& b, const Tensor& a, bo
         columns_of(a), " matrices");
   check(rows_of(a) == rows_of(b), "Incompatible matrix sizes for triangular_solve: each A matrix is ", rows_of(a),
         " by ", rows_of(a), " but each b matrix is ", rows_of(b), " by ", columns_of(b));
-  const Tensor solution = call("aten::linalg_solve_triangular", is_transposed ? transposed(a) : a, b,
-                               is_upper != is_transposed, true, is_unit);
-  const Tensor whole = call("aten::expand", a, with(batch_of(solution), {rows_of(a), columns_of(a)}));
+  const Tensor solution = ops::linalg_solve_triangular(is_transposed ? transposed(a) : a, b,
+                                                       {.upper = is_upper != is_transposed, .unitriangular = is_unit});
+  const Tensor whole = ops::expand(a, with(batch_of(solution), {rows_of(a), columns_of(a)}));
   // Copied through its transpose, so that it lies column by column.
-  return {solution, transposed(call("aten::clone", transposed(whole), int64_t{0}))};
+  return {solution, transposed(ops::clone(transposed(whole), {.memory_format = MemoryFormat::kContiguous}))};
 }
-OP("aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> "
-   "(Tensor solution, Tensor cloned_coefficient)")
-    .impl(triangular_solve)
-    .composite();
+OP("aten::triangular_solve").impl(triangular_solve).composite();
 
 }  // namespace
 }  // namespace tensord::kernels::linalg

@@ -241,7 +241,7 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& tensors, c
   return is_view ? call("aten::clone", {out}) : out;
 }
 
-OP("aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor").impl(einsum).composite();
+OP("aten::einsum").impl(einsum).composite();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -1,11 +1,13 @@
 // _grouped_mm: one product of matrices for each group (the experts of a mixture), groups given by where they end.
 #include "kernels/common/compose.h"
 #include "kernels/common/numbers.h"
+#include "ops/factory.h"
+#include "ops/linear.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using MaybeTensor = std::optional<Tensor>;
 
 // Where groups end along a dimension of `size`: growing, none beyond it.
@@ -21,7 +23,7 @@ std::vector<int64_t> group_ends(const Tensor& offsets, int64_t size) {
 }
 
 Tensor part(const Tensor& x, int64_t dim, int64_t begin, int64_t end) {
-  return compose::narrow(x, dim, begin, end - begin);
+  return ops::narrow(x, dim, begin, end - begin);
 }
 
 // The groups' products one behind the other along `dim`; what belongs to no group is zero.
@@ -31,9 +33,9 @@ Tensor joined(std::vector<Tensor> products, int64_t dim, const Dims& sizes, cons
   Dims rest = sizes;
   rest[dim] -= filled;
   if (rest[dim] > 0 || products.empty()) {
-    products.push_back(call("aten::zeros", rest, like.dtype(), ops::Value(), like.device()));
+    products.push_back(ops::zeros(rest, {.dtype = like.dtype(), .device = like.device()}));
   }
-  return compose::cat(products, dim);
+  return ops::cat(products, dim);
 }
 
 Tensor grouped_mm(const Tensor& a, const Tensor& b, const MaybeTensor& offsets, const MaybeTensor& bias,
@@ -46,7 +48,7 @@ Tensor grouped_mm(const Tensor& a, const Tensor& b, const MaybeTensor& offsets, 
   check(!out_dtype || *out_dtype == a.dtype(), "_grouped_mm: out_dtype must be that of the matrices");
   if (a.ndim() == 3 && b.ndim() == 3) {
     check(!offsets, "_grouped_mm: two batches of matrices take no offsets");
-    return call("aten::bmm", a, b);
+    return ops::bmm(a, b);
   }
   check(offsets && offsets->ndim() == 1 && is_integral(offsets->dtype(), false),
         "_grouped_mm: expected a vector of offsets where a matrix has 2 dimensions");
@@ -61,24 +63,21 @@ Tensor grouped_mm(const Tensor& a, const Tensor& b, const MaybeTensor& offsets, 
   int64_t begin = 0, group = 0;
   for (const int64_t end : group_ends(*offsets, grouped)) {
     if (batch == nullptr) {
-      products.push_back(call("aten::mm", part(a, 1, begin, end), part(b, 0, begin, end)));
+      products.push_back(ops::mm(part(a, 1, begin, end), part(b, 0, begin, end)));
     } else if (batch == &b) {
-      products.push_back(call("aten::mm", part(a, 0, begin, end), compose::select(b, 0, group)));
+      products.push_back(ops::mm(part(a, 0, begin, end), ops::select(b, 0, group)));
     } else {
-      products.push_back(call("aten::mm", compose::select(a, 0, group), part(b, 1, begin, end)));
+      products.push_back(ops::mm(ops::select(a, 0, group), part(b, 1, begin, end)));
     }
     begin = end;
     ++group;
   }
   if (batch == nullptr)
-    return products.empty() ? call("aten::zeros", sizes, a.dtype(), ops::Value(), a.device())
-                            : call("aten::stack", products, int64_t{0});
+    return products.empty() ? ops::zeros(sizes, {.dtype = a.dtype(), .device = a.device()})
+                            : ops::stack(products, int64_t{0});
   return joined(std::move(products), batch == &b ? 0 : 1, sizes, a);
 }
-OP("aten::_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> "
-   "Tensor")
-    .impl(grouped_mm)
-    .composite();
+OP("aten::_grouped_mm").impl(grouped_mm).composite();
 
 }  // namespace
 }  // namespace tensord::kernels

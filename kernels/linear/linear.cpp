@@ -43,14 +43,13 @@ TensorMeta infer_linear(const Tensor& input, const Tensor& weight, const MaybeTe
   return {sizes, input.dtype(), {}, input.device()};
 }
 
-OP("aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor")
+OP("aten::linear")
     .set<ops::BatchIndependent>(ops::has_constant_weight)
     .set<ops::KeepsRank>()
     .infer(&infer_linear)
     .gradient(&gradient::of_linear)
     .saves("input, weight")
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -92,66 +92,49 @@ TensorMeta infer_addmv(const Tensor& self, const Tensor& a, const Tensor& b, con
   return {sizes, a.dtype(), {}, a.device()};
 }
 
-OP("aten::mm(Tensor self, Tensor mat2) -> Tensor")
+OP("aten::mm")
     .set<ops::BatchIndependent>([](std::span<const ops::Value> v) { return ops::is_constant_tensor(v[1]); })
     .infer(&infer_mm)
     .gradient(&gradient::of_mm)
     .saves("self, mat2")
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
-OP("aten::bmm(Tensor self, Tensor mat2) -> Tensor")
+    .set<WritesInto>(WritesInto::kSameDType);
+OP("aten::bmm")
     .set<ops::BatchIndependent>(ops::always_batch_independent)
     .infer(&infer_bmm)
     .gradient(&gradient::of_bmm)
     .saves("self, mat2")
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
-OP("aten::mv(Tensor self, Tensor vec) -> Tensor")
-    .infer(&infer_mv)
-    .gradient(&gradient::of_mv)
-    .saves("self, vec")
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
-OP("aten::dot(Tensor self, Tensor tensor) -> Tensor")
+    .set<WritesInto>(WritesInto::kSameDType);
+OP("aten::mv").infer(&infer_mv).gradient(&gradient::of_mv).saves("self, vec").set<WritesInto>(WritesInto::kSameDType);
+OP("aten::dot")
     .infer(&infer_dot)
     .gradient(&gradient::of_dot)
     .saves("self, tensor")
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
-OP("aten::vdot(Tensor self, Tensor other) -> Tensor")
+    .set<WritesInto>(WritesInto::kSameDType);
+OP("aten::vdot")
     .infer(&infer_dot)
     .gradient(&gradient::of_dot)
     .saves("self, other")
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
-OP("aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
+    .set<WritesInto>(WritesInto::kSameDType);
+OP("aten::addmm")
     .infer(&infer_addmm)
     .gradient(&gradient::of_addmm)
     .saves("mat1, mat2")
-    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
-    .with_inplace()
-    .with_out();
-OP("aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole);
+OP("aten::baddbmm")
     .infer(&infer_baddbmm)
     .gradient(&gradient::of_baddbmm)
     .saves("batch1, batch2")
-    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
-    .with_inplace()
-    .with_out();
-OP("aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole);
+OP("aten::addbmm")
     .infer(&infer_addbmm)
     .gradient(&gradient::of_addbmm)
     .saves("batch1, batch2")
-    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
-    .with_inplace()
-    .with_out();
-OP("aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole);
+OP("aten::addmv")
     .infer(&infer_addmv)
     .gradient(&gradient::of_addmv)
     .saves("mat, vec")
-    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
-    .with_inplace()
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole);
 // matmul: vectors become matrices, batch dimensions broadcast.
 TensorMeta infer_matmul(const Tensor& a, const Tensor& b) {
   check(a.ndim() > 0 && b.ndim() > 0, "both arguments to matmul need to be at least 1D, but they are ", a.ndim(),
@@ -179,31 +162,28 @@ bool is_matmul_batch_independent(std::span<const ops::Value> v) {
   return ops::is_constant_tensor(v[1]) ? ndim_of(v[1]) <= 2 : std::max(ndim_of(v[0]), ndim_of(v[1])) >= 3;
 }
 
-OP("aten::matmul(Tensor self, Tensor other) -> Tensor")
+OP("aten::matmul")
     .set<ops::BatchIndependent>(is_matmul_batch_independent)
     .infer(&infer_matmul)
     .gradient(&gradient::of_matmul)
     .saves("self, other")
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType);
 
 TensorMeta infer_outer(const Tensor& a, const Tensor& b) {
   check(a.ndim() == 1 && b.ndim() == 1, "outer: expected two 1-D tensors, but got ", a.ndim(), "-D and ", b.ndim(),
         "-D");
   return {Dims{a.numel(), b.numel()}, promote_types(a.dtype(), b.dtype()), {}, a.device()};
 }
-OP("aten::outer(Tensor self, Tensor vec2) -> Tensor")
+OP("aten::outer")
     .infer(&infer_outer)
     .gradient(&gradient::of_outer)
     .saves("self, vec2")
-    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
-    .with_out();
-OP("aten::ger(Tensor self, Tensor vec2) -> Tensor")
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole);
+OP("aten::ger")
     .infer(&infer_outer)
     .gradient(&gradient::of_outer)
     .saves("self, vec2")
-    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
-    .with_out();
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole);
 
 }  // namespace
 }  // namespace tensord::kernels

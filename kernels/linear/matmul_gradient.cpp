@@ -1,6 +1,9 @@
 #include "kernels/linear/matmul_gradient.h"
 
 #include "kernels/fused/gradient_expr.h"
+#include "ops/linear.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::kernels::gradient {
 namespace {
@@ -9,9 +12,9 @@ using ops::GradArgs;
 
 const Tensor& tensor(const GradArgs& args, size_t i) { return args.inputs[i].to_tensor(); }
 
-Tensor transposed(const Tensor& t) { return ops::call("aten::transpose.int", t, -2, -1); }
-Tensor reshaped(const Tensor& t, const Dims& sizes) { return ops::call("aten::reshape", t, sizes); }
-Tensor unsqueezed(const Tensor& t, int64_t dim) { return ops::call("aten::unsqueeze", t, dim); }
+Tensor transposed(const Tensor& t) { return ops::transpose(t, -2, -1); }
+Tensor reshaped(const Tensor& t, const Dims& sizes) { return ops::reshape(t, sizes); }
+Tensor unsqueezed(const Tensor& t, int64_t dim) { return ops::unsqueeze(t, dim); }
 
 bool is_column_major(const Tensor& matrix) {
   return matrix.strides()[0] == 1 && matrix.strides()[1] == matrix.sizes()[0] && matrix.sizes()[1] != 1;
@@ -19,13 +22,11 @@ bool is_column_major(const Tensor& matrix) {
 
 // left @ right in the memory order of `like`, so that optimizers meet gradients that lie as the parameter does.
 Tensor product_like(const Tensor& like, const Tensor& left, const Tensor& right) {
-  if (!is_column_major(like)) return ops::call("aten::mm", left, right);
-  return transposed(ops::call("aten::mm", transposed(right), transposed(left)));
+  if (!is_column_major(like)) return ops::mm(left, right);
+  return transposed(ops::mm(transposed(right), transposed(left)));
 }
 
-Tensor scaled(const Tensor& t, double factor) {
-  return factor == 1 ? t : ops::call("aten::mul.Scalar", t, ops::Scalar(factor));
-}
+Tensor scaled(const Tensor& t, double factor) { return factor == 1 ? t : ops::mul(t, ops::Scalar(factor)); }
 
 Tensor left_of_mm(const Tensor& g, const Tensor& left, const Tensor& right) {
   return product_like(left, g, transposed(right));
@@ -62,14 +63,12 @@ std::vector<Tensor> of_mm(const GradArgs& args) {
 
 std::vector<Tensor> of_bmm(const GradArgs& args) {
   const Tensor &g = args.grad_outputs[0], &a = tensor(args, 0), &b = tensor(args, 1);
-  return {args.needs(0) ? ops::call("aten::bmm", g, transposed(b)) : Tensor(),
-          args.needs(1) ? ops::call("aten::bmm", transposed(a), g) : Tensor()};
+  return {args.needs(0) ? ops::bmm(g, transposed(b)) : Tensor(), args.needs(1) ? ops::bmm(transposed(a), g) : Tensor()};
 }
 
 std::vector<Tensor> of_mv(const GradArgs& args) {
   const Tensor &g = args.grad_outputs[0], &matrix = tensor(args, 0), &vector = tensor(args, 1);
-  return {args.needs(0) ? ops::call("aten::outer", g, vector) : Tensor(),
-          args.needs(1) ? ops::call("aten::mv", transposed(matrix), g) : Tensor()};
+  return {args.needs(0) ? ops::outer(g, vector) : Tensor(), args.needs(1) ? ops::mv(transposed(matrix), g) : Tensor()};
 }
 
 std::vector<Tensor> of_dot(const GradArgs& args) {
@@ -81,11 +80,9 @@ std::vector<Tensor> of_dot(const GradArgs& args) {
 std::vector<Tensor> of_outer(const GradArgs& args) {
   const Tensor &g = args.grad_outputs[0], &a = tensor(args, 0), &b = tensor(args, 1);
   // The result has the dtype that both promote to.
-  const auto in = [&g](const Tensor& t) {
-    return t.dtype() == g.dtype() ? t : ops::call("aten::to.dtype", t, g.dtype());
-  };
-  return {args.needs(0) ? fit_gradient(ops::call("aten::mv", g, in(b)), a) : Tensor(),
-          args.needs(1) ? fit_gradient(ops::call("aten::mv", transposed(g), in(a)), b) : Tensor()};
+  const auto in = [&g](const Tensor& t) { return t.dtype() == g.dtype() ? t : ops::to(t, g.dtype()); };
+  return {args.needs(0) ? fit_gradient(ops::mv(g, in(b)), a) : Tensor(),
+          args.needs(1) ? fit_gradient(ops::mv(transposed(g), in(a)), b) : Tensor()};
 }
 
 std::vector<Tensor> of_addmm(const GradArgs& args) {
@@ -98,23 +95,23 @@ std::vector<Tensor> of_addmm(const GradArgs& args) {
 std::vector<Tensor> of_baddbmm(const GradArgs& args) {
   const Sum sum(args);
   const Tensor &a = tensor(args, 1), &b = tensor(args, 2);
-  return {sum.self, args.needs(1) ? ops::call("aten::bmm", sum.g, transposed(b)) : Tensor(),
-          args.needs(2) ? ops::call("aten::bmm", transposed(a), sum.g) : Tensor(), Tensor(), Tensor()};
+  return {sum.self, args.needs(1) ? ops::bmm(sum.g, transposed(b)) : Tensor(),
+          args.needs(2) ? ops::bmm(transposed(a), sum.g) : Tensor(), Tensor(), Tensor()};
 }
 
 std::vector<Tensor> of_addbmm(const GradArgs& args) {
   const Sum sum(args);
   const Tensor &a = tensor(args, 1), &b = tensor(args, 2);
-  const Tensor g = ops::call("aten::expand", sum.g, Dims{a.sizes()[0], a.sizes()[1], b.sizes()[2]});
-  return {sum.self, args.needs(1) ? ops::call("aten::bmm", g, transposed(b)) : Tensor(),
-          args.needs(2) ? ops::call("aten::bmm", transposed(a), g) : Tensor(), Tensor(), Tensor()};
+  const Tensor g = ops::expand(sum.g, Dims{a.sizes()[0], a.sizes()[1], b.sizes()[2]});
+  return {sum.self, args.needs(1) ? ops::bmm(g, transposed(b)) : Tensor(),
+          args.needs(2) ? ops::bmm(transposed(a), g) : Tensor(), Tensor(), Tensor()};
 }
 
 std::vector<Tensor> of_addmv(const GradArgs& args) {
   const Sum sum(args);
   const Tensor &matrix = tensor(args, 1), &vector = tensor(args, 2);
-  return {sum.self, args.needs(1) ? ops::call("aten::outer", sum.g, vector) : Tensor(),
-          args.needs(2) ? ops::call("aten::mv", transposed(matrix), sum.g) : Tensor(), Tensor(), Tensor()};
+  return {sum.self, args.needs(1) ? ops::outer(sum.g, vector) : Tensor(),
+          args.needs(2) ? ops::mv(transposed(matrix), sum.g) : Tensor(), Tensor(), Tensor()};
 }
 
 std::vector<Tensor> of_matmul(const GradArgs& args) {
@@ -126,11 +123,11 @@ std::vector<Tensor> of_matmul(const GradArgs& args) {
   if (a.ndim() == 1) g = unsqueezed(g, -2);
   if (b.ndim() == 1) g = unsqueezed(g, -1);
   Tensor of_left, of_right;
-  if (args.needs(0)) of_left = fit_gradient(ops::call("aten::matmul", g, transposed(right)), left);
+  if (args.needs(0)) of_left = fit_gradient(ops::matmul(g, transposed(right)), left);
   if (args.needs(1)) {
     // One matrix on the right was multiplied by all rows: their sum is one product.
     of_right = right.ndim() == 2 ? right_of_mm(as_rows(g), as_rows(left), right)
-                                 : fit_gradient(ops::call("aten::matmul", transposed(left), g), right);
+                                 : fit_gradient(ops::matmul(transposed(left), g), right);
   }
   return {of_left && a.ndim() == 1 ? reshaped(of_left, a.sizes()) : of_left,
           of_right && b.ndim() == 1 ? reshaped(of_right, b.sizes()) : of_right};
@@ -143,11 +140,11 @@ std::vector<Tensor> of_linear(const GradArgs& args) {
   std::vector<Tensor> out(3);
   if (args.needs(0)) {
     const Tensor matrix = is_vector ? unsqueezed(weight, 0) : weight;
-    const Tensor product = ops::call("aten::mm", rows, matrix);
+    const Tensor product = ops::mm(rows, matrix);
     out[0] = input.ndim() == 2 ? product : reshaped(product, input.sizes());
   }
   if (args.needs(1)) {
-    const Tensor product = ops::call("aten::mm", transposed(rows), as_rows(input));
+    const Tensor product = ops::mm(transposed(rows), as_rows(input));
     out[1] = is_vector ? reshaped(product, weight.sizes()) : product;
   }
   if (args.needs(2) && args.inputs[2].is_tensor()) {

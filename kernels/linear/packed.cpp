@@ -25,14 +25,14 @@ bool all_calls_keep_samples(std::span<const ops::Value> v) {
          });
 }
 
-OP("tensord::packed(tensord.Packed packed, Tensor input) -> Tensor")
+OP("tensord::packed")
     .set<ops::BatchIndependent>(all_calls_keep_samples)
     .impl([](const PackedPtr& packed, const Tensor& input) {
       check(!packed->has_other(), "this packed operator takes two tensors");
       return packed->run(input, Tensor(), false);
     })
     .kind(ops::OpKind::kComposite);
-OP("tensord::packed.other(tensord.Packed packed, Tensor input, Tensor other) -> Tensor")
+OP("tensord::packed.other")
     .set<ops::BatchIndependent>(all_calls_keep_samples)
     .impl([](const PackedPtr& packed, const Tensor& input, const Tensor& other) {
       check(packed->has_other(), "this packed operator takes one tensor");

@@ -3,20 +3,25 @@
 
 #include "core/ops/attributes/written.h"
 #include "kernels/common/compose.h"
+#include "ops/common.h"
+#include "ops/embedding.h"
+#include "ops/factory.h"
+#include "ops/linear.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/script.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using compose::Expr;
 using ops::Scalar;
 using ops::WritesInto;
 
 bool is_zero(const Scalar& x) { return x.to_double() == 0; }
 // A factor of 1 leaves the type as it is, bool too.
-Tensor scaled(const Tensor& x, const Scalar& factor) {
-  return factor.to_double() == 1 ? x : call("aten::mul.Scalar", x, factor);
-}
+Tensor scaled(const Tensor& x, const Scalar& factor) { return factor.to_double() == 1 ? x : ops::mul(x, factor); }
 
 Tensor addr(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& given_beta, const Scalar& given_alpha) {
   // Of bool tensors the numbers count as bool too.
@@ -25,35 +30,29 @@ Tensor addr(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& 
   const Scalar beta = factor(given_beta), alpha = factor(given_alpha);
   check(a.ndim() == 1, "addr: Expected 1-D argument vec1, but got ", a.ndim(), "-D");
   check(b.ndim() == 1, "addr: Expected 1-D argument vec2, but got ", b.ndim(), "-D");
-  const Tensor product = call("aten::outer", a, b);
+  const Tensor product = ops::outer(a, b);
   // The numbers do not widen what the tensors make together: bool and int32 are int32.
-  const DType type = dtype_from_number(call<int64_t>("aten::result_type.Tensor", self, product));
-  const Tensor outer = scaled(call("aten::to.dtype", product, type), alpha);
+  const DType type = ops::result_type(self, product);
+  const Tensor outer = scaled(ops::to(product, type), alpha);
   check(broadcast_sizes(self.sizes(), outer.sizes()) == outer.sizes(), "addr: expected self to be expandable to ",
         outer.sizes(), " but got ", self.sizes());
-  return is_zero(beta) ? outer : call("aten::add.Tensor", scaled(call("aten::to.dtype", self, type), beta), outer);
+  return is_zero(beta) ? outer : ops::add(scaled(ops::to(self, type), beta), outer);
 }
-OP("aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
-    .impl(addr)
-    .composite()
-    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
-    .with_inplace()
-    .with_out();
+OP("aten::addr").impl(addr).composite().set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole);
 
-OP("aten::inner(Tensor self, Tensor other) -> Tensor")
+OP("aten::inner")
     .impl([](const Tensor& a, const Tensor& b) {
       check(a.dtype() == b.dtype(), "expected scalar type ", name_of(a.dtype()), " but found ", name_of(b.dtype()));
       if (a.ndim() == 0 || b.ndim() == 0) return (Expr(a) * Expr(b)).tensor();
       check(a.size(-1) == b.size(-1), "inner() the last dimension must match on both input tensors but got shapes ",
             a.sizes(), " and ", b.sizes());
-      return call("aten::tensordot", a, b, Dims{-1}, Dims{-1});
+      return ops::tensordot(a, b, Dims{-1}, Dims{-1});
     })
     .composite()
-    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole);
 
 // Every element of a times all of b: [a0, 1, a1, 1 …] · [1, b0, 1, b1 …], pairs of dimensions joined.
-OP("aten::kron(Tensor self, Tensor other) -> Tensor")
+OP("aten::kron")
     .impl([](const Tensor& a, const Tensor& b) {
       const int64_t ndim = std::max(a.ndim(), b.ndim());
       const auto size_of = [&](const Tensor& x, int64_t dim) {
@@ -72,12 +71,11 @@ OP("aten::kron(Tensor self, Tensor other) -> Tensor")
         joined.push_back(product);
       }
       check(left.size() <= kMaxDims, "kron: too many dimensions: ", ndim);
-      const Tensor product = (Expr(compose::reshape(a, left)) * Expr(compose::reshape(b, right))).tensor();
-      return compose::reshape(product, joined);
+      const Tensor product = (Expr(ops::reshape(a, left)) * Expr(ops::reshape(b, right))).tensor();
+      return ops::reshape(product, joined);
     })
     .composite()
-    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
-    .with_out();
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole);
 
 // out[…, k] = sum over i, j of x[…, i] w[k, i, j] y[…, j].
 Tensor bilinear(const Tensor& x, const Tensor& y, const Tensor& w, const std::optional<Tensor>& bias) {
@@ -97,31 +95,26 @@ Tensor bilinear(const Tensor& x, const Tensor& y, const Tensor& w, const std::op
   sizes[sizes.size() - 1] = w.size(0);
   int64_t rows = 1;
   for (int64_t dim = 0; dim + 1 < x.ndim(); ++dim) rows *= x.size(dim);
-  const Tensor a = compose::reshape(x, Dims{rows, x.size(-1)}), b = compose::reshape(y, Dims{rows, 1, y.size(-1)});
-  const Tensor panels = compose::reshape(compose::transpose(w, 0, 1), Dims{w.size(1), w.size(0) * w.size(2)});
-  const Tensor left = compose::reshape(call("aten::mm", a, panels), Dims{rows, w.size(0), w.size(2)});
-  Tensor out = compose::to(compose::sum((Expr(left) * Expr(b)).tensor(), Dims{-1}), left.dtype());
-  out = compose::reshape(out, sizes);
+  const Tensor a = ops::reshape(x, Dims{rows, x.size(-1)}), b = ops::reshape(y, Dims{rows, 1, y.size(-1)});
+  const Tensor panels = ops::reshape(ops::transpose(w, 0, 1), Dims{w.size(1), w.size(0) * w.size(2)});
+  const Tensor left = ops::reshape(ops::mm(a, panels), Dims{rows, w.size(0), w.size(2)});
+  Tensor out = compose::to(ops::sum((Expr(left) * Expr(b)).tensor(), Dims{-1}), left.dtype());
+  out = ops::reshape(out, sizes);
   return bias ? (Expr(out) + Expr(*bias)).tensor() : out;
 }
-OP("aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor")
-    .impl(bilinear)
-    .composite();
+OP("aten::bilinear").impl(bilinear).composite();
 
 // --- distances
 
-Tensor norm_of(const Tensor& x, double p) {
-  return call("aten::norm.ScalarOpt_dim", x, ops::Value(p), Dims{-1}, false);
-}
+Tensor norm_of(const Tensor& x, double p) { return ops::norm(x, p, Dims{-1}); }
 
 // |a|² + |b|² - 2 a·b, as one product; its root has gradient 0 where it is 0.
 Tensor euclidean(const Tensor& a, const Tensor& b) {
-  const auto squares = [](const Tensor& x) { return compose::sum(call("aten::square", x), Dims{-1}, true); };
-  const Tensor left = squares(a), right = squares(b), ones = call("aten::ones_like", left),
-               others = call("aten::ones_like", right);
-  const Tensor one = compose::cat({call("aten::mul.Scalar", a, Scalar(-2)), left, ones}, -1);
-  const Tensor two = compose::cat({b, others, right}, -1);
-  const Tensor square = call("aten::clamp_min", compose::matmul(one, compose::transpose(two, -2, -1)), Scalar(0));
+  const auto squares = [](const Tensor& x) { return ops::sum(ops::square(x), Dims{-1}, true); };
+  const Tensor left = squares(a), right = squares(b), ones = ops::ones_like(left), others = ops::ones_like(right);
+  const Tensor one = ops::cat({ops::mul(a, Scalar(-2)), left, ones}, -1);
+  const Tensor two = ops::cat({b, others, right}, -1);
+  const Tensor square = ops::clamp_min(ops::matmul(one, ops::transpose(two, -2, -1)), Scalar(0));
   const Expr is_none = Expr(square) == 0.0;
   return gradient::where(is_none, 0.0, gradient::sqrt(gradient::where(is_none, 1.0, square))).tensor();
 }
@@ -140,20 +133,17 @@ Tensor cdist(const Tensor& x, const Tensor& y, double p, std::optional<int64_t> 
   const bool is_large = x.size(-2) > kSmallest || y.size(-2) > kSmallest;
   if (p == 2 && x.size(-1) > 0 && (mode.value_or(0) == 1 || (mode.value_or(0) == 0 && is_large)))
     return euclidean(x, y);
-  return norm_of((Expr(compose::unsqueeze(x, -2)) - Expr(compose::unsqueeze(y, -3))).tensor(), p);
+  return norm_of((Expr(ops::unsqueeze(x, -2)) - Expr(ops::unsqueeze(y, -3))).tensor(), p);
 }
-OP("aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor").impl(cdist).composite();
+OP("aten::cdist").impl(cdist).composite();
 
-OP("aten::pdist(Tensor self, float p=2.) -> Tensor")
+OP("aten::pdist")
     .impl([](const Tensor& x, double p) {
       check(x.ndim() == 2, "pdist only supports 2D tensors, got: ", x.ndim(), "D");
       check(is_floating(x.dtype()), "pdist only supports floating-point dtypes");
       check(p >= 0, "pdist only supports non-negative p values");
-      const Tensor pairs =
-          call("aten::triu_indices", x.size(0), x.size(0), int64_t{1}, DType::kInt64, ops::Value(), x.device());
-      const auto rows = [&](int64_t which) {
-        return call("aten::index_select", x, int64_t{0}, compose::select(pairs, 0, which));
-      };
+      const Tensor pairs = ops::triu_indices(x.size(0), x.size(0), int64_t{1}, {.device = x.device()});
+      const auto rows = [&](int64_t which) { return ops::index_select(x, int64_t{0}, ops::select(pairs, 0, which)); };
       return norm_of((Expr(rows(0)) - Expr(rows(1))).tensor(), p);
     })
     .composite();

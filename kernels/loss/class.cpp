@@ -6,6 +6,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/loss/loss.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 
@@ -59,11 +60,7 @@ void add_nll(const char* name, bool has_planes) {
     else
       check(x.ndim() == 1 || x.ndim() == 2, "input tensor should be 1D or 2D");
   };
-  ops::OpBuilder(concat(forward,
-                        "(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> "
-                        "(Tensor output, Tensor total_weight)")
-                     .c_str(),
-                 __FILE__, __LINE__)
+  ops::OpBuilder(forward, __FILE__, __LINE__)
       .infer([=](const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction, int64_t ignore) {
         check_ndim(x, target);
         check_reduction(reduction);
@@ -76,16 +73,13 @@ void add_nll(const char* name, bool has_planes) {
         const auto& v = args.inputs;
         std::vector<Value> out(v.size());
         if (!args.grad_outputs[0].defined()) return out;
-        out[0] = ops::call(backward.c_str(), args.grad_outputs[0], v[0], v[1], v[2], v[3], v[4], args.outputs[1]);
+        out[0] =
+            ops::call_by_name(backward.c_str(), args.grad_outputs[0], v[0], v[1], v[2], v[3], v[4], args.outputs[1]);
         return out;
       })
       .saves("target, weight, result1")
       .reduction();
-  ops::OpBuilder(concat(backward,
-                        "(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int "
-                        "ignore_index, Tensor total_weight) -> Tensor")
-                     .c_str(),
-                 __FILE__, __LINE__)
+  ops::OpBuilder(backward, __FILE__, __LINE__)
       .infer([=](const Tensor& g, const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction,
                  int64_t ignore, const Tensor& total_weight) {
         check_ndim(x, target);
@@ -118,20 +112,17 @@ Tensor nll_nd(const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t
   check(x.ndim() >= 1, "Expected 1 or more dimensions (got ", x.ndim(), ")");
   if (x.ndim() <= 2) return nll("aten::nll_loss_forward", x, target, weight, reduction, ignore);
   const ClassLoss loss = make_class_loss(x, target, weight, ignore);
-  const Tensor flat = ops::call("aten::reshape", x, Dims{loss.samples, loss.classes, 1, loss.inner}),
-               labels = ops::call("aten::reshape", target, Dims{loss.samples, 1, loss.inner});
+  const Tensor flat = ops::reshape(x, Dims{loss.samples, loss.classes, 1, loss.inner}),
+               labels = ops::reshape(target, Dims{loss.samples, 1, loss.inner});
   const Tensor out = nll("aten::nll_loss2d_forward", flat, labels, weight, reduction, ignore);
-  return reduction == kLossNone ? ops::call("aten::reshape", out, target.sizes()) : out;
+  return reduction == kLossNone ? ops::reshape(out, target.sizes()) : out;
 }
-
-constexpr const char* kArguments =
-    "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor";
 
 [[maybe_unused]] const bool class_registered = [] {
   add_nll("aten::nll_loss", false);
   add_nll("aten::nll_loss2d", true);
   const auto composite = [](const char* name, auto function) {
-    ops::OpBuilder(concat(name, kArguments).c_str(), __FILE__, __LINE__).impl(function).composite();
+    ops::OpBuilder(name, __FILE__, __LINE__).impl(function).composite();
   };
   composite("aten::nll_loss",
             [](const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction, int64_t ignore) {

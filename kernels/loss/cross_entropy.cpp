@@ -8,6 +8,12 @@
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/loss/class.h"
 #include "kernels/loss/loss.h"
+#include "ops/factory.h"
+#include "ops/index.h"
+#include "ops/norm.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 
@@ -39,19 +45,19 @@ struct Slopes {
   explicit Slopes(const std::span<const Value>& arguments) : v(arguments) {
     Dims one = x.sizes();
     one[static_cast<size_t>(dim)] = 1;
-    const Expr given = Expr(ops::call("aten::reshape", ops::call("aten::to.dtype", target, DType::kInt64), one));
+    const Expr given = Expr(ops::reshape(ops::to(target, DType::kInt64), one));
     const Expr kept = given != static_cast<double>(v[5].to_int());
-    mask = Expr(ops::call("aten::to.dtype", kept.tensor(), x.dtype()));
-    labels = Expr(ops::call("aten::where.self", kept.tensor(), given.tensor(), gradient::zeros_like(given.value)));
+    mask = Expr(ops::to(kept.tensor(), x.dtype()));
+    labels = Expr(ops::where(kept.tensor(), given.tensor(), gradient::zeros_like(given.value)));
   }
-  Expr at_label(const Expr& all) const { return Expr(ops::call("aten::gather", all.tensor(), dim, labels.tensor())); }
-  Expr sum(const Expr& all) const { return Expr(ops::call("aten::sum.dim_IntList", all.tensor(), Dims{dim}, true)); }
+  Expr at_label(const Expr& all) const { return Expr(ops::gather(all.tensor(), dim, labels.tensor())); }
+  Expr sum(const Expr& all) const { return Expr(ops::sum(all.tensor(), Dims{dim}, true)); }
   // The class weights along the classes, or ones.
   Expr weights() const {
     Dims sizes(static_cast<size_t>(x.ndim()), 1);
     sizes[static_cast<size_t>(dim)] = x.sizes()[static_cast<size_t>(dim)];
-    if (!v[3].is_tensor()) return Expr(ops::call("aten::ones_like", ops::call("aten::detach", x)));
-    return Expr(ops::call("aten::expand", ops::call("aten::reshape", v[3].to_tensor(), sizes), x.sizes()));
+    if (!v[3].is_tensor()) return Expr(ops::ones_like(ops::detach(x)));
+    return Expr(ops::expand(ops::reshape(v[3].to_tensor(), sizes), x.sizes()));
   }
 };
 
@@ -60,7 +66,7 @@ std::vector<Value> gradient_of_backward(const ops::GradArgs& args) {
   const auto& v = args.inputs;
   std::vector<Value> out(v.size());
   const Slopes s(v);
-  const Expr a = args.grad_outputs[0], p = Expr(ops::call("aten::softmax.int", s.x, s.dim)), w = s.weights();
+  const Expr a = args.grad_outputs[0], p = Expr(ops::softmax(s.x, s.dim)), w = s.weights();
   const Expr own = s.mask * s.at_label(w) * (1 - s.smoothing), scale = own + s.mask * s.sum(w) * s.share;
   const Expr mean = s.sum(a * p);
   const bool is_mean = v[4].to_int() == kLossMean, is_none = v[4].to_int() == kLossNone;
@@ -68,14 +74,12 @@ std::vector<Value> gradient_of_backward(const ops::GradArgs& args) {
     Expr slope = scale * mean - own * s.at_label(a) - s.mask * s.sum(a * w) * s.share;
     if (is_mean) slope = slope / Expr(v[8]);
     const Tensor& g = v[0].to_tensor();
-    out[0] =
-        gradient::fit_gradient(is_none ? ops::call("aten::reshape", slope.tensor(), g.sizes())
-                                       : ops::call("aten::reshape", ops::call("aten::sum", slope.tensor()), g.sizes()),
-                               g);
+    out[0] = gradient::fit_gradient(
+        is_none ? ops::reshape(slope.tensor(), g.sizes()) : ops::reshape(ops::sum(slope.tensor()), g.sizes()), g);
   }
   if (args.needs(1)) {
-    Expr k = is_none ? Expr(ops::call("aten::reshape", v[0].to_tensor(), s.mask.tensor().sizes()))
-                     : Expr(ops::call("aten::reshape", v[0].to_tensor(), Dims{}));
+    Expr k = is_none ? Expr(ops::reshape(v[0].to_tensor(), s.mask.tensor().sizes()))
+                     : Expr(ops::reshape(v[0].to_tensor(), Dims{}));
     if (is_mean) k = k / Expr(v[8]);
     out[1] = gradient::fit_gradient(k * scale * (p * (a - mean)), s.x);
   }
@@ -86,8 +90,7 @@ constexpr const char* kForward = "tensord::cross_entropy";
 constexpr const char* kBackward = "tensord::cross_entropy_backward";
 
 // `moments` are the largest score of each sample, and behind them the logarithms of the sums of exponentials.
-OP("tensord::cross_entropy(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, float "
-   "label_smoothing) -> (Tensor output, Tensor moments, Tensor total_weight)")
+OP("tensord::cross_entropy")
     .infer([](const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction, int64_t ignore,
               double smoothing) {
       const ClassLoss loss = make_cross_entropy(x, target, weight, reduction, ignore, smoothing);
@@ -100,15 +103,14 @@ OP("tensord::cross_entropy(Tensor self, Tensor target, Tensor? weight, int reduc
       const auto& v = args.inputs;
       std::vector<Value> out(v.size());
       if (!args.grad_outputs[0].defined()) return out;
-      out[0] = ops::call(kBackward, args.grad_outputs[0], v[0], v[1], v[2], v[3], v[4], v[5], args.outputs[1],
-                         args.outputs[2]);
+      out[0] = ops::call_by_name(kBackward, args.grad_outputs[0], v[0], v[1], v[2], v[3], v[4], v[5], args.outputs[1],
+                                 args.outputs[2]);
       return out;
     })
     .saves("self, target, weight, result1, result2")
     .reduction();
 
-OP("tensord::cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int "
-   "ignore_index, float label_smoothing, Tensor moments, Tensor total_weight) -> Tensor")
+OP("tensord::cross_entropy_backward")
     .infer([](const Tensor& g, const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction,
               int64_t ignore, double smoothing, const Tensor& moments, const Tensor& total_weight) {
       const ClassLoss loss = make_cross_entropy(x, target, weight, reduction, ignore, smoothing);
@@ -133,23 +135,22 @@ Tensor with_probabilities(const Tensor& x, const Tensor& target, const MaybeTens
         " classes or no classes but got weight tensor of shape: ", weight ? weight->sizes() : Dims{});
   Expr probabilities = target;
   if (smoothing > 0) probabilities = probabilities * (1 - smoothing) + smoothing / static_cast<double>(classes);
-  Expr products = Expr(ops::call("aten::log_softmax.int", x, dim)) * probabilities;
+  Expr products = Expr(ops::log_softmax(x, dim)) * probabilities;
   if (weight) {
     Dims sizes(static_cast<size_t>(x.ndim()), 1);
     sizes[static_cast<size_t>(dim)] = classes;
-    products = products * Expr(ops::call("aten::reshape", *weight, sizes));
+    products = products * Expr(ops::reshape(*weight, sizes));
   }
   if (reduction == kLossNone) {
-    return (-Expr(ops::call("aten::sum.dim_IntList", products.tensor(), Dims{dim}))).tensor();
+    return (-Expr(ops::sum(products.tensor(), Dims{dim}))).tensor();
   }
-  const Expr sum = -Expr(ops::call("aten::sum", products.tensor()));
+  const Expr sum = -Expr(ops::sum(products.tensor()));
   check(reduction == kLossMean || reduction == kLossSum, reduction, " is not a valid value for reduction");
   return reduction == kLossSum ? sum.tensor()
                                : (sum / (static_cast<double>(x.numel()) / static_cast<double>(classes))).tensor();
 }
 
-OP("aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, "
-   "float label_smoothing=0.) -> Tensor")
+OP("aten::cross_entropy_loss")
     .impl([](const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction, int64_t ignore,
              double smoothing) {
       check(smoothing >= 0 && smoothing <= 1, "label_smoothing must be between 0.0 and 1.0. Got: ", smoothing);

@@ -6,6 +6,7 @@
 #include "core/ops/run.h"
 #include "kernels/loss/class.h"
 #include "kernels/loss/loss.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -103,7 +104,7 @@ void Samples<T>::forward(int64_t reduction, const Tensor& out, const Tensor& mom
   }
   total_weight.copy_from(Tensor::scalar(total));
   if (reduction != kLossNone) return out.copy_from(Tensor::scalar(reduction == kLossMean ? sum / total : sum));
-  if (!losses.is_same(out)) out.copy_from(ops::call("aten::reshape", losses, out.sizes()));
+  if (!losses.is_same(out)) out.copy_from(ops::reshape(losses, out.sizes()));
 }
 
 template <class T>

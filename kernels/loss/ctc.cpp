@@ -10,6 +10,8 @@
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/loss/ctc.h"
 #include "kernels/loss/loss.h"
+#include "ops/loss.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 
@@ -61,21 +63,20 @@ std::vector<TensorMeta> infer_ctc(const Tensor& log_probs, const Tensor& targets
           {Dims{batch.count, batch.steps, batch.states}, log_probs.dtype(), {}, log_probs.device()}};
 }
 
-OP("aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool "
-   "zero_infinity=False) -> (Tensor, Tensor)")
+OP("aten::_ctc_loss")
     .infer([](const Tensor& log_probs, const Tensor& targets, const IntList& input_lengths,
               const IntList& target_lengths, int64_t blank,
               bool) { return infer_ctc(log_probs, targets, input_lengths, target_lengths, blank); })
     .gradient(gradient::of_first([](const ops::GradArgs& args, const Tensor& g) {
       const auto& v = args.inputs;
-      return ops::call("aten::_ctc_loss_backward", g, v[0], v[1], v[2], v[3], args.outputs[0], args.outputs[1], v[4],
-                       v[5]);
+      return ops::_ctc_loss_backward(g, v[0].to_tensor(), v[1].to_tensor(), ops::unbox<Dims>(v[2]),
+                                     ops::unbox<Dims>(v[3]), args.outputs[0].to_tensor(), args.outputs[1].to_tensor(),
+                                     v[4].to_int(), v[5].to_bool());
     }))
     .saves("log_probs, targets, result0, result1");
 
 // As in PyTorch it has no gradient of its own.
-OP("aten::_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, "
-   "Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor")
+OP("aten::_ctc_loss_backward")
     .infer([](const Tensor& g, const Tensor& log_probs, const Tensor& targets, const IntList& input_lengths,
               const IntList& target_lengths, const Tensor& losses, const Tensor& log_alpha, int64_t blank, bool) {
       const std::vector<TensorMeta> forward = infer_ctc(log_probs, targets, input_lengths, target_lengths, blank);
@@ -89,7 +90,7 @@ OP("aten::_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[
 Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const IntList& input_lengths,
                 const IntList& target_lengths, int64_t blank, int64_t reduction, bool zero_infinity) {
   const bool is_single = log_probs.ndim() == 2;
-  const Tensor p = is_single ? ops::call("aten::unsqueeze", log_probs, 1) : log_probs;
+  const Tensor p = is_single ? ops::unsqueeze(log_probs, 1) : log_probs;
   const ops::Op& op = ops::get_op("aten::_ctc_loss");
   const std::vector<Value> arguments{
       p, targets, ops::make_int_list(input_lengths), ops::make_int_list(target_lengths), blank, zero_infinity};
@@ -102,12 +103,11 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const IntList& i
     lengths.copy_from(vector_of(counts));
     losses = losses / Expr(lengths.to(losses.tensor().device()));
   } else if (is_single && reduction == kLossNone) {
-    return ops::call("aten::squeeze.dim", losses.tensor(), 0);
+    return ops::squeeze(losses.tensor(), 0);
   }
   return reduce_loss(losses.tensor(), reduction);
 }
-OP("aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, "
-   "int reduction=1, bool zero_infinity=False) -> Tensor")
+OP("aten::ctc_loss.IntList")
     .impl([](const Tensor& p, const Tensor& targets, const IntList& input_lengths, const IntList& target_lengths,
              int64_t blank, int64_t reduction, bool zero_infinity) {
       return ctc_loss(p, targets, input_lengths, target_lengths, blank, reduction, zero_infinity);
@@ -119,8 +119,7 @@ IntList lengths_of(const Tensor& lengths) {
   check(!lengths.is_meta(), "the lengths are not known yet");
   return IntList(integers_of(lengths));
 }
-OP("aten::ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, "
-   "int reduction=1, bool zero_infinity=False) -> Tensor")
+OP("aten::ctc_loss.Tensor")
     .impl([](const Tensor& p, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths,
              int64_t blank, int64_t reduction, bool zero_infinity) {
       return ctc_loss(p, targets, lengths_of(input_lengths), lengths_of(target_lengths), blank, reduction,

@@ -7,26 +7,27 @@
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/loss/loss.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
 using gradient::Expr;
 
-Expr at_least(const Expr& x, double low) { return Expr(ops::call("aten::clamp_min", x.tensor(), low)); }
-Expr sum(const Expr& x, const Dims& dims, bool keepdim = false) {
-  return Expr(ops::call("aten::sum.dim_IntList", x.tensor(), dims, keepdim));
-}
+Expr at_least(const Expr& x, double low) { return Expr(ops::clamp_min(x.tensor(), low)); }
+Expr sum(const Expr& x, const Dims& dims, bool keepdim = false) { return Expr(ops::sum(x.tensor(), dims, keepdim)); }
 // 1 - x, and the like.
-Expr minus_from(double number, const Expr& x) { return Expr(ops::call("aten::rsub.Scalar", x.tensor(), number)); }
+Expr minus_from(double number, const Expr& x) { return Expr(ops::rsub(x.tensor(), number)); }
 
 // The norm of x, at least eps. Where it is less, its gradient is x / eps, as if it were the root of eps^2 + sum(x^2) -
 // c.
 Expr bounded_norm(const Tensor& x, const Dims& dims, double eps) {
-  const auto norm = [&](const Tensor& of) { return Expr(ops::call("aten::linalg_vector_norm", of, 2, dims, true)); };
-  const auto value = [](const Expr& of) { return Expr(ops::call("aten::detach", of.tensor())); };
+  const auto norm = [&](const Tensor& of) { return Expr(ops::linalg_vector_norm(of, 2, dims, true)); };
+  const auto value = [](const Expr& of) { return Expr(ops::detach(of.tensor())); };
   if (!is_grad_enabled()) return at_least(norm(x), eps);
-  const Expr is_small = norm(ops::call("aten::detach", x)) < eps, squares = sum(Expr(x) * Expr(x), dims, true);
+  const Expr is_small = norm(ops::detach(x)) < eps, squares = sum(Expr(x) * Expr(x), dims, true);
   const Expr lifted = gradient::sqrt(gradient::where(is_small, squares + minus_from(eps * eps, value(squares)), 1.0));
   return gradient::where(is_small, lifted, norm(gradient::where(is_small, 1.0, Expr(x)).tensor()));
 }
@@ -36,41 +37,31 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   check(is_floating(dtype), "expected common dtype to be floating point, yet common dtype is ", name_of(dtype));
   const Dims sizes = broadcast_sizes(x1.sizes(), x2.sizes()), dims{dim};
   const auto normalized = [&](const Tensor& x) {
-    const Tensor wide =
-        ops::call("aten::expand", x.dtype() == dtype ? x : ops::call("aten::to.dtype", x, dtype), sizes, false);
+    const Tensor wide = ops::expand(x.dtype() == dtype ? x : ops::to(x, dtype), sizes);
     return Expr(wide) / bounded_norm(wide, dims, eps);
   };
   return sum(normalized(x1) * normalized(x2), dims).tensor();
 }
-OP("aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor")
-    .impl(cosine_similarity)
-    .composite();
+OP("aten::cosine_similarity").impl(cosine_similarity).composite();
 
 // `eps` is added to each difference, which keeps the norm's gradient finite.
 Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps, bool keepdim) {
   const Expr difference = Expr(a) - Expr(b) + eps;
-  return ops::call("aten::norm.ScalarOpt_dim", difference.tensor(), p, Dims{std::max(a.ndim(), b.ndim()) - 1}, keepdim);
+  return ops::norm(difference.tensor(), p, Dims{std::max(a.ndim(), b.ndim()) - 1}, keepdim);
 }
-OP("aten::pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=9.9999999999999995e-07, bool keepdim=False) -> "
-   "Tensor")
-    .impl(pairwise_distance)
+OP("aten::pairwise_distance").impl(pairwise_distance).composite();
+
+OP("aten::dist")
+    .impl([](const Tensor& a, const Tensor& b, ops::Scalar p) { return ops::norm((Expr(a) - Expr(b)).tensor(), p); })
     .composite();
 
-OP("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor")
-    .impl([](const Tensor& a, const Tensor& b, ops::Scalar p) {
-      return ops::call("aten::norm.Scalar", (Expr(a) - Expr(b)).tensor(), ops::Value(p));
-    })
-    .composite();
-
-OP("aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor")
+OP("aten::hinge_embedding_loss")
     .impl([](const Tensor& x, const Tensor& target, double margin, int64_t reduction) {
       const Expr y = target;
       if (!is_floating(x.dtype())) {  // PyTorch subtracts from a tensor of the input's dtype
-        const Tensor whole = ops::call("aten::rsub.Scalar", x, static_cast<int64_t>(margin));
-        const Tensor losses = ops::call("aten::add.Tensor",
-                                        ops::call("aten::where.ScalarOther", (y != 1).tensor(),
-                                                  ops::call("aten::clamp_min", whole, int64_t{0}), int64_t{0}),
-                                        ops::call("aten::where.ScalarOther", (y != -1).tensor(), x, int64_t{0}));
+        const Tensor whole = ops::rsub(x, static_cast<int64_t>(margin));
+        const Tensor losses = ops::add(ops::where((y != 1).tensor(), ops::clamp_min(whole, int64_t{0}), int64_t{0}),
+                                       ops::where((y != -1).tensor(), x, int64_t{0}));
         return reduce_loss(losses, reduction);
       }
       const Expr far = gradient::where(y != 1, at_least(minus_from(margin, x), 0), 0.0),
@@ -79,7 +70,7 @@ OP("aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int 
     })
     .composite();
 
-OP("aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor")
+OP("aten::margin_ranking_loss")
     .impl([](const Tensor& a, const Tensor& b, const Tensor& target, double margin, int64_t reduction) {
       const Expr loss = -Expr(target) * (Expr(a) - Expr(b)) + margin;
       return reduce_loss(at_least(loss, 0).tensor(), reduction);
@@ -105,10 +96,7 @@ Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& tar
       gradient::where(y == 1, minus_from(1, cosine), 0.0) + gradient::where(y == -1, at_least(cosine - margin, 0), 0.0);
   return reduce_loss(loss.tensor(), reduction);
 }
-OP("aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> "
-   "Tensor")
-    .impl(cosine_embedding_loss)
-    .composite();
+OP("aten::cosine_embedding_loss").impl(cosine_embedding_loss).composite();
 
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin,
                            double p, double eps, bool swap, int64_t reduction) {
@@ -119,14 +107,11 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
   Expr far = Expr(pairwise_distance(anchor, negative, p, eps, false));
   if (swap) {
     const Tensor other = pairwise_distance(positive, negative, p, eps, false);
-    far = Expr(ops::call("aten::minimum", far.tensor(), other));
+    far = Expr(ops::minimum(far.tensor(), other));
   }
   return reduce_loss(at_least(near - far + margin, 0).tensor(), reduction);
 }
-OP("aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1., float p=2., float "
-   "eps=9.9999999999999995e-07, bool swap=False, int reduction=1) -> Tensor")
-    .impl(triplet_margin_loss)
-    .composite();
+OP("aten::triplet_margin_loss").impl(triplet_margin_loss).composite();
 
 IMPL("aten::pairwise_distance aten::dist aten::triplet_margin_loss", ops::kComplexCPU, ops::kSameAsDense);
 

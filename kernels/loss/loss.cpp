@@ -8,6 +8,10 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
+#include "ops/loss.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 
@@ -18,7 +22,7 @@ void check_reduction(int64_t reduction) {
 Tensor reduce_loss(const Tensor& losses, int64_t reduction) {
   check_reduction(reduction);
   if (reduction == kLossNone) return losses;
-  return ops::call(reduction == kLossMean ? "aten::mean" : "aten::sum", losses);
+  return reduction == kLossMean ? ops::mean(losses) : ops::sum(losses);
 }
 
 namespace {
@@ -26,16 +30,16 @@ namespace {
 using gradient::Expr;
 using MaybeTensor = std::optional<Tensor>;
 
-Expr clamp(const Expr& x, double low, double high) { return Expr(ops::call("aten::clamp", x.tensor(), low, high)); }
-Expr clamp_min(const Expr& x, double low) { return Expr(ops::call("aten::clamp_min", x.tensor(), low)); }
-Expr unary(const char* op, const Expr& x) { return Expr(ops::call(op, x.tensor())); }
-Expr from_one(const Expr& x) { return Expr(ops::call("aten::rsub.Scalar", x.tensor(), 1.0)); }
+Expr clamp(const Expr& x, double low, double high) { return Expr(ops::clamp(x.tensor(), low, high)); }
+Expr clamp_min(const Expr& x, double low) { return Expr(ops::clamp_min(x.tensor(), low)); }
+Expr unary(const char* op, const Expr& x) { return Expr(ops::call_by_name(op, x.tensor())); }
+Expr from_one(const Expr& x) { return Expr(ops::rsub(x.tensor(), 1.0)); }
 // PyTorch writes these losses into a tensor of one argument's dtype.
 Tensor as_dtype_of(const Tensor& like, const Expr& losses) {
   const DType dtype = losses.tensor().dtype();
   check(can_cast(dtype, like.dtype()), "result type ", name_of(dtype), " can't be cast to the desired output type ",
         name_of(like.dtype()));
-  return dtype == like.dtype() ? losses.tensor() : ops::call("aten::to.dtype", losses.tensor(), like.dtype());
+  return dtype == like.dtype() ? losses.tensor() : ops::to(losses.tensor(), like.dtype());
 }
 // PyTorch multiplies the losses by a weight in place, so that it may not make them larger.
 void check_weighted(const Tensor& losses, const Dims& sizes) {
@@ -60,8 +64,8 @@ gradient::GradientFn difference_gradient(const char* name) {
     const Tensor &grad = args.grad_outputs[0], &x = args.inputs[0].to_tensor(), &target = args.inputs[1].to_tensor();
     // In the dtype of the first one, as PyTorch's; of two, the target's is computed by itself.
     const auto of = [&](const Tensor& a, const Tensor& b) -> Expr {
-      return args.inputs.size() > 3 ? ops::call(name, grad, a, b, args.inputs[2], args.inputs[3])
-                                    : ops::call(name, grad, a, b, args.inputs[2]);
+      return args.inputs.size() > 3 ? ops::call_by_name(name, grad, a, b, args.inputs[2], args.inputs[3])
+                                    : ops::call_by_name(name, grad, a, b, args.inputs[2]);
     };
     const bool needs_target = args.needs(1) && is_floating(target.dtype()), is_same = x.dtype() == target.dtype();
     Expr g;
@@ -72,7 +76,7 @@ gradient::GradientFn difference_gradient(const char* name) {
   };
 }
 
-OP("aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
+OP("aten::mse_loss")
     .impl([](const Tensor& x, const Tensor& target, int64_t reduction) {
       return reduce_loss(gradient::square(Expr(x) - Expr(target)).tensor(), reduction);
     })
@@ -80,18 +84,18 @@ OP("aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
     .saves("self, target")
     .kind(ops::OpKind::kComposite);
 
-OP("aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor")
+OP("aten::mse_loss_backward")
     .impl([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
       return as_dtype_of(x, (Expr(x) - Expr(target)) * 2.0 * incoming(grad, x, target, reduction));
     })
     .composite();
 
-OP("tensord::l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor")
+OP("tensord::l1_loss_backward")
     .impl([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
       return as_dtype_of(x, gradient::sign(Expr(x) - Expr(target)) * incoming(grad, x, target, reduction));
     })
     .composite();
-OP("aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
+OP("aten::l1_loss")
     .impl([](const Tensor& x, const Tensor& target, int64_t reduction) {
       return reduce_loss(gradient::abs(Expr(x) - Expr(target)).tensor(), reduction);
     })
@@ -108,7 +112,7 @@ Expr huber(const Expr& difference, double delta) {
   const Expr size = gradient::abs(difference), near = clamp(size, 0, delta);
   return near * (size - near * 0.5);
 }
-OP("aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor")
+OP("aten::huber_loss")
     .impl([](const Tensor& x, const Tensor& target, int64_t reduction, double delta) {
       check(delta > 0, "huber_loss does not support non-positive values for delta.");
       return reduce_loss(as_dtype_of(x, huber(Expr(x) - Expr(target), delta)), reduction);
@@ -116,13 +120,13 @@ OP("aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.
     .gradient(difference_gradient("aten::huber_loss_backward"))
     .saves("self, target")
     .kind(ops::OpKind::kComposite);
-OP("aten::huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor")
+OP("aten::huber_loss_backward")
     .impl([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction, double delta) {
       return as_dtype_of(x, clamp(Expr(x) - Expr(target), -delta, delta) * incoming(grad, x, target, reduction));
     })
     .composite();
 // The same over beta; with beta 0 the absolute value.
-OP("aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor")
+OP("aten::smooth_l1_loss")
     .impl([](const Tensor& x, const Tensor& target, int64_t reduction, double beta) {
       check(beta >= 0, "smooth_l1_loss does not support negative values for beta.");
       const Expr difference = Expr(x) - Expr(target);
@@ -133,7 +137,7 @@ OP("aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta
     .saves("self, target")
     .kind(ops::OpKind::kComposite);
 
-OP("aten::smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor")
+OP("aten::smooth_l1_loss_backward")
     .impl([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction, double beta) {
       const Expr difference = Expr(x) - Expr(target);
       const Expr slope = beta == 0 ? gradient::sign(difference) : clamp(difference, -beta, beta) / beta;
@@ -156,8 +160,7 @@ Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const MaybeTe
   check_weighted(losses.tensor(), x.sizes());
   return reduce_loss(as_dtype_of(x, losses), reduction);
 }
-OP("aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int "
-   "reduction=1) -> Tensor")
+OP("aten::binary_cross_entropy_backward")
     .impl([](const Tensor& grad, const Tensor& x, const Tensor& target, const MaybeTensor& weight, int64_t reduction) {
       const Expr in = x, y = target;
       Expr g = incoming(grad, x, target, reduction);
@@ -172,8 +175,8 @@ std::vector<Tensor> binary_cross_entropy_gradient(const ops::GradArgs& args) {
   Expr g = incoming(args.grad_outputs[0], x, target, args.inputs[3].to_int());
   if (args.inputs[2].is_tensor()) g = g * Expr(args.inputs[2]);
   if (args.needs(0)) {
-    const Tensor slope = ops::call("aten::binary_cross_entropy_backward", args.grad_outputs[0], x, target,
-                                   args.inputs[2], args.inputs[3]);
+    const Tensor slope = ops::binary_cross_entropy_backward(
+        args.grad_outputs[0], x, target, ops::unbox<std::optional<Tensor>>(args.inputs[2]), args.inputs[3].to_int());
     out[0] = gradient::fit_gradient(slope, x);
   }
   if (args.needs(1) && is_floating(target.dtype())) {
@@ -182,7 +185,7 @@ std::vector<Tensor> binary_cross_entropy_gradient(const ops::GradArgs& args) {
   }
   return out;
 }
-OP("aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor")
+OP("aten::binary_cross_entropy")
     .impl(binary_cross_entropy)
     .gradient(binary_cross_entropy_gradient)
     .saves("self, target, weight")
@@ -224,23 +227,21 @@ std::vector<Tensor> cross_entropy_of_logits_gradient(const ops::GradArgs& args) 
   }
   return out;
 }
-OP("aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, "
-   "int reduction=1) -> Tensor")
+OP("aten::binary_cross_entropy_with_logits")
     .impl(cross_entropy_of_logits)
     .gradient(cross_entropy_of_logits_gradient)
     .saves("self, target, weight, pos_weight")
     .kind(ops::OpKind::kComposite);
 
-OP("aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor")
+OP("aten::kl_div")
     .impl([](const Tensor& x, const Tensor& target, int64_t reduction, bool log_target) {
       const Expr in = x, y = target;
-      const Expr losses =
-          log_target ? gradient::exp(y) * (y - in) : Expr(ops::call("aten::xlogy.Tensor", target, target)) - y * in;
+      const Expr losses = log_target ? gradient::exp(y) * (y - in) : Expr(ops::xlogy(target, target)) - y * in;
       return reduce_loss(losses.tensor(), reduction);
     })
     .composite();
 
-OP("aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor")
+OP("aten::poisson_nll_loss")
     .impl([](const Tensor& x, const Tensor& target, bool log_input, bool full, double eps, int64_t reduction) {
       const Expr in = x, y = target;
       Expr losses = log_input ? gradient::exp(in) - y * in : in - y * gradient::log(in + eps);
@@ -253,14 +254,14 @@ OP("aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool ful
     })
     .composite();
 
-OP("aten::soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor")
+OP("aten::soft_margin_loss_backward")
     .impl([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
       const Expr y = target;
       return as_dtype_of(x, -y * gradient::sigmoid(-(y * Expr(x))) * incoming(grad, x, target, reduction));
     })
     .composite();
 // log(1 + exp(-y x))
-OP("aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
+OP("aten::soft_margin_loss")
     .impl([](const Tensor& x, const Tensor& target, int64_t reduction) {
       return reduce_loss(as_dtype_of(x, -log_sigmoid(Expr(x) * Expr(target))), reduction);
     })

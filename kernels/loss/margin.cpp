@@ -6,6 +6,7 @@
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/loss/loss.h"
 #include "kernels/loss/margin.h"
+#include "ops/loss.h"
 
 namespace tensord::kernels {
 
@@ -40,20 +41,19 @@ TensorMeta infer_multi_margin(const Tensor& x, const Tensor& target, const Scala
   return {loss_sizes(rows, x, reduction), x.dtype(), {}, x.device()};
 }
 
-OP("aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int "
-   "reduction=1) -> Tensor")
+OP("aten::multi_margin_loss")
     .infer([](const Tensor& x, const Tensor& target, Scalar p, Scalar, MaybeTensor weight, int64_t reduction) {
       return infer_multi_margin(x, target, p, weight, reduction);
     })
     .gradient(gradient::of_first([](const ops::GradArgs& args, const Tensor& g) {
       const auto& v = args.inputs;
-      return ops::call("aten::multi_margin_loss_backward", g, v[0], v[1], v[2], v[3], v[4], v[5]);
+      return ops::multi_margin_loss_backward(g, v[0].to_tensor(), v[1].to_tensor(), v[2].to_scalar(), v[3].to_scalar(),
+                                             ops::unbox<std::optional<Tensor>>(v[4]), v[5].to_int());
     }))
     .saves("self, target, weight");
 
 // As in PyTorch it has no gradient of its own.
-OP("aten::multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar margin, Tensor? "
-   "weight=None, int reduction=1) -> Tensor")
+OP("aten::multi_margin_loss_backward")
     .infer([](const Tensor& g, const Tensor& x, const Tensor& target, Scalar p, Scalar, MaybeTensor weight,
               int64_t reduction) {
       const TensorMeta loss = infer_multi_margin(x, target, p, weight, reduction);
@@ -64,8 +64,7 @@ OP("aten::multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor tar
 // --- multilabel_margin_loss: sum over right classes y and wrong ones c of max(0, 1 - x_y + x_c) / classes. A row's
 // labels end before the first negative one.
 
-OP("aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor "
-   "is_target)")
+OP("aten::multilabel_margin_loss_forward")
     .infer([](const Tensor& x, const Tensor& target, int64_t reduction) {
       const MarginRows rows("multilabel_margin_loss", x, target, true);
       check_reduction(reduction);
@@ -73,21 +72,20 @@ OP("aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int reducti
                                      {target.sizes(), x.dtype(), {}, x.device()}};
     })
     .gradient(gradient::of_first([](const ops::GradArgs& args, const Tensor& g) {
-      return ops::call("aten::multilabel_margin_loss_backward", g, args.inputs[0], args.inputs[1], args.inputs[2],
-                       args.outputs[1]);
+      return ops::multilabel_margin_loss_backward(g, args.inputs[0].to_tensor(), args.inputs[1].to_tensor(),
+                                                  args.inputs[2].to_int(), args.outputs[1].to_tensor());
     }))
     .saves("self, target, result1");
-OP("aten::multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, Tensor "
-   "is_target) -> Tensor")
+OP("aten::multilabel_margin_loss_backward")
     .infer([](const Tensor& g, const Tensor& x, const Tensor& target, int64_t reduction, const Tensor& is_target) {
       const MarginRows rows("multilabel_margin_loss", x, target, true);
       check(g.numel() == checked_numel(loss_sizes(rows, x, reduction)), "the gradient is of size ", g.sizes());
       check(is_target.numel() == x.numel(), "is_target is of size ", is_target.sizes());
       return TensorMeta{x.sizes(), x.dtype(), {}, x.device()};
     });
-OP("aten::multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
+OP("aten::multilabel_margin_loss")
     .impl([](const Tensor& x, const Tensor& target, int64_t reduction) {
-      return ops::call("aten::multilabel_margin_loss_forward", x, target, reduction);
+      return std::get<0>(ops::multilabel_margin_loss_forward(x, target, reduction));
     })
     .composite();
 

@@ -8,6 +8,9 @@
 #include "core/ops/run.h"
 #include "kernels/norm/batch.h"
 #include "kernels/norm/norm_gradient.h"
+#include "ops/norm.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -58,8 +61,7 @@ std::optional<ops::Epilogue> batch_norm_epilogue(std::span<const ops::Value> v) 
 }
 
 // The running statistics are written in training; in evaluation it is pure and can be folded.
-OP("aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? running_var, "
-   "bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor")
+OP("aten::batch_norm")
     .set<ops::BatchIndependent>([](std::span<const ops::Value> v) { return v[5].is_bool() && !v[5].to_bool(); })
     .set<ops::KeepsRank>()
     .set<ops::EpilogueMaker>(batch_norm_epilogue)
@@ -81,9 +83,7 @@ std::vector<TensorMeta> infer_native(const Tensor& in, MaybeTensor weight, Maybe
   const Dims saved{training ? in.sizes()[1] : 0};
   return {out, {saved, stats, {}, in.device()}, {saved, stats, {}, in.device()}};
 }
-OP("aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? "
-   "running_var, "
-   "bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)")
+OP("aten::native_batch_norm")
     .infer(infer_native)
     .gradient(native_batch_norm_gradient)
     .saves("input, weight, running_mean, running_var, result1, result2")
@@ -101,10 +101,7 @@ std::vector<TensorMeta> infer_training(const Tensor& in, MaybeTensor weight, May
   return {infer_batch_norm("batch_norm_training", in, {&weight, &bias, &mean, &variance}), statistics(mean),
           statistics(variance)};
 }
-OP("tensord::batch_norm_training(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
-   "running_var, "
-   "float momentum, float eps) -> (Tensor, Tensor, Tensor)")
-    .infer(infer_training);
+OP("tensord::batch_norm_training").infer(infer_training);
 
 // Every sample's channels are normalized alone: batch_norm of one sample with N C channels.
 Tensor instance_norm(const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean, MaybeTensor variance,
@@ -115,28 +112,24 @@ Tensor instance_norm(const Tensor& in, MaybeTensor weight, MaybeTensor bias, May
   const int64_t batch = in.sizes()[0], channels = in.sizes()[1];
   const auto repeated = [&](const MaybeTensor& t) -> MaybeTensor {
     if (!t) return t;
-    return ops::call("aten::repeat", *t, Dims{batch});
+    return ops::repeat(*t, Dims{batch});
   };
   Dims merged = in.sizes();
   merged[0] = 1;
   merged[1] = batch * channels;
-  const Tensor flat = ops::call("aten::reshape", in, merged);
+  const Tensor flat = ops::reshape(in, merged);
   const MaybeTensor means = repeated(mean), variances = repeated(variance);
-  const Tensor out = ops::call("aten::batch_norm", flat, repeated(weight), repeated(bias), means, variances,
-                               use_input_stats, momentum, eps, false);
+  const Tensor out =
+      ops::batch_norm(flat, repeated(weight), repeated(bias), means, variances, use_input_stats, momentum, eps, false);
   const auto average = [&](const MaybeTensor& many, const MaybeTensor& one) {
     if (!one || !use_input_stats || in.is_meta()) return;
-    one->copy_from(ops::call("aten::mean.dim", ops::call("aten::reshape", *many, Dims{batch, channels}), Dims{0}));
+    one->copy_from(ops::mean(ops::reshape(*many, Dims{batch, channels}), Dims{0}));
   };
   average(means, mean);
   average(variances, variance);
-  return ops::call("aten::reshape", out, in.sizes());
+  return ops::reshape(out, in.sizes());
 }
-OP("aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? running_var, "
-   "bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor")
-    .writes_when("use_input_stats")
-    .composite()
-    .impl(instance_norm);
+OP("aten::instance_norm").writes_when("use_input_stats").composite().impl(instance_norm);
 
 }  // namespace
 }  // namespace tensord::kernels

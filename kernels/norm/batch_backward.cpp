@@ -4,6 +4,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/norm/norm_gradient.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -36,7 +37,7 @@ std::vector<TensorMeta> infer_backward(const Tensor& g, const Tensor& x, MaybeTe
 
 Tensor summed(const Tensor& gradient, const Dims& per_channel, const Tensor& like) {
   const Tensor sum = gradient::fit_gradient(gradient, Tensor::meta(per_channel, like.dtype()));
-  return ops::call("aten::reshape", sum, like.sizes());
+  return ops::reshape(sum, like.sizes());
 }
 
 // In evaluation dx = g weight rstd, dweight = sum of g (x - mean) rstd, dbias = sum of g.
@@ -53,7 +54,7 @@ NormBackwardGradients differentiate_evaluation(const NormBackward& b) {
     join(to_g, normal * Expr(b.to_dweight));
     join(to_x, Expr(b.g) * (Expr(b.to_dweight) * rstd));
   }
-  if (b.to_dbias.defined()) join(to_g, Expr(ops::call("aten::expand", b.to_dbias, b.x.sizes())));
+  if (b.to_dbias.defined()) join(to_g, Expr(ops::expand(b.to_dbias, b.x.sizes())));
   const auto tensor = [](const std::optional<Expr>& sum) { return sum ? sum->tensor() : Tensor(); };
   return {tensor(to_g), tensor(to_x), tensor(to_weight)};
 }
@@ -63,7 +64,7 @@ std::vector<Value> gradient_of_backward(const ops::GradArgs& args) {
   const Tensor& x = v[1].to_tensor();
   Dims per_channel(static_cast<size_t>(x.ndim()), 1);
   per_channel[1] = x.sizes()[1];
-  const auto shaped = [&](const Tensor& t) { return t.defined() ? ops::call("aten::reshape", t, per_channel) : t; };
+  const auto shaped = [&](const Tensor& t) { return t.defined() ? ops::reshape(t, per_channel) : t; };
   const bool training = v[7].to_bool();
   NormBackward backward;
   backward.g = v[0].to_tensor();
@@ -88,9 +89,7 @@ std::vector<Value> gradient_of_backward(const ops::GradArgs& args) {
 }
 
 // In training without saved statistics they are those of the input.
-OP("tensord::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? "
-   "running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, "
-   "Tensor, Tensor)")
+OP("tensord::native_batch_norm_backward")
     .infer(infer_backward)
     .gradient(gradient_of_backward)
     .saves("grad_out, input, weight, running_mean, running_var");

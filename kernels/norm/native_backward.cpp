@@ -19,19 +19,15 @@ auto masked(const char* name) {
   };
 }
 
-OP("aten::native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, "
-   "Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)")
+OP("aten::native_layer_norm_backward")
     .set<ops::MayLackResults>()
     .impl(masked("tensord::native_layer_norm_backward"))
     .composite();
-OP("aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, "
-   "int C, int HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)")
+OP("aten::native_group_norm_backward")
     .set<ops::MayLackResults>()
     .impl(masked("tensord::native_group_norm_backward"))
     .composite();
-OP("aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? "
-   "running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, "
-   "Tensor, Tensor)")
+OP("aten::native_batch_norm_backward")
     .set<ops::MayLackResults>()
     .impl(masked("tensord::native_batch_norm_backward"))
     .composite();

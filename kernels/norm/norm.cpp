@@ -6,6 +6,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/norm/norm_gradient.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -41,8 +42,7 @@ std::vector<ops::Value> native_layer_norm_gradient(const ops::GradArgs& args) {
                          args.inputs[2], args.inputs[3]});
 }
 
-OP("aten::layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
-   "bool cudnn_enable=True) -> Tensor")
+OP("aten::layer_norm")
     .set<ops::BatchIndependent>([](std::span<const ops::Value> v) {
       return v[1].is_list() && v[0].to_tensor().ndim() > static_cast<int64_t>(v[1].to_list()->items.size());
     })
@@ -54,8 +54,7 @@ OP("aten::layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, 
     .saves("input, weight")
     .reduction();
 
-OP("aten::native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, "
-   "Tensor, Tensor)")
+OP("aten::native_layer_norm")
     .infer([](const Tensor& in, const IntList& shape, MaybeTensor weight, MaybeTensor bias, double) {
       check_layer_norm(in, shape, weight, bias);
       Dims outer = in.sizes();
@@ -83,8 +82,7 @@ void check_groups(const Tensor& in, int64_t groups) {
         in.sizes(), " and num_groups=", groups);
 }
 
-OP("aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool "
-   "cudnn_enabled=True) -> Tensor")
+OP("aten::group_norm")
     .set<ops::BatchIndependent>(ops::always_batch_independent)
     .infer([](const Tensor& in, int64_t groups, MaybeTensor weight, MaybeTensor bias, double, bool) {
       check_channels("group_norm", in, weight, bias);
@@ -108,7 +106,7 @@ std::vector<ops::Value> native_group_norm_gradient(const ops::GradArgs& args) {
   if ((!to_mean.defined() && !to_rstd.defined()) || !args.needs(0)) return out;
   const Tensor& in = v[0].to_tensor();
   const Dims moments{v[3].to_int(), v[6].to_int(), 1}, grouped{v[3].to_int(), v[6].to_int(), -1};
-  const auto shaped = [](const Tensor& x, const Dims& sizes) { return Expr(ops::call("aten::reshape", x, sizes)); };
+  const auto shaped = [](const Tensor& x, const Dims& sizes) { return Expr(ops::reshape(x, sizes)); };
   const double n = static_cast<double>(in.numel()) / static_cast<double>(std::max<int64_t>(1, moments[0] * moments[1]));
   Expr slope = shaped(in, grouped) * 0.0;
   if (to_mean.defined()) slope = slope + shaped(to_mean, moments) / n;
@@ -122,8 +120,7 @@ std::vector<ops::Value> native_group_norm_gradient(const ops::GradArgs& args) {
   return out;
 }
 
-OP("aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) "
-   "-> (Tensor, Tensor, Tensor)")
+OP("aten::native_group_norm")
     .infer([](const Tensor& in, MaybeTensor weight, MaybeTensor bias, int64_t n, int64_t c, int64_t inner,
               int64_t groups, double) {
       check_channels("native_group_norm", in, weight, bias);

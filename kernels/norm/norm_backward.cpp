@@ -8,6 +8,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/norm/norm_gradient.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 
@@ -80,8 +81,7 @@ std::vector<Value> layer_backward_gradient(const ops::GradArgs& args, size_t wei
   return out;
 }
 
-OP("tensord::layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor? weight, float eps, "
-   "bool[3] output_mask) -> (Tensor, Tensor, Tensor)")
+OP("tensord::layer_norm_backward")
     .infer([](const Tensor& g, const Tensor& x, const IntList& shape, MaybeTensor weight, double, const Mask& mask) {
       normalized_length(x, shape);
       return infer_norm_backward(g, x, shape, weight ? weight->dtype() : x.dtype(), mask);
@@ -89,9 +89,7 @@ OP("tensord::layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized
     .gradient([](const ops::GradArgs& args) { return layer_backward_gradient(args, 3, false); })
     .saves("grad_out, input, weight");
 
-OP("tensord::native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor "
-   "rstd, "
-   "Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)")
+OP("tensord::native_layer_norm_backward")
     .infer([](const Tensor& g, const Tensor& x, const IntList& shape, const Tensor& mean, const Tensor& rstd,
               MaybeTensor weight, MaybeTensor, const Mask& mask) {
       const int64_t length = normalized_length(x, shape), rows = x.numel() / std::max<int64_t>(1, length);
@@ -110,9 +108,7 @@ std::vector<Value> group_backward_gradient(const ops::GradArgs& args, size_t wei
   const int64_t batch = x.sizes()[0], per_group = x.sizes()[1] / groups;
   const Dims grouped{batch, groups, per_group, x.numel() / std::max<int64_t>(1, batch * x.sizes()[1])},
       parameter{1, groups, per_group, 1}, moments{batch, groups, 1, 1};
-  const auto shaped = [](const Tensor& t, const Dims& sizes) {
-    return t.defined() ? ops::call("aten::reshape", t, sizes) : t;
-  };
+  const auto shaped = [](const Tensor& t, const Dims& sizes) { return t.defined() ? ops::reshape(t, sizes) : t; };
   NormBackward backward;
   backward.g = shaped(args.inputs[0].to_tensor(), grouped);
   backward.x = shaped(x, grouped);
@@ -138,8 +134,7 @@ std::vector<Value> group_backward_gradient(const ops::GradArgs& args, size_t wei
   return out;
 }
 
-OP("tensord::group_norm_backward(Tensor grad_out, Tensor input, int num_groups, Tensor? weight, float eps, bool[3] "
-   "output_mask) -> (Tensor, Tensor, Tensor)")
+OP("tensord::group_norm_backward")
     .infer([](const Tensor& g, const Tensor& x, int64_t groups, MaybeTensor weight, double, const Mask& mask) {
       check(x.ndim() >= 2 && groups > 0 && x.sizes()[1] % groups == 0, "the channels cannot be cut into ", groups,
             " groups");
@@ -150,9 +145,7 @@ OP("tensord::group_norm_backward(Tensor grad_out, Tensor input, int num_groups, 
     })
     .saves("grad_out, input, weight");
 
-OP("tensord::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int "
-   "N, "
-   "int C, int HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)")
+OP("tensord::native_group_norm_backward")
     .infer([](const Tensor& g, const Tensor& x, const Tensor& mean, const Tensor& rstd, MaybeTensor weight, int64_t n,
               int64_t c, int64_t inner, int64_t groups, const Mask& mask) {
       check(groups > 0 && inner >= 0 && c % groups == 0 && x.ndim() >= 2 && x.sizes()[0] == n && x.sizes()[1] == c &&

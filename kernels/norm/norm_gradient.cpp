@@ -1,5 +1,8 @@
 #include "kernels/norm/norm_gradient.h"
 
+#include "ops/reduce.h"
+#include "ops/view.h"
+
 namespace tensord::kernels {
 namespace {
 
@@ -16,7 +19,7 @@ Tensor tensor_of(const std::optional<Expr>& sum) { return sum ? sum->tensor() : 
 //   dg = weight q + b x^ + c        dweight = sum of g q
 //   dx = P(b g) - rstd (x^ mean(a d) + q mean(h x^) + d mean(a x^))
 NormBackwardGradients differentiate(const NormBackward& backward) {
-  const auto mean = [&](const Expr& v) { return Expr(ops::call("aten::mean.dim", v.tensor(), backward.dims, true)); };
+  const auto mean = [&](const Expr& v) { return Expr(ops::mean(v.tensor(), backward.dims, true)); };
   const Expr g = backward.g, x = backward.x;
   const Expr centered = x - (backward.mean ? Expr(*backward.mean) : mean(x));
   const Expr rstd = backward.rstd ? Expr(*backward.rstd) : gradient::rsqrt(mean(centered * centered) + backward.eps);
@@ -36,7 +39,7 @@ NormBackwardGradients differentiate(const NormBackward& backward) {
     join(to_x, project(g * b));
   }
   if (backward.to_dbias.defined()) {
-    join(to_g, Expr(ops::call("aten::expand", backward.to_dbias, backward.x.sizes())));
+    join(to_g, Expr(ops::expand(backward.to_dbias, backward.x.sizes())));
   }
   return {tensor_of(to_g), tensor_of(to_x), tensor_of(to_weight)};
 }

@@ -8,6 +8,8 @@
 #include "core/ops/run.h"
 #include "kernels/common/lines.h"
 #include "kernels/norm/softmax_run.h"
+#include "ops/norm.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -24,13 +26,14 @@ TensorMeta infer_softmax(const char* op, const Tensor& in, int64_t dim, const st
 
 std::vector<Tensor> softmax_gradient(const ops::GradArgs& args, bool is_log) {
   std::vector<Tensor> gradients(args.inputs.size());
-  gradients[0] = ops::call(is_log ? "aten::_log_softmax_backward_data" : "aten::_softmax_backward_data",
-                           args.grad_outputs[0], args.outputs[0], args.inputs[1], args.inputs[0].to_tensor().dtype());
+  const auto backward = is_log ? ops::_log_softmax_backward_data : ops::_softmax_backward_data;
+  gradients[0] = backward(args.grad_outputs[0], args.outputs[0].to_tensor(), args.inputs[1].to_int(),
+                          args.inputs[0].to_tensor().dtype());
   return gradients;
 }
 
-void add(const char* name, const char* schema, bool is_log) {
-  ops::OpBuilder(schema, __FILE__, __LINE__)
+void add(const char* name, bool is_log) {
+  ops::OpBuilder(name, __FILE__, __LINE__)
       .infer([name](const Tensor& in, int64_t dim, std::optional<DType> dtype) {
         return infer_softmax(name, in, dim, dtype);
       })
@@ -53,8 +56,8 @@ void add(const char* name, const char* schema, bool is_log) {
                       [is_log](const ops::PrepareArgs& args) { return prepare_softmax(args, is_log); });
 }
 // The forms with the half_to_float flag, which concerns CUDA only.
-void add_internal(const char* name, const char* schema, bool is_log) {
-  ops::OpBuilder(schema, __FILE__, __LINE__)
+void add_internal(const char* name, bool is_log) {
+  ops::OpBuilder(name, __FILE__, __LINE__)
       .infer([name](const Tensor& in, int64_t dim, bool) { return infer_softmax(name, in, dim, {}); })
       .set<ops::BatchIndependent>(ops::works_along_other_dims)
       .gradient([is_log](const ops::GradArgs& args) { return softmax_gradient(args, is_log); })
@@ -76,10 +79,10 @@ void add_internal(const char* name, const char* schema, bool is_log) {
 }
 
 bool register_softmax() {
-  add("aten::softmax.int", "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", false);
-  add("aten::log_softmax.int", "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", true);
-  add_internal("aten::_softmax", "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", false);
-  add_internal("aten::_log_softmax", "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", true);
+  add("aten::softmax.int", false);
+  add("aten::log_softmax.int", true);
+  add_internal("aten::_softmax", false);
+  add_internal("aten::_log_softmax", true);
   return true;
 }
 [[maybe_unused]] const bool softmax_registered = register_softmax();
@@ -88,7 +91,7 @@ bool register_softmax() {
 Tensor of_real_parts(const char* name, const Tensor& in, int64_t dim, std::optional<DType> dtype) {
   if (!dtype || is_complex(*dtype))
     fail(ErrorCode::kUnimplemented, "not implemented for ", name_of(dtype.value_or(in.dtype())));
-  return ops::call(name, ops::call("aten::to.dtype", in, *dtype), dim, ops::Value());
+  return ops::call_by_name(name, ops::to(in, *dtype), dim, ops::Value());
 }
 IMPL("aten::softmax.int", ops::kComplexComposite, [](const Tensor& in, int64_t dim, std::optional<DType> dtype) {
   return of_real_parts("aten::softmax.int", in, dim, dtype);

@@ -4,6 +4,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
+#include "ops/reduce.h"
 
 namespace tensord::kernels {
 namespace {
@@ -11,9 +12,7 @@ namespace {
 using gradient::Expr;
 using ops::TensorMeta;
 
-Expr sum(const Expr& value, int64_t dim) {
-  return Expr(ops::call("aten::sum.dim_IntList", value.tensor(), Dims{dim}, true));
-}
+Expr sum(const Expr& value, int64_t dim) { return Expr(ops::sum(value.tensor(), Dims{dim}, true)); }
 
 // Of softmax's backward y (g - sum(g y)), with a the gradient that comes in:
 //   dg = y (a - sum(a y)),  dy = a (g - sum(g y)) - g sum(a y);
@@ -36,8 +35,7 @@ std::vector<ops::Value> gradient_of_softmax_backward(const ops::GradArgs& args, 
 }
 
 void add_backward(const char* name, bool is_log) {
-  ops::OpBuilder(concat(name, "(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor").c_str(),
-                 __FILE__, __LINE__)
+  ops::OpBuilder(name, __FILE__, __LINE__)
       .infer([](const Tensor& g, const Tensor& y, int64_t dim, DType dtype) {
         check(g.sizes() == y.sizes(), "the gradient is of size ", g.sizes(), ", the result of ", y.sizes());
         if (!is_floating(y.dtype())) fail_dtype("softmax_backward", y.dtype());

@@ -2,11 +2,13 @@
 #include "core/ops/attributes/written.h"
 #include "core/ops/complex.h"
 #include "kernels/common/compose.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using compose::Expr;
 using ops::Scalar;
 using ops::WritesInto;
@@ -17,16 +19,16 @@ Tensor norm_except(const Tensor& x, const Scalar& p, int64_t dim) {
   for (int64_t i = 0; i < x.ndim(); ++i) {
     if (i != dim) others.push_back(i);
   }
-  if (others.empty()) return call("aten::abs", x);
-  return call("aten::norm.ScalarOpt_dim", x, p, others, true);
+  if (others.empty()) return ops::abs(x);
+  return ops::norm(x, p, others, true);
 }
 
 Tensor norm_except_dim(const Tensor& v, int64_t p, int64_t dim) {
-  if (dim == -1) return call("aten::norm.Scalar", v, Scalar(p));
+  if (dim == -1) return ops::norm(v, Scalar(p));
   return norm_except(v, Scalar(p), wrap_dim(dim, v.ndim()));
 }
-OP("aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor").impl(norm_except_dim).composite();
-OP("aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor")
+OP("aten::norm_except_dim").impl(norm_except_dim).composite();
+OP("aten::_weight_norm")
     .impl([](const Tensor& v, const Tensor& g, int64_t dim) {
       return (Expr(v) * (Expr(g) / Expr(norm_except_dim(v, 2, dim)))).tensor();
     })
@@ -34,24 +36,19 @@ OP("aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor")
 
 // Slices along `dim` whose norm is above the bound are scaled down to it.
 Tensor renorm(const Tensor& self, const Scalar& p, int64_t given_dim, const Scalar& bound) {
-  const Tensor x = call("aten::clone", self);  // the gradient reads it, also when renorm_ has written self
+  const Tensor x = ops::clone(self);  // the gradient reads it, also when renorm_ has written self
   check(p.to_double() > 0, "renorm: non-positive-norm not supported");
   check(bound.to_double() >= 0, "renorm: expected maxnorm to be >= 0 but got ", bound.to_double());
   check(x.ndim() > 1, "renorm: input needs at least 2 dimensions, got ", x.ndim(), " dimensions");
   check(is_floating(x.dtype()) || is_complex(x.dtype()), "renorm: expected a floating point tensor, but got ",
         name_of(x.dtype()));
-  const Tensor sizes = is_complex(x.dtype()) ? call("aten::abs", x) : x;
+  const Tensor sizes = is_complex(x.dtype()) ? ops::abs(x) : x;
   const Expr norm = norm_except(sizes, p, wrap_dim(given_dim, x.ndim()));
   const Expr limit = bound.to_double();
   const Expr scale = gradient::where(norm > limit, limit / (norm + 1e-7), 1.0);
-  return call("aten::mul.Tensor", x, scale.tensor());
+  return ops::mul(x, scale.tensor());
 }
-OP("aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor")
-    .impl(renorm)
-    .composite()
-    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
-    .with_inplace()
-    .with_out();
+OP("aten::renorm").impl(renorm).composite().set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole);
 IMPL("aten::renorm", ops::kComplexComposite, renorm);
 
 double smallest_step(DType dtype) { return dtype == DType::kFloat64 ? 0x1p-52 : 0x1p-23; }
@@ -72,17 +69,14 @@ Tensor rms_norm(const Tensor& x, const ops::IntList& shape, const std::optional<
   check(!weight || weight->sizes() == shape, "rms_norm: expected weight of shape ", to_string(shape));
   const DType wide = x.dtype() == DType::kFloat64 ? x.dtype() : DType::kFloat32;
   const Expr in = compose::to(x, wide);
-  const Expr scale =
-      Expr(compose::mean(call("aten::square", in.tensor()), dims, true)) + eps.value_or(smallest_step(wide));
+  const Expr scale = Expr(ops::mean(ops::square(in.tensor()), dims, true)) + eps.value_or(smallest_step(wide));
   Expr out = in * gradient::rsqrt(scale);
   if (weight) out = out * Expr(*weight);
   return compose::to(out.tensor(), x.dtype());
 }
-OP("aten::rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor")
-    .impl(rms_norm)
-    .composite();
+OP("aten::rms_norm").impl(rms_norm).composite();
 
-OP("aten::sum_to_size(Tensor self, int[] size) -> Tensor")
+OP("aten::sum_to_size")
     .impl([](const Tensor& x, const ops::IntList& size) {
       const int64_t extra = x.ndim() - static_cast<int64_t>(size.size());
       Dims summed;
@@ -93,9 +87,9 @@ OP("aten::sum_to_size(Tensor self, int[] size) -> Tensor")
         fits = is_extra || size[dim - extra] == 1 || size[dim - extra] == x.size(dim);
       }
       check(fits, "size {", to_string(size), "} is not expandable to size {", x.sizes(), "}.");
-      if (size.empty()) return call("aten::sum", x);  // of bool a count, as every sum
-      if (summed.empty()) return call("aten::clone", x);
-      return compose::reshape(compose::sum(x, summed, true), size);
+      if (size.empty()) return ops::sum(x);  // of bool a count, as every sum
+      if (summed.empty()) return ops::clone(x);
+      return ops::reshape(ops::sum(x, summed, true), size);
     })
     .composite();
 

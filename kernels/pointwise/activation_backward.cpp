@@ -2,6 +2,8 @@
 // in their first argument, so its gradient is the operator itself; that of the second is a formula.
 #include "kernels/pointwise/pointwise_backward.h"
 
+#include "ops/pointwise.h"
+
 namespace tensord::kernels {
 namespace {
 
@@ -19,7 +21,7 @@ Expr softplus_second(Given given) {
   return where(x * beta > threshold, 0, gg * g * (s * (-s + 1) * beta));
 }
 
-OP("aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor")
+OP("aten::leaky_relu_backward")
     .infer([](const Tensor& g, const Tensor& x, const Scalar& negative_slope, bool is_result) {
       check(!is_result || negative_slope.to_double() >= 0,
             "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported.");
@@ -44,8 +46,8 @@ std::vector<Tensor> elu_backward_gradient(const GradArgs& args) {
   const Expr alpha = args.inputs[1], scale = args.inputs[2], input_scale = args.inputs[3];
   const bool is_result = args.inputs[4].to_bool();
   if (args.needs(0)) {
-    gradients[0] = ops::call("aten::elu_backward", args.grad_outputs[0], args.inputs[1], args.inputs[2], args.inputs[3],
-                             is_result, args.inputs[5]);
+    gradients[0] = ops::elu_backward(args.grad_outputs[0], args.inputs[1].to_scalar(), args.inputs[2].to_scalar(),
+                                     args.inputs[3].to_scalar(), is_result, args.inputs[5].to_tensor());
   }
   if (is_result) {
     put(gradients, args, 5, [](Given x) { return where(x[2] > 0, 0, x[0] * x[1] * x[3]); }, {gg, g, x, input_scale});
@@ -59,8 +61,7 @@ std::vector<Tensor> elu_backward_gradient(const GradArgs& args) {
   }
   return gradients;
 }
-OP("aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor "
-   "self_or_result) -> Tensor")
+OP("aten::elu_backward")
     .infer([](const Tensor& g, const Scalar& alpha, const Scalar&, const Scalar&, bool is_result, const Tensor& x) {
       check(!is_result || alpha.to_double() >= 0,
             "In-place elu backward calculation is triggered with a negative slope which is not supported.");
@@ -81,24 +82,22 @@ bool register_activation_backward() {
                          {alpha, scale, input_scale});
   });
   add_backward<>(
-      "aten::hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", "aten::hardswish_backward",
-      Formula::hardswish_backward, [](Given x) { return gradient::hardswish_backward(x[0], x[2]); },
+      "aten::hardswish_backward", Formula::hardswish_backward,
+      [](Given x) { return gradient::hardswish_backward(x[0], x[2]); },
       [](Given x) { return where(abs(x[2]) < 3, x[0] * x[1] / 3, 0); });
   add_backward<>(
-      "aten::hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", "aten::hardsigmoid_backward",
-      Formula::hardsigmoid_backward, [](Given x) { return gradient::hardsigmoid_backward(x[0], x[2]); }, no_slope);
+      "aten::hardsigmoid_backward", Formula::hardsigmoid_backward,
+      [](Given x) { return gradient::hardsigmoid_backward(x[0], x[2]); }, no_slope);
   add_backward<Scalar, Scalar>(
-      "aten::hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
       "aten::hardtanh_backward", Formula::hardtanh_backward,
       [](Given x) { return gradient::hardtanh_backward(x[0], x[2], x[3], x[4]); }, no_slope);
   add_backward<Scalar>(
-      "aten::hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor", "aten::hardshrink_backward",
-      Formula::shrink_backward, [](Given x) { return gradient::hardshrink_backward(x[0], x[2], x[3]); }, no_slope);
+      "aten::hardshrink_backward", Formula::shrink_backward,
+      [](Given x) { return gradient::hardshrink_backward(x[0], x[2], x[3]); }, no_slope);
   add_backward<Scalar>(
-      "aten::softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor", "aten::softshrink_backward",
-      Formula::shrink_backward, [](Given x) { return gradient::softshrink_backward(x[0], x[2], x[3]); }, no_slope);
+      "aten::softshrink_backward", Formula::shrink_backward,
+      [](Given x) { return gradient::softshrink_backward(x[0], x[2], x[3]); }, no_slope);
   add_backward<Scalar, Scalar>(
-      "aten::softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor",
       "aten::softplus_backward", Formula::softplus_backward,
       [](Given x) { return gradient::softplus_backward(x[0], x[2], x[3], x[4]); }, softplus_second);
   return true;

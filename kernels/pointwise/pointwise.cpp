@@ -137,36 +137,25 @@ std::string saved_operands(const ops::OpBuilder& builder, const Line& line) {
   return saved;
 }
 
-bool has_variants(std::string_view name) { return !name.starts_with("__"); }
-
-void finish(ops::OpBuilder& builder, const Line& line, bool inplace) {
+void finish(ops::OpBuilder& builder, const Line& line) {
   builder.pointwise().keeps_layout().formula(line.text);
   if (gradient::GradientFn gradient = make_gradient(line)) {
     builder.gradient(std::move(gradient)).saves(saved_operands(builder, line).c_str());
   }
   if (line.targets != WritesInto::kAnyDType) builder.set<WritesInto>(line.targets);
-  if (!has_variants(line.name)) return;
-  if (inplace) builder.with_inplace();
-  builder.with_out();
 }
 
-// "aten::NAME.OVERLOAD(Tensor self, ARGUMENTS) -> Tensor".
-struct Signature {
-  const char* op;
-  const char* schema;
-  Signature(const Line& line, std::string_view overload, std::string_view arguments) {
-    std::string name = concat("aten::", line.name, overload.empty() ? "" : ".", overload);
-    schema = keep_text(concat(name, "(Tensor self", arguments.empty() ? "" : ", ", arguments, ") -> Tensor"));
-    op = keep_text(std::move(name));
-  }
-};
+// "aten::NAME.OVERLOAD".
+const char* name_of_op(const Line& line, std::string_view overload = "") {
+  return keep_text(concat("aten::", line.name, overload.empty() ? "" : ".", overload));
+}
 
 void add_unary(const Line& line) {
-  const Signature s(line, "", "");
-  ops::OpBuilder builder(s.schema, __FILE__, __LINE__);
+  const char* const op = name_of_op(line);
+  ops::OpBuilder builder(op, __FILE__, __LINE__);
   builder.infer([line](const Tensor& a) { return line.infer(std::array{Operand(a)}); });
-  finish(builder, line, line.type_class != TypeClass::kCompare);
-  add_pointwise_kernel(s.op, [line](const Tensor& a) { return line.call(std::array{Operand(a)}, {}); });
+  finish(builder, line);
+  add_pointwise_kernel(op, [line](const Tensor& a) { return line.call(std::array{Operand(a)}, {}); });
 }
 
 void check_numbers(const Line& line, DType dtype, const Scalar& p0) {
@@ -178,56 +167,55 @@ void check_numbers(const Line& line, DType dtype, const Scalar& p0) {
     check(dtype != DType::kUInt8 || number >= 0, "cannot do hardtanh on an unsigned type with negative limits");
 }
 
-void add_unary_numbers(const Line& line, std::string_view arguments) {
-  const Signature s(line, "", arguments);
-  ops::OpBuilder builder(s.schema, __FILE__, __LINE__);
-  const auto count = std::count(arguments.begin(), arguments.end(), ',') + 1;
+void add_unary_numbers(const Line& line) {
+  const char* const op = name_of_op(line);
+  ops::OpBuilder builder(op, __FILE__, __LINE__);
+  const size_t count = builder.schema().arguments.size() - 1;
   if (count == 1) {
     builder.infer([line](const Tensor& a, Scalar p0) {
       check_numbers(line, a.dtype(), p0);
       return line.infer(std::array{Operand(a)});
     });
-    add_pointwise_kernel(s.op, [line](const Tensor& a, Scalar p0) { return line.call(std::array{Operand(a)}, {p0}); });
+    add_pointwise_kernel(op, [line](const Tensor& a, Scalar p0) { return line.call(std::array{Operand(a)}, {p0}); });
   } else if (count == 2) {
     builder.infer([line](const Tensor& a, Scalar p0, Scalar) {
       check_numbers(line, a.dtype(), p0);
       return line.infer(std::array{Operand(a)});
     });
-    add_pointwise_kernel(s.op, [line](const Tensor& a, Scalar p0, Scalar p1) {
+    add_pointwise_kernel(op, [line](const Tensor& a, Scalar p0, Scalar p1) {
       if (line.formula == Formula::hardtanh && is_floating(a.dtype()) && has_nan({p0, p1})) return nan_of(a, a.dtype());
       return line.call(std::array{Operand(a)}, {p0, p1});
     });
   } else {
     builder.infer([line](const Tensor& a, Scalar, Scalar, Scalar) { return line.infer(std::array{Operand(a)}); });
-    add_pointwise_kernel(s.op, [line](const Tensor& a, Scalar p0, Scalar p1, Scalar p2) {
+    add_pointwise_kernel(op, [line](const Tensor& a, Scalar p0, Scalar p1, Scalar p2) {
       return line.call(std::array{Operand(a)}, {p0, p1, p2});
     });
   }
-  finish(builder, line, true);
+  finish(builder, line);
 }
 
 void add_binary(const Line& line, std::string_view overload = "") {
-  // PyTorch calls it so in this one.
-  const Signature s(line, overload, line.formula == Formula::heaviside ? "Tensor values" : "Tensor other");
-  ops::OpBuilder builder(s.schema, __FILE__, __LINE__);
+  const char* const op = name_of_op(line, overload);
+  ops::OpBuilder builder(op, __FILE__, __LINE__);
   builder.infer([line](const Tensor& a, const Tensor& b) {
     check(line.formula != Formula::heaviside || a.dtype() == b.dtype(),
           "heaviside is not yet implemented for tensors with different dtypes.");
     return line.infer(std::array{Operand(a), Operand(b)});
   });
-  finish(builder, line, true);
-  add_pointwise_kernel(s.op, [line](const Tensor& a, const Tensor& b) {
+  finish(builder, line);
+  add_pointwise_kernel(op, [line](const Tensor& a, const Tensor& b) {
     return line.call(std::array{Operand(a), Operand(b)}, {});
   });
 }
 
 void add_binary_tensor_scalar(const Line& line, std::string_view scalar_overload = "Scalar") {
   add_binary(line, "Tensor");
-  const Signature s(line, scalar_overload, "Scalar other");
-  ops::OpBuilder builder(s.schema, __FILE__, __LINE__);
+  const char* const op = name_of_op(line, scalar_overload);
+  ops::OpBuilder builder(op, __FILE__, __LINE__);
   builder.infer([line](const Tensor& a, Scalar b) { return line.infer(std::array{Operand(a), Operand(b)}); });
-  finish(builder, line, true);
-  add_pointwise_kernel(s.op, [line](const Tensor& a, Scalar b) {
+  finish(builder, line);
+  add_pointwise_kernel(op, [line](const Tensor& a, Scalar b) {
     return line.call(std::array{Operand(a), Operand(b)}, {});
   });
 }
@@ -246,21 +234,20 @@ PointwiseCall call_with_alpha(const Line& line, Operands operands, const Scalar&
 }
 
 void add_binary_alpha(const Line& line) {
-  const auto add_overload = [&line]<class B>(const Signature& s, B) {
-    ops::OpBuilder builder(s.schema, __FILE__, __LINE__);
+  const auto add_overload = [&line]<class B>(const char* op, B) {
+    ops::OpBuilder builder(op, __FILE__, __LINE__);
     builder.infer([line](const Tensor& a, B b, Scalar alpha) {
       const std::array operands{Operand(a), Operand(b)};
       check_alpha(line, line.compute(operands), alpha);
       return line.infer(operands);
     });
-    finish(builder, line, true);
-    add_pointwise_kernel(s.op, [line](const Tensor& a, B b, Scalar alpha) {
+    finish(builder, line);
+    add_pointwise_kernel(op, [line](const Tensor& a, B b, Scalar alpha) {
       return call_with_alpha(line, std::array{Operand(a), Operand(b)}, alpha);
     });
   };
-  add_overload.template operator()<const Tensor&>(Signature(line, "Tensor", "Tensor other, *, Scalar alpha=1"),
-                                                  Tensor());
-  add_overload.template operator()<Scalar>(Signature(line, "Scalar", "Scalar other, Scalar alpha=1"), Scalar(0));
+  add_overload.template operator()<const Tensor&>(name_of_op(line, "Tensor"), Tensor());
+  add_overload.template operator()<Scalar>(name_of_op(line, "Scalar"), Scalar(0));
 }
 
 // The names a gradient formula may use.
@@ -285,9 +272,8 @@ void add_binary_alpha(const Line& line) {
   }
 #define UNARY(NAME, CLASS, EXPRESSION, GRAD, ...) \
   add_unary(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD), nullptr, #GRAD __VA_OPT__(, ) __VA_ARGS__));
-#define UNARY_NUMBERS(NAME, CLASS, ARGUMENTS, EXPRESSION, GRAD, ...)                                          \
-  add_unary_numbers(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD), nullptr, #GRAD __VA_OPT__(, ) __VA_ARGS__), \
-                    ARGUMENTS);
+#define UNARY_NUMBERS(NAME, CLASS, EXPRESSION, GRAD, ...) \
+  add_unary_numbers(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD), nullptr, #GRAD __VA_OPT__(, ) __VA_ARGS__));
 #define BINARY(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B, ...)                   \
   add_binary(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B), \
                   #GRAD_A "\n" #GRAD_B __VA_OPT__(, ) __VA_ARGS__));

@@ -3,6 +3,8 @@
 // gradient is the operator itself; that of the second is a formula.
 #include "kernels/pointwise/pointwise_backward.h"
 
+#include "ops/pointwise.h"
+
 namespace tensord::kernels {
 namespace {
 
@@ -12,7 +14,7 @@ using ops::GradArgs;
 using ops::Scalar;
 using ops::TensorMeta;
 
-OP("aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor")
+OP("aten::threshold_backward")
     .infer([](const Tensor& g, const Tensor& x, const Scalar&) { return infer_backward("threshold_backward", g, x); })
     .gradient([](const GradArgs& args) {
       std::vector<Tensor> gradients(3);
@@ -43,11 +45,12 @@ std::vector<Tensor> gelu_backward_gradient(const GradArgs& args) {
   const Expr gg = args.grad_outputs[0];
   const bool is_exact = args.inputs[2].to_string() == "none";
   if (args.needs(0))
-    gradients[0] = ops::call("aten::gelu_backward", args.grad_outputs[0], args.inputs[1], args.inputs[2]);
+    gradients[0] = ops::gelu_backward(args.grad_outputs[0], args.inputs[1].to_tensor(),
+                                      {.approximate = args.inputs[2].to_string()});
   put(gradients, args, 1, is_exact ? gelu_second : gelu_tanh_second, {gg, args.inputs[0], args.inputs[1]});
   return gradients;
 }
-OP("aten::gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor")
+OP("aten::gelu_backward")
     .infer([](const Tensor& g, const Tensor& x, const std::string& approximate) {
       check(approximate == "none" || approximate == "tanh",
             "gelu_backward: approximate argument must be either none or tanh.");
@@ -72,15 +75,15 @@ bool register_pointwise_backward() {
     return backward_call(approximate == "none" ? Formula::gelu_backward : Formula::gelu_tanh_backward, g, x);
   });
   add_backward<>(
-      "aten::sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor", "aten::sigmoid_backward",
-      Formula::sigmoid_backward, [](Given x) { return gradient::sigmoid_backward(x[0], x[2]); },
+      "aten::sigmoid_backward", Formula::sigmoid_backward,
+      [](Given x) { return gradient::sigmoid_backward(x[0], x[2]); },
       [](Given x) { return x[0] * x[1] * (x[2] * -2 + 1); });
   add_backward<>(
-      "aten::tanh_backward(Tensor grad_output, Tensor output) -> Tensor", "aten::tanh_backward", Formula::tanh_backward,
-      [](Given x) { return gradient::tanh_backward(x[0], x[2]); }, [](Given x) { return x[0] * x[1] * x[2] * -2; });
+      "aten::tanh_backward", Formula::tanh_backward, [](Given x) { return gradient::tanh_backward(x[0], x[2]); },
+      [](Given x) { return x[0] * x[1] * x[2] * -2; });
   add_backward<>(
-      "aten::silu_backward(Tensor grad_output, Tensor self) -> Tensor", "aten::silu_backward", Formula::silu_backward,
-      [](Given x) { return gradient::silu_backward(x[0], x[2]); }, silu_second);
+      "aten::silu_backward", Formula::silu_backward, [](Given x) { return gradient::silu_backward(x[0], x[2]); },
+      silu_second);
   return true;
 }
 [[maybe_unused]] const bool pointwise_backward_registered = register_pointwise_backward();

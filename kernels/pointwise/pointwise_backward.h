@@ -25,9 +25,9 @@ inline PointwiseCall backward_call(Formula formula, const Tensor& g, const Tenso
 // Registers one of (Tensor grad_output, Tensor second, numbers), a loop of `formula`; `again` and `of_second` are the
 // gradients of the two tensors.
 template <class... Number>
-void add_backward(const char* schema, const char* op, Formula formula, gradient::GradientFormula again,
+void add_backward(const char* op, Formula formula, gradient::GradientFormula again,
                   gradient::GradientFormula of_second) {
-  ops::OpBuilder builder(schema, __FILE__, __LINE__);
+  ops::OpBuilder builder(op, __FILE__, __LINE__);
   const std::string saved = builder.schema().arguments[0].name + ", " + builder.schema().arguments[1].name;
   builder.infer([op](const Tensor& g, const Tensor& x, const Number&...) { return infer_backward(op, g, x); })
       .gradient([again, of_second](const ops::GradArgs& args) {

@@ -86,7 +86,7 @@ bool run_far([[maybe_unused]] const float* in, [[maybe_unused]] void* out_data, 
     }                                                                                                \
   };
 #define UNARY(NAME, CLASS, EXPRESSION, GRAD, ...) FORMULA(NAME, CLASS, EXPRESSION)
-#define UNARY_NUMBERS(NAME, CLASS, ARGUMENTS, EXPRESSION, GRAD, ...) FORMULA(NAME, CLASS, EXPRESSION)
+#define UNARY_NUMBERS(NAME, CLASS, EXPRESSION, GRAD, ...) FORMULA(NAME, CLASS, EXPRESSION)
 #define BINARY(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B, ...) FORMULA(NAME, CLASS, EXPRESSION)
 #define BINARY_TENSOR_SCALAR(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) FORMULA(NAME, CLASS, EXPRESSION)
 #define BINARY_SHIFT(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) FORMULA(NAME, CLASS, EXPRESSION)
@@ -104,7 +104,7 @@ bool run_far([[maybe_unused]] const float* in, [[maybe_unused]] void* out_data, 
   add_rows<CLASS##Rows, Row_##NAME, ##__VA_ARGS__>(rows[static_cast<size_t>(Formula::NAME)]);
 #define FORMULA(NAME, CLASS, EXPRESSION) ADD(NAME, CLASS, 2, 4, 6)
 #define UNARY(NAME, CLASS, EXPRESSION, GRAD, ...) ADD(NAME, CLASS)
-#define UNARY_NUMBERS(NAME, CLASS, ARGUMENTS, EXPRESSION, GRAD, ...) ADD(NAME, CLASS)
+#define UNARY_NUMBERS(NAME, CLASS, EXPRESSION, GRAD, ...) ADD(NAME, CLASS)
 #define BINARY(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B, ...) ADD(NAME, CLASS, 1, 2)
 #define BINARY_TENSOR_SCALAR(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) ADD(NAME, CLASS, 1, 2)
 #define BINARY_SHIFT(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) ADD(NAME, CLASS, 1, 2)

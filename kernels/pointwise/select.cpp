@@ -8,6 +8,8 @@
 #include "kernels/factory/number_range.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/pointwise/pointwise.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -26,8 +28,8 @@ using Given = std::span<const Expr>;
 // where: the condition chooses, self and other are promoted.
 
 template <class A, class B>
-void add_where(const char* schema, const char* op) {
-  ops::OpBuilder(schema, __FILE__, __LINE__)
+void add_where(const char* op) {
+  ops::OpBuilder(op, __FILE__, __LINE__)
       .infer([](const Tensor& condition, A a, B b) {
         check(condition.dtype() == DType::kBool || condition.dtype() == DType::kUInt8,
               "where: expected condition to be a boolean tensor, but got a tensor with dtype ",
@@ -54,8 +56,8 @@ void add_where(const char* schema, const char* op) {
 // masked_fill: the value takes self's dtype.
 
 template <class V>
-void add_masked_fill(const char* schema, const char* op) {
-  ops::OpBuilder(schema, __FILE__, __LINE__)
+void add_masked_fill(const char* op) {
+  ops::OpBuilder(op, __FILE__, __LINE__)
       .infer([](const Tensor& a, const Tensor& mask, V value) {
         check(mask.dtype() == DType::kBool || mask.dtype() == DType::kUInt8,
               "masked_fill: expected mask dtype to be Bool but got ", name_of(mask.dtype()));
@@ -76,9 +78,7 @@ void add_masked_fill(const char* schema, const char* op) {
       })
       .saves("mask")
       .pointwise()
-      .keeps_layout()
-      .with_inplace()
-      .with_out();
+      .keeps_layout();
   add_pointwise_kernel(op, [](const Tensor& a, const Tensor& mask, V value) {
     // 0.5 is true, and must not become an integer first.
     if constexpr (std::is_same_v<V, Scalar>) {
@@ -94,7 +94,7 @@ TensorMeta infer_floating(const char* op, const Tensor& a) {
 }
 
 using MaybeDouble = std::optional<double>;
-OP("aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor")
+OP("aten::nan_to_num")
     .infer([](const Tensor& a, MaybeDouble, MaybeDouble, MaybeDouble) { return infer_same(a); })
     .gradient([](const GradArgs& args) {
       std::vector<Tensor> gradients(args.inputs.size());
@@ -106,9 +106,7 @@ OP("aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? ne
     .saves("self")
     .pointwise()
     .keeps_layout()
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_inplace()
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType);
 PointwiseCall nan_to_num(const Tensor& a, MaybeDouble nan, MaybeDouble high, MaybeDouble low) {
   if (!is_floating(a.dtype())) return {Formula::same, a.dtype(), std::array{Operand(a)}};
   const double limit = largest(a.dtype());
@@ -127,18 +125,17 @@ Formula gelu_formula(const std::string& approximate) {
 std::vector<Tensor> gelu_gradient(const GradArgs& args) {
   std::vector<Tensor> gradients(args.inputs.size());
   if (args.needs(0))
-    gradients[0] = ops::call("aten::gelu_backward", args.grad_outputs[0], args.inputs[0], args.inputs[1]);
+    gradients[0] = ops::gelu_backward(args.grad_outputs[0], args.inputs[0].to_tensor(),
+                                      {.approximate = args.inputs[1].to_string()});
   return gradients;
 }
-OP("aten::gelu(Tensor self, *, str approximate='none') -> Tensor")
+OP("aten::gelu")
     .infer([](const Tensor& a, const std::string&) { return infer_floating("gelu", a); })
     .gradient(gelu_gradient)
     .saves("self")
     .pointwise()
     .keeps_layout()
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_inplace()
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType);
 
 // prelu: weight has one value, or one for each channel (dimension 1).
 
@@ -162,7 +159,7 @@ Tensor prelu_weight(const Tensor& a, const Tensor& weight) {
   if (!sizes.empty()) strides[1] = weight.strides()[0];
   return weight.as_view(sizes, strides, weight.offset());
 }
-OP("aten::prelu(Tensor self, Tensor weight) -> Tensor")
+OP("aten::prelu")
     .infer([](const Tensor& a, const Tensor& weight) {
       prelu_sizes(a, weight);
       return infer_floating("prelu", a);
@@ -171,13 +168,13 @@ OP("aten::prelu(Tensor self, Tensor weight) -> Tensor")
       std::vector<Tensor> gradients(2);
       const Expr g = args.grad_outputs[0], a = args.inputs[0];
       const Tensor& weight = args.inputs[1].to_tensor();
-      const Tensor shaped = ops::call("aten::reshape", weight, prelu_sizes(a.tensor(), weight));
+      const Tensor shaped = ops::reshape(weight, prelu_sizes(a.tensor(), weight));
       put(gradients, args, 0, [](Given x) { return gradient::where(x[1] > 0, x[0], x[0] * x[2]); }, {g, a, shaped});
       if (!args.needs(1)) return gradients;
       const Expr operands[] = {g, a};
       const Tensor reduced =
           evaluate([](Given x) { return gradient::where(x[1] > 0, 0.0, x[0] * x[1]); }, operands, shaped);
-      gradients[1] = ops::call("aten::reshape", reduced, weight.sizes());
+      gradients[1] = ops::reshape(reduced, weight.sizes());
       return gradients;
     })
     .saves("self: self, weight; weight: self")
@@ -189,24 +186,22 @@ std::tuple<Tensor, Tensor> prelu_gradients(const Tensor& grad, const Tensor& a, 
   return {gradient::where(is_kept, g, g * Expr(shaped)).tensor(), gradient::where(is_kept, 0.0, g * x).tensor()};
 }
 // Of PyTorch 1.13.
-OP("aten::prelu_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)")
+OP("aten::prelu_backward")
     .impl([](const Tensor& grad, const Tensor& a, const Tensor& weight) {
       check(is_floating(a.dtype()) && grad.dtype() == a.dtype(), "prelu_backward: not implemented for ",
             name_of(grad.dtype()), " and ", name_of(a.dtype()));
-      const Tensor shaped = ops::call("aten::reshape", weight, prelu_sizes(a, weight));
+      const Tensor shaped = ops::reshape(weight, prelu_sizes(a, weight));
       const auto [of_a, of_weight] = prelu_gradients(grad, a, shaped);
-      return std::tuple(of_a, ops::call("aten::reshape", fit_gradient(of_weight, shaped), weight.sizes()));
+      return std::tuple(of_a, ops::reshape(fit_gradient(of_weight, shaped), weight.sizes()));
     })
     .composite();
 // Of PyTorch 2, with a weight that has been shaped.
-OP("aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor")
+OP("aten::_prelu_kernel")
     .impl([](const Tensor& a, const Tensor& weight) {
       return gradient::where(Expr(a) > 0, a, Expr(a) * Expr(weight)).tensor();
     })
     .composite();
-OP("aten::_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)")
-    .impl(prelu_gradients)
-    .composite();
+OP("aten::_prelu_kernel_backward").impl(prelu_gradients).composite();
 
 Expr logit_gradient(Given x) {
   const Expr &g = x[0], &a = x[1];
@@ -233,7 +228,7 @@ std::array<double, 2> logit_bounds(const Tensor& a, double eps) {
   const double low = as_element(dtype, eps);
   return {low, as_element(dtype, 1 - low)};
 }
-OP("aten::logit(Tensor self, float? eps=None) -> Tensor")
+OP("aten::logit")
     .infer([](const Tensor& a, MaybeDouble) {
       return infer_pointwise(std::array{Operand(a)}, compute_dtype("logit", TypeClass::kFloat, std::array{Operand(a)}));
     })
@@ -248,12 +243,10 @@ OP("aten::logit(Tensor self, float? eps=None) -> Tensor")
     })
     .saves("self")
     .pointwise()
-    .keeps_layout()
-    .with_inplace()
-    .with_out();
+    .keeps_layout();
 
 // Below 0 an eps counts as none, as in PyTorch.
-OP("aten::logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor")
+OP("aten::logit_backward")
     .impl([](const Tensor& grad, const Tensor& a, MaybeDouble eps) {
       check(is_floating(grad.dtype()) || is_floating(a.dtype()), "logit_backward: not implemented for ",
             name_of(a.dtype()));
@@ -267,7 +260,7 @@ OP("aten::logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Te
 TensorMeta infer_float(const char* op, const Tensor& a) {
   return infer_pointwise(std::array{Operand(a)}, compute_dtype(op, TypeClass::kFloat, std::array{Operand(a)}));
 }
-OP("aten::digamma(Tensor self) -> Tensor")
+OP("aten::digamma")
     .infer([](const Tensor& a) { return infer_float("digamma", a); })
     .gradient([](const GradArgs& args) {
       std::vector<Tensor> gradients(1);
@@ -277,10 +270,8 @@ OP("aten::digamma(Tensor self) -> Tensor")
     })
     .saves("self")
     .pointwise()
-    .keeps_layout()
-    .with_inplace()
-    .with_out();
-OP("aten::polygamma(int n, Tensor self) -> Tensor")
+    .keeps_layout();
+OP("aten::polygamma")
     .infer([](int64_t order, const Tensor& a) {
       check(order >= 0, "polygamma(n, x) does not support negative n.");
       return infer_float("polygamma", a);
@@ -294,27 +285,24 @@ OP("aten::polygamma(int n, Tensor self) -> Tensor")
     })
     .saves("self")
     .pointwise()
-    .keeps_layout()
-    .with_out();
+    .keeps_layout();
 
-OP("aten::bitwise_not(Tensor self) -> Tensor")
+OP("aten::bitwise_not")
     .infer([](const Tensor& a) {
       return infer_pointwise(std::array{Operand(a)},
                              compute_dtype("bitwise_not", TypeClass::kInteger, std::array{Operand(a)}));
     })
     .pointwise()
     .keeps_layout()
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_inplace()
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType);
 
 Expr xlogy_gradient(Given x) {
   const Expr &g = x[0], &a = x[1], &b = x[2], slope = gradient::xlogy(g, b);
   return gradient::where(a == 0, gradient::where(b <= 0, 0.0, slope), slope);
 }
 template <class A, class B>
-void add_xlogy(const char* schema, const char* op) {
-  ops::OpBuilder builder(schema, __FILE__, __LINE__);
+void add_xlogy(const char* op) {
+  ops::OpBuilder builder(op, __FILE__, __LINE__);
   builder
       .infer([](A a, B b) {
         const std::array operands{Operand(a), Operand(b)};
@@ -329,9 +317,7 @@ void add_xlogy(const char* schema, const char* op) {
       })
       .saves("self, other")
       .pointwise()
-      .keeps_layout()
-      .with_out();
-  if constexpr (std::is_same_v<A, const Tensor&>) builder.with_inplace();
+      .keeps_layout();
   add_pointwise_kernel(op, [](A a, B b) {
     const std::array operands{Operand(a), Operand(b)};
     return PointwiseCall(Formula::xlogy, compute_dtype("xlogy", TypeClass::kFloat, operands), operands);
@@ -344,8 +330,8 @@ Expr losing_gives_none(Given x) {
 }
 
 // max.other and min.other are maximum and minimum by another name.
-void add_extremum(const char* schema, const char* op, Formula formula, bool is_max) {
-  ops::OpBuilder(schema, __FILE__, __LINE__)
+void add_extremum(const char* op, Formula formula, bool is_max) {
+  ops::OpBuilder(op, __FILE__, __LINE__)
       .infer([](const Tensor& a, const Tensor& b) {
         const std::array operands{Operand(a), Operand(b)};
         return infer_pointwise(operands, promote_operands(operands));
@@ -367,26 +353,17 @@ void add_extremum(const char* schema, const char* op, Formula formula, bool is_m
 }
 
 bool register_select() {
-  add_where<const Tensor&, const Tensor&>("aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
-                                          "aten::where.self");
-  add_where<Scalar, const Tensor&>("aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
-                                   "aten::where.ScalarSelf");
-  add_where<const Tensor&, Scalar>("aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
-                                   "aten::where.ScalarOther");
-  add_where<Scalar, Scalar>("aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
-                            "aten::where.Scalar");
-  add_masked_fill<Scalar>("aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
-                          "aten::masked_fill.Scalar");
-  add_masked_fill<const Tensor&>("aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
-                                 "aten::masked_fill.Tensor");
-  add_xlogy<const Tensor&, const Tensor&>("aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor",
-                                          "aten::xlogy.Tensor");
-  add_xlogy<Scalar, const Tensor&>("aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor",
-                                   "aten::xlogy.Scalar_Self");
-  add_xlogy<const Tensor&, Scalar>("aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor",
-                                   "aten::xlogy.Scalar_Other");
-  add_extremum("aten::max.other(Tensor self, Tensor other) -> Tensor", "aten::max.other", Formula::maximum, true);
-  add_extremum("aten::min.other(Tensor self, Tensor other) -> Tensor", "aten::min.other", Formula::minimum, false);
+  add_where<const Tensor&, const Tensor&>("aten::where.self");
+  add_where<Scalar, const Tensor&>("aten::where.ScalarSelf");
+  add_where<const Tensor&, Scalar>("aten::where.ScalarOther");
+  add_where<Scalar, Scalar>("aten::where.Scalar");
+  add_masked_fill<Scalar>("aten::masked_fill.Scalar");
+  add_masked_fill<const Tensor&>("aten::masked_fill.Tensor");
+  add_xlogy<const Tensor&, const Tensor&>("aten::xlogy.Tensor");
+  add_xlogy<Scalar, const Tensor&>("aten::xlogy.Scalar_Self");
+  add_xlogy<const Tensor&, Scalar>("aten::xlogy.Scalar_Other");
+  add_extremum("aten::max.other", Formula::maximum, true);
+  add_extremum("aten::min.other", Formula::minimum, false);
   add_pointwise_kernel("aten::nan_to_num", nan_to_num);
   add_pointwise_kernel("aten::gelu", [](const Tensor& a, const std::string& approximate) {
     return PointwiseCall(gelu_formula(approximate), a.dtype(), std::array{Operand(a)});

@@ -64,8 +64,8 @@ void run_div_mode(const ops::KernelContext& context, const Tensor& a, B b, const
   run_pointwise(context, PointwiseCall(Formula::trunc, division.compute, std::array{Operand(quotient)}), out);
 }
 template <class B>
-void add_div_mode(const char* schema, const char* op) {
-  ops::OpBuilder(schema, __FILE__, __LINE__)
+void add_div_mode(const char* op) {
+  ops::OpBuilder(op, __FILE__, __LINE__)
       .infer([](const Tensor& a, B b, std::optional<std::string> mode) {
         const std::array operands{Operand(a), Operand(b)};
         return infer_pointwise(operands, div_dtype("div", operands, mode));
@@ -73,9 +73,7 @@ void add_div_mode(const char* schema, const char* op) {
       .gradient(div_mode_gradient)
       .saves("self: other; other: other, result")
       .pointwise()
-      .keeps_layout()
-      .with_inplace()
-      .with_out();
+      .keeps_layout();
   ops::ImplBuilder(op, DeviceKind::kCPU, run_div_mode<B>);
   if (has_cuda_kernels()) ops::ImplBuilder(op, DeviceKind::kCUDA, run_div_mode<B>);
   using F = decltype(&div_mode_call<B>);
@@ -85,16 +83,14 @@ void add_div_mode(const char* schema, const char* op) {
   });
 }
 template <class B>
-void add_floor_divide(const char* schema, const char* op) {
-  ops::OpBuilder(schema, __FILE__, __LINE__)
+void add_floor_divide(const char* op) {
+  ops::OpBuilder(op, __FILE__, __LINE__)
       .infer([](const Tensor& a, B b) {
         const std::array operands{Operand(a), Operand(b)};
         return infer_pointwise(operands, compute_dtype("floor_divide", TypeClass::kArith, operands));
       })
       .pointwise()
-      .keeps_layout()
-      .with_inplace()
-      .with_out();
+      .keeps_layout();
   add_pointwise_kernel(op, [](const Tensor& a, B b) {
     const std::array operands{Operand(a), Operand(b)};
     return PointwiseCall(Formula::div_floor, promote_operands(operands), operands);
@@ -140,17 +136,15 @@ std::vector<Tensor> pow_gradient(const GradArgs& args) {
   return gradients;
 }
 template <class A, class B>
-void add_pow(const char* schema, const char* op) {
-  ops::OpBuilder builder(schema, __FILE__, __LINE__);
+void add_pow(const char* op) {
+  ops::OpBuilder builder(op, __FILE__, __LINE__);
   builder.infer([](A a, B b) { return infer_pow<A, B>(a, b); })
       .gradient(pow_gradient)
       .saves(std::is_same_v<B, Scalar>   ? "self"
              : std::is_same_v<A, Scalar> ? "result"
                                          : "self: self, exponent; exponent: self, exponent, result")
       .pointwise()
-      .keeps_layout()
-      .with_out();
-  if constexpr (std::is_same_v<A, const Tensor&>) builder.with_inplace();
+      .keeps_layout();
   if constexpr (std::is_same_v<B, Scalar>) builder.set<WritesInto>(WritesInto::DTypes::kSameDType);
   add_pointwise_kernel(op, [](A a, B b) {
     const std::array operands{Operand(a), Operand(b)};
@@ -221,26 +215,22 @@ std::vector<Tensor> clamp_gradient(const GradArgs& args, const ops::Value& low, 
   if (high.is_tensor()) put(gradients, args, args.inputs.size() - 1, clamp_gradient_high, {g, a, low, high});
   return gradients;
 }
-OP("aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor")
+OP("aten::clamp")
     .infer([](const Tensor& a, MaybeScalar low, MaybeScalar high) {
       return infer_pointwise(std::array{Operand(a)}, clamp_dtype(a, low, high));
     })
     .gradient([](const GradArgs& args) { return clamp_gradient(args, args.inputs[1], args.inputs[2]); })
     .saves("self")
     .pointwise()
-    .keeps_layout()
-    .with_inplace()
-    .with_out();
-OP("aten::clamp_min(Tensor self, Scalar min) -> Tensor")
+    .keeps_layout();
+OP("aten::clamp_min")
     .infer([](const Tensor& a, Scalar low) { return infer_pointwise(std::array{Operand(a)}, clamp_dtype(a, low, {})); })
     .gradient([](const GradArgs& args) { return clamp_gradient(args, args.inputs[1], {}); })
     .saves("self")
     .pointwise()
     .keeps_layout()
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_inplace()
-    .with_out();
-OP("aten::clamp_max(Tensor self, Scalar max) -> Tensor")
+    .set<WritesInto>(WritesInto::kSameDType);
+OP("aten::clamp_max")
     .infer([](const Tensor& a, Scalar high) {
       return infer_pointwise(std::array{Operand(a)}, clamp_dtype(a, {}, high));
     })
@@ -248,9 +238,7 @@ OP("aten::clamp_max(Tensor self, Scalar max) -> Tensor")
     .saves("self")
     .pointwise()
     .keeps_layout()
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_inplace()
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType);
 
 using MaybeTensor = std::optional<Tensor>;
 // The operands there are: self, then min and max.
@@ -261,7 +249,7 @@ std::vector<Operand> clamp_operands(const Tensor& a, const MaybeTensor& low, con
   if (high) operands.emplace_back(*high);
   return operands;
 }
-OP("aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor")
+OP("aten::clamp.Tensor")
     .infer([](const Tensor& a, MaybeTensor low, MaybeTensor high) {
       const auto operands = clamp_operands(a, low, high);
       return infer_pointwise(operands, compute_dtype("clamp", TypeClass::kArithNoBool, operands));
@@ -269,10 +257,9 @@ OP("aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tenso
     .gradient([](const GradArgs& args) { return clamp_gradient(args, args.inputs[1], args.inputs[2]); })
     .saves("self, min, max")
     .pointwise()
-    .keeps_layout()
-    .with_inplace();
+    .keeps_layout();
 // Without these a bound without dimensions would be taken for a number, which has no gradient.
-OP("aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor")
+OP("aten::clamp_min.Tensor")
     .infer([](const Tensor& a, const Tensor& low) {
       const std::array operands{Operand(a), Operand(low)};
       return infer_pointwise(operands, compute_dtype("clamp_min", TypeClass::kArith, operands));
@@ -280,9 +267,8 @@ OP("aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor")
     .gradient([](const GradArgs& args) { return clamp_gradient(args, args.inputs[1], {}); })
     .saves("self, min")
     .pointwise()
-    .keeps_layout()
-    .with_inplace();
-OP("aten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor")
+    .keeps_layout();
+OP("aten::clamp_max.Tensor")
     .infer([](const Tensor& a, const Tensor& high) {
       const std::array operands{Operand(a), Operand(high)};
       return infer_pointwise(operands, compute_dtype("clamp_max", TypeClass::kArith, operands));
@@ -290,8 +276,7 @@ OP("aten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor")
     .gradient([](const GradArgs& args) { return clamp_gradient(args, {}, args.inputs[1]); })
     .saves("self, max")
     .pointwise()
-    .keeps_layout()
-    .with_inplace();
+    .keeps_layout();
 PointwiseCall clamp_tensor(const Tensor& a, const MaybeTensor& low, const MaybeTensor& high) {
   const auto operands = clamp_operands(a, low, high);
   PointwiseCall call(low && high ? Formula::clamp_tensor
@@ -308,7 +293,7 @@ PointwiseCall round_decimals(const Tensor& a, int64_t decimals) {
   const double power = std::pow(10.0, std::abs(static_cast<double>(decimals)));
   return {decimals < 0 ? Formula::round_tens : Formula::round_decimals, a.dtype(), std::array{Operand(a)}, {power}};
 }
-OP("aten::round.decimals(Tensor self, *, int decimals) -> Tensor")
+OP("aten::round.decimals")
     .infer([](const Tensor& a, int64_t) {
       return infer_pointwise(std::array{Operand(a)},
                              compute_dtype("round", TypeClass::kFloatOnly, std::array{Operand(a)}));
@@ -319,15 +304,13 @@ OP("aten::round.decimals(Tensor self, *, int decimals) -> Tensor")
     .saves("")
     .pointwise()
     .keeps_layout()
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_inplace()
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType);
 
 // Ternary arithmetic.
 
 template <class W>
-void add_lerp(const char* schema, const char* op) {
-  ops::OpBuilder(schema, __FILE__, __LINE__)
+void add_lerp(const char* op) {
+  ops::OpBuilder(op, __FILE__, __LINE__)
       .infer([](const Tensor& a, const Tensor& b, W weight) {
         check(a.dtype() == b.dtype(), "lerp: expected dtype ", name_of(a.dtype()), " for `end` but got dtype ",
               name_of(b.dtype()));
@@ -344,17 +327,14 @@ void add_lerp(const char* schema, const char* op) {
       })
       .saves(std::is_same_v<W, Scalar> ? "" : "self: weight; end: weight; weight: self, end")
       .pointwise()
-      .keeps_layout()
-      .with_inplace()
-      .with_out();
+      .keeps_layout();
   add_pointwise_kernel(op, [](const Tensor& a, const Tensor& b, W weight) {
     return PointwiseCall(Formula::lerp, a.dtype(), std::array{Operand(a), Operand(b), Operand(weight)});
   });
 }
 
-void add_addc(const char* schema, const char* op, Formula formula, TypeClass type_class,
-              gradient::GradientFn gradient) {
-  ops::OpBuilder(schema, __FILE__, __LINE__)
+void add_addc(const char* op, Formula formula, TypeClass type_class, gradient::GradientFn gradient) {
+  ops::OpBuilder(op, __FILE__, __LINE__)
       .infer([=](const Tensor& a, const Tensor& b, const Tensor& c, Scalar) {
         const std::array operands{Operand(a), Operand(b), Operand(c)};
         return infer_pointwise(operands, compute_dtype(op, type_class, operands));
@@ -362,9 +342,7 @@ void add_addc(const char* schema, const char* op, Formula formula, TypeClass typ
       .gradient(std::move(gradient))
       .saves("tensor1: tensor2; tensor2: tensor1, tensor2")
       .pointwise()
-      .keeps_layout()
-      .with_inplace()
-      .with_out();
+      .keeps_layout();
   add_pointwise_kernel(op, [=](const Tensor& a, const Tensor& b, const Tensor& c, Scalar value) {
     const std::array operands{Operand(a), Operand(b), Operand(c)};
     return PointwiseCall(formula, promote_operands(operands), operands, {value});
@@ -388,24 +366,17 @@ std::vector<Tensor> addcdiv_gradient(const GradArgs& args) {
 }
 
 bool register_special() {
-  add_div_mode<const Tensor&>("aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
-                              "aten::div.Tensor_mode");
-  add_div_mode<Scalar>("aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
-                       "aten::div.Scalar_mode");
-  add_floor_divide<const Tensor&>("aten::floor_divide(Tensor self, Tensor other) -> Tensor", "aten::floor_divide");
-  add_floor_divide<Scalar>("aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor",
-                           "aten::floor_divide.Scalar");
-  add_pow<const Tensor&, const Tensor&>("aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
-                                        "aten::pow.Tensor_Tensor");
-  add_pow<const Tensor&, Scalar>("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
-                                 "aten::pow.Tensor_Scalar");
-  add_pow<Scalar, const Tensor&>("aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor", "aten::pow.Scalar");
-  add_lerp<Scalar>("aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", "aten::lerp.Scalar");
-  add_lerp<const Tensor&>("aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", "aten::lerp.Tensor");
-  add_addc("aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", "aten::addcmul",
-           Formula::addcmul, TypeClass::kArith, addcmul_gradient);
-  add_addc("aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", "aten::addcdiv",
-           Formula::addcdiv, TypeClass::kFloatOnly, addcdiv_gradient);
+  add_div_mode<const Tensor&>("aten::div.Tensor_mode");
+  add_div_mode<Scalar>("aten::div.Scalar_mode");
+  add_floor_divide<const Tensor&>("aten::floor_divide");
+  add_floor_divide<Scalar>("aten::floor_divide.Scalar");
+  add_pow<const Tensor&, const Tensor&>("aten::pow.Tensor_Tensor");
+  add_pow<const Tensor&, Scalar>("aten::pow.Tensor_Scalar");
+  add_pow<Scalar, const Tensor&>("aten::pow.Scalar");
+  add_lerp<Scalar>("aten::lerp.Scalar");
+  add_lerp<const Tensor&>("aten::lerp.Tensor");
+  add_addc("aten::addcmul", Formula::addcmul, TypeClass::kArith, addcmul_gradient);
+  add_addc("aten::addcdiv", Formula::addcdiv, TypeClass::kFloatOnly, addcdiv_gradient);
   add_pointwise_kernel("aten::round.decimals", round_decimals);
   add_pointwise_kernel("aten::clamp", clamp);
   add_pointwise_kernel("aten::clamp.Tensor", clamp_tensor);
@@ -415,11 +386,11 @@ bool register_special() {
                        [](const Tensor& a, const Tensor& high) { return clamp_tensor(a, {}, high); });
   add_pointwise_kernel("aten::clamp_min", [](const Tensor& a, Scalar low) {
     const DType dtype = clamp_dtype(a, low, {});
-    return is_floating(dtype) && has_nan({low}) ? nan_of(a, dtype) : clamp(a, low, {});
+    return is_floating(dtype) && has_nan({low}) ? nan_of(a, dtype) : kernels::clamp(a, low, {});
   });
   add_pointwise_kernel("aten::clamp_max", [](const Tensor& a, Scalar high) {
     const DType dtype = clamp_dtype(a, {}, high);
-    return is_floating(dtype) && has_nan({high}) ? nan_of(a, dtype) : clamp(a, {}, high);
+    return is_floating(dtype) && has_nan({high}) ? nan_of(a, dtype) : kernels::clamp(a, {}, high);
   });
   return true;
 }

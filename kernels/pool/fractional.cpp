@@ -2,6 +2,9 @@
 #include "kernels/pool/fractional.h"
 
 #include "kernels/common/compose.h"
+#include "ops/factory.h"
+#include "ops/index.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 
@@ -35,7 +38,6 @@ FractionalPool make_fractional_pool(int dims, const Tensor& given, const Dims& w
 
 namespace {
 
-using compose::call;
 using ops::GradArgs;
 using ops::IntList;
 
@@ -51,15 +53,13 @@ template <int kDims>
 Tensor pool_back(const Tensor& g, const Tensor& x, const IntList&, const IntList&, const Tensor& places) {
   check(g.sizes() == places.sizes(), "fractional_max_pool", kDims, "d_backward(): the gradient is of shape ", g.sizes(),
         ", the indices of ", places.sizes());
-  const auto flat = [](const Tensor& t) { return call("aten::flatten.using_ints", t, -kDims, int64_t{-1}); };
-  const Tensor zeros = call("aten::zeros_like", flat(x));
-  return compose::reshape(call("aten::scatter_add", zeros, int64_t{-1}, flat(places), flat(g)), x.sizes());
+  const auto flat = [](const Tensor& t) { return ops::flatten(t, -kDims, int64_t{-1}); };
+  const Tensor zeros = ops::zeros_like(flat(x));
+  return ops::reshape(ops::scatter_add(zeros, int64_t{-1}, flat(places), flat(g)), x.sizes());
 }
 
 #define FRACTIONAL(N)                                                                                              \
-  OP("aten::fractional_max_pool" #N "d(Tensor self, int[" #N "] kernel_size, int[" #N                              \
-     "] output_size, Tensor "                                                                                      \
-     "random_samples) -> (Tensor, Tensor)")                                                                        \
+  OP("aten::fractional_max_pool" #N "d")                                                                           \
       .infer(infer_pool<N>)                                                                                        \
       .gradient([](const GradArgs& args) {                                                                         \
         std::vector<Tensor> out(4);                                                                                \
@@ -70,11 +70,7 @@ Tensor pool_back(const Tensor& g, const Tensor& x, const IntList&, const IntList
         return out;                                                                                                \
       })                                                                                                           \
       .saves("result1");                                                                                           \
-  OP("aten::fractional_max_pool" #N "d_backward(Tensor grad_output, Tensor self, int[" #N "] kernel_size, int[" #N \
-     "] "                                                                                                          \
-     "output_size, Tensor indices) -> Tensor")                                                                     \
-      .impl(pool_back<N>)                                                                                          \
-      .composite()
+  OP("aten::fractional_max_pool" #N "d_backward").impl(pool_back<N>).composite()
 FRACTIONAL(2);
 FRACTIONAL(3);
 

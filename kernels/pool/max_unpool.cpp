@@ -1,10 +1,13 @@
 // max_unpool: the values of a max pooling, put back where they came from.
 #include "kernels/common/compose.h"
 
+#include "ops/factory.h"
+#include "ops/index.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
+
 namespace tensord::kernels {
 namespace {
-
-using compose::call;
 
 // Planes are the last `spatial` dimensions; `size` are theirs in the result.
 Tensor unpool(const Tensor& x, const Tensor& indices, const ops::IntList& size, int64_t spatial) {
@@ -27,21 +30,21 @@ Tensor unpool(const Tensor& x, const Tensor& indices, const ops::IntList& size, 
           to_string(size));
     out.push_back(n);
   }
-  const auto flat = [&](const Tensor& t) { return call("aten::flatten.using_ints", t, -spatial, int64_t{-1}); };
+  const auto flat = [&](const Tensor& t) { return ops::flatten(t, -spatial, int64_t{-1}); };
   const Tensor places = flat(indices);
   if (!indices.is_meta() && indices.numel() > 0) {
-    const int64_t low = call("aten::min", places).item_int(), high = call("aten::max", places).item_int();
+    const int64_t low = ops::min(places).item_int(), high = ops::max(places).item_int();
     check(low >= 0 && high < pixels, "Found an invalid max index: ", low < 0 ? low : high,
           " (output volumes are of size ", to_string(size), ")");
   }
   planes.push_back(pixels);
-  const Tensor zeros = call("aten::zeros", planes, x.dtype(), ops::Value(), x.device());
-  return compose::reshape(call("aten::scatter.src", zeros, int64_t{-1}, places, flat(x)), out);
+  const Tensor zeros = ops::zeros(planes, {.dtype = x.dtype(), .device = x.device()});
+  return ops::reshape(ops::scatter(zeros, int64_t{-1}, places, flat(x)), out);
 }
-OP("aten::max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor")
+OP("aten::max_unpool2d")
     .impl([](const Tensor& x, const Tensor& indices, const ops::IntList& size) { return unpool(x, indices, size, 2); })
     .composite();
-OP("aten::max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding) -> Tensor")
+OP("aten::max_unpool3d")
     .impl([](const Tensor& x, const Tensor& indices, const ops::IntList& size, const ops::IntList& stride,
              const ops::IntList&) {
       for (const int64_t step : stride)

@@ -7,6 +7,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/pool/windows.h"
+#include "ops/pool.h"
 
 namespace tensord::kernels {
 namespace {
@@ -141,16 +142,17 @@ ops::PrepareFn preparer(PoolProblem (*problem)(const Tensor&, const Tensor&, Res
 }
 
 // Gradients. A list of one number stands for all dimensions.
-ops::Value each(const ops::Value& list, size_t spatial) {
-  const auto given = ops::Unbox<IntList>::get(list);
-  return ops::make_int_list(given.size() == 1 ? Dims(spatial, given[0]) : given);
+Dims each(const ops::Value& list, size_t spatial) {
+  const auto given = ops::unbox<Dims>(list);
+  return given.size() == 1 ? Dims(spatial, given[0]) : given;
 }
 template <size_t kSpatial>
 std::vector<Tensor> max_gradient(const ops::GradArgs& args) {
   const auto& v = args.inputs;
   std::vector<Tensor> gradients(v.size());
-  gradients[0] =
-      ops::call("tensord::max_pool_backward", args.grad_outputs[0], v[0], each(v[1], kSpatial), v[2], v[3], v[4], v[5]);
+  gradients[0] = ops::tensord_max_pool_backward(args.grad_outputs[0], v[0].to_tensor(), each(v[1], kSpatial),
+                                                ops::unbox<Dims>(v[2]), ops::unbox<Dims>(v[3]), ops::unbox<Dims>(v[4]),
+                                                v[5].to_bool());
   return gradients;
 }
 template <size_t kSpatial>
@@ -160,9 +162,10 @@ std::vector<Tensor> max_indices_gradient(const ops::GradArgs& args) {
   const auto& v = args.inputs;
   std::vector<Tensor> gradients(v.size());
   if (!args.grad_outputs[0].defined()) return gradients;
-  gradients[0] = kSpatial == 1 ? ops::call("tensord::max_pool_scatter", args.grad_outputs[0], v[0], args.outputs[1], 1)
-                               : ops::call(kNames[kSpatial - 1], args.grad_outputs[0], v[0], v[1], v[2], v[3], v[4],
-                                           v[5], args.outputs[1]);
+  gradients[0] = kSpatial == 1 ? ops::tensord_max_pool_scatter(args.grad_outputs[0], v[0].to_tensor(),
+                                                               args.outputs[1].to_tensor(), 1)
+                               : ops::call_by_name(kNames[kSpatial - 1], args.grad_outputs[0], v[0], v[1], v[2], v[3],
+                                                   v[4], v[5], args.outputs[1]);
   return gradients;
 }
 template <size_t kSpatial>
@@ -171,8 +174,8 @@ std::vector<Tensor> avg_gradient(const ops::GradArgs& args) {
                                     "aten::avg_pool3d_backward"};
   const auto& v = args.inputs;
   std::vector<Tensor> gradients(v.size());
-  gradients[0] = ops::call(kNames[kSpatial - 1], args.grad_outputs[0], v[0], v[1], v[2], v[3], v[4], v[5],
-                           kSpatial == 1 ? ops::Value() : v[v.size() - 1]);
+  gradients[0] = ops::call_by_name(kNames[kSpatial - 1], args.grad_outputs[0], v[0], v[1], v[2], v[3], v[4], v[5],
+                                   kSpatial == 1 ? ops::Value() : v[v.size() - 1]);
   return gradients;
 }
 template <size_t kSpatial>
@@ -180,58 +183,52 @@ std::vector<Tensor> adaptive_avg_gradient(const ops::GradArgs& args) {
   constexpr const char* kNames[] = {"tensord::_adaptive_avg_pool1d_backward", "aten::_adaptive_avg_pool2d_backward",
                                     "aten::_adaptive_avg_pool3d_backward"};
   std::vector<Tensor> gradients(args.inputs.size());
-  gradients[0] = ops::call(kNames[kSpatial - 1], args.grad_outputs[0], args.inputs[0]);
+  gradients[0] = ops::call_by_name(kNames[kSpatial - 1], args.grad_outputs[0], args.inputs[0]);
   return gradients;
 }
 template <size_t kSpatial>
 std::vector<Tensor> adaptive_max_gradient(const ops::GradArgs& args) {
   std::vector<Tensor> gradients(args.inputs.size());
   if (!args.grad_outputs[0].defined()) return gradients;
-  gradients[0] = ops::call("tensord::max_pool_scatter", args.grad_outputs[0], args.inputs[0], args.outputs[1],
-                           static_cast<int64_t>(kSpatial));
+  gradients[0] = ops::tensord_max_pool_scatter(args.grad_outputs[0], args.inputs[0].to_tensor(),
+                                               args.outputs[1].to_tensor(), static_cast<int64_t>(kSpatial));
   return gradients;
 }
 
 using MaybeInt = std::optional<int64_t>;
 
-OP("aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool "
-   "ceil_mode=False) -> Tensor")
+OP("aten::max_pool1d")
     .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Max<1>::infer)
     .gradient(max_gradient<1>)
     .saves("self")
     .keeps_layout();
-OP("aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool "
-   "ceil_mode=False) -> Tensor")
+OP("aten::max_pool2d")
     .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Max<2>::infer)
     .gradient(max_gradient<2>)
     .saves("self")
     .keeps_layout();
-OP("aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool "
-   "ceil_mode=False) -> Tensor")
+OP("aten::max_pool3d")
     .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Max<3>::infer)
     .gradient(max_gradient<3>)
     .saves("self")
     .keeps_layout();
-OP("aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] "
-   "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
+OP("aten::max_pool1d_with_indices")
     .infer(&Max<1>::infer_both)
     .gradient(max_indices_gradient<1>)
     .saves("result1")
     .keeps_layout();
-OP("aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
-   "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
+OP("aten::max_pool2d_with_indices")
     .infer(&Max<2>::infer_both)
     .gradient(max_indices_gradient<2>)
     .saves("result1")
     .keeps_layout();
-OP("aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] "
-   "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
+OP("aten::max_pool3d_with_indices")
     .infer(&Max<3>::infer_both)
     .gradient(max_indices_gradient<3>)
     .saves("result1")
@@ -246,24 +243,21 @@ IMPL("aten::max_pool1d_with_indices", kCPU, &Max<1>::run_both);
 IMPL("aten::max_pool2d_with_indices", kCPU, &Max<2>::run_both);
 IMPL("aten::max_pool3d_with_indices", kCPU, &Max<3>::run_both);
 
-OP("aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool "
-   "count_include_pad=True) -> Tensor")
+OP("aten::avg_pool1d")
     .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Avg<1>::infer)
     .gradient(avg_gradient<1>)
     .saves("")
     .keeps_layout();
-OP("aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool "
-   "count_include_pad=True, int? divisor_override=None) -> Tensor")
+OP("aten::avg_pool2d")
     .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Avg<2, MaybeInt>::infer)
     .gradient(avg_gradient<2>)
     .saves("")
     .keeps_layout();
-OP("aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool "
-   "count_include_pad=True, int? divisor_override=None) -> Tensor")
+OP("aten::avg_pool3d")
     .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Avg<3, MaybeInt>::infer)
@@ -277,21 +271,21 @@ PREPARE("aten::avg_pool2d", kCPU, preparer(&Avg<2, MaybeInt>::problem));
 IMPL("aten::avg_pool3d", kCPU, (&Avg<3, MaybeInt>::run));
 PREPARE("aten::avg_pool3d", kCPU, preparer(&Avg<3, MaybeInt>::problem));
 
-OP("aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor")
+OP("aten::adaptive_avg_pool1d")
     .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Adaptive<1>::infer_avg)
     .gradient(adaptive_avg_gradient<1>)
     .saves("")
     .keeps_layout();
-OP("aten::adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor")
+OP("aten::adaptive_avg_pool2d")
     .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Adaptive<2>::infer_avg)
     .gradient(adaptive_avg_gradient<2>)
     .saves("")
     .keeps_layout();
-OP("aten::adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor")
+OP("aten::adaptive_avg_pool3d")
     .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Adaptive<3>::infer_avg)
@@ -305,17 +299,17 @@ PREPARE("aten::adaptive_avg_pool2d", kCPU, preparer(&Adaptive<2>::average));
 IMPL("aten::adaptive_avg_pool3d", kCPU, &Adaptive<3>::run_avg);
 PREPARE("aten::adaptive_avg_pool3d", kCPU, preparer(&Adaptive<3>::average));
 
-OP("aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)")
+OP("aten::adaptive_max_pool1d")
     .infer(&Adaptive<1>::infer_max)
     .gradient(adaptive_max_gradient<1>)
     .saves("result1")
     .keeps_layout();
-OP("aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)")
+OP("aten::adaptive_max_pool2d")
     .infer(&Adaptive<2>::infer_max)
     .gradient(adaptive_max_gradient<2>)
     .saves("result1")
     .keeps_layout();
-OP("aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)")
+OP("aten::adaptive_max_pool3d")
     .infer(&Adaptive<3>::infer_max)
     .gradient(adaptive_max_gradient<3>)
     .saves("result1")

@@ -6,6 +6,8 @@
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/pool/windows.h"
+#include "ops/index.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -34,9 +36,9 @@ Tensor gather(const Tensor& a, const Tensor& indices, size_t spatial) {
   const auto flat = [&](const Tensor& x) {
     Dims sizes(x.sizes().span().first(x.sizes().size() - spatial));
     sizes.push_back(-1);
-    return ops::call("aten::reshape", x, sizes);
+    return ops::reshape(x, sizes);
   };
-  return ops::call("aten::reshape", ops::call("aten::gather", flat(a), -1, flat(indices)), indices.sizes());
+  return ops::reshape(ops::gather(flat(a), -1, flat(indices)), indices.sizes());
 }
 ops::GradientFn gather_gradient(size_t indices, size_t spatial) {
   return [=](const ops::GradArgs& args) {
@@ -59,7 +61,7 @@ std::vector<Value> max_pool_backward_gradient(const ops::GradArgs& args) {
                                     "aten::max_pool3d_with_indices"};
   const ops::Op& op = ops::get_op(kNames[spatial - 1]);
   const std::vector<Value> results =
-      ops::run(op, ops::bind(op, {ops::call("aten::detach", v[1].to_tensor()), v[2], v[3], v[4], v[5], v[6]}));
+      ops::run(op, ops::bind(op, {ops::detach(v[1].to_tensor()), v[2], v[3], v[4], v[5], v[6]}));
   out[0] = gather(args.grad_outputs[0], results[1].to_tensor(), spatial);
   return out;
 }
@@ -72,14 +74,10 @@ TensorMeta infer_max_backward(const Tensor& g, const Tensor& x, const IntList& k
 }
 
 // The lists of windows have an item for each spatial dimension.
-OP("tensord::max_pool_backward(Tensor grad_output, Tensor self, int[] kernel_size, int[] stride, int[] padding, int[] "
-   "dilation, bool ceil_mode) -> Tensor")
-    .infer(infer_max_backward)
-    .gradient(max_pool_backward_gradient)
-    .saves("self");
+OP("tensord::max_pool_backward").infer(infer_max_backward).gradient(max_pool_backward_gradient).saves("self");
 
 // Of any pooling with indices, over the last `spatial` dimensions.
-OP("tensord::max_pool_scatter(Tensor grad_output, Tensor self, Tensor indices, int spatial) -> Tensor")
+OP("tensord::max_pool_scatter")
     .infer([](const Tensor& g, const Tensor& x, const Tensor& indices, int64_t spatial) {
       check(spatial >= 1 && spatial <= 3, "spatial must be 1 to 3");
       check(indices.dtype() == DType::kInt64, "indices must be int64");
@@ -91,13 +89,10 @@ OP("tensord::max_pool_scatter(Tensor grad_output, Tensor self, Tensor indices, i
 // PyTorch's names, from windows of one number or one for each dimension.
 template <size_t kSpatial>
 void add_indices_backward() {
-  const std::string n = std::to_string(kSpatial), ints = concat("int[", n, "]");
+  const std::string n = std::to_string(kSpatial);
   const std::string windowed = concat("aten::max_pool", n, "d_with_indices_backward"),
                     adaptive = concat("aten::adaptive_max_pool", n, "d_backward");
-  ops::OpBuilder(concat(windowed, "(Tensor grad_output, Tensor self, ", ints, " kernel_size, ", ints, " stride, ", ints,
-                        " padding, ", ints, " dilation, bool ceil_mode, Tensor indices) -> Tensor")
-                     .c_str(),
-                 __FILE__, __LINE__)
+  ops::OpBuilder(windowed, __FILE__, __LINE__)
       .infer([](const Tensor& g, const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding,
                 const IntList& dilation, bool ceil_mode, const Tensor& indices) {
         const char* name = "max_pool_with_indices_backward";
@@ -109,8 +104,7 @@ void add_indices_backward() {
       })
       .gradient(gather_gradient(7, kSpatial))
       .saves("indices");
-  ops::OpBuilder(concat(adaptive, "(Tensor grad_output, Tensor self, Tensor indices) -> Tensor").c_str(), __FILE__,
-                 __LINE__)
+  ops::OpBuilder(adaptive, __FILE__, __LINE__)
       .infer([](const Tensor& g, const Tensor& x, const Tensor& indices) {
         check(indices.dtype() == DType::kInt64, "indices must be int64");
         return infer_like(g, x, indices.sizes(), kSpatial);
@@ -123,13 +117,10 @@ void add_indices_backward() {
 
 template <size_t kSpatial>
 void add_average_backward(const char* name_space) {
-  const std::string n = std::to_string(kSpatial), ints = concat("int[", n, "]");
+  const std::string n = std::to_string(kSpatial);
   const std::string name = concat(name_space, "::avg_pool", n, "d_backward"),
                     forward = concat("aten::avg_pool", n, "d");
-  ops::OpBuilder(concat(name, "(Tensor grad_output, Tensor self, ", ints, " kernel_size, ", ints, " stride, ", ints,
-                        " padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor")
-                     .c_str(),
-                 __FILE__, __LINE__)
+  ops::OpBuilder(name, __FILE__, __LINE__)
       .infer([](const Tensor& g, const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding,
                 bool ceil_mode, bool, MaybeInt divisor) {
         check(!divisor || *divisor != 0, "divisor must be not zero");
@@ -152,7 +143,7 @@ template <size_t kSpatial>
 void add_adaptive_backward(const char* name_space) {
   const std::string name = concat(name_space, "::_adaptive_avg_pool", kSpatial, "d_backward"),
                     forward = concat("aten::adaptive_avg_pool", kSpatial, "d");
-  ops::OpBuilder(concat(name, "(Tensor grad_output, Tensor self) -> Tensor").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(name, __FILE__, __LINE__)
       .infer([](const Tensor& g, const Tensor& x) {
         check(g.ndim() == x.ndim() && g.sizes().size() >= kSpatial, "the gradient has ", g.ndim(), " dimensions");
         const Dims spatial(g.sizes().span().last(kSpatial));
@@ -166,7 +157,7 @@ void add_adaptive_backward(const char* name_space) {
         // What has no elements has no mean, but the gradients of nothing are zeros.
         if (args.needs(0) && incoming.numel() == 0) out[0] = gradient::zeros_like(args.inputs[0]);
         if (args.needs(0) && incoming.numel() > 0) {
-          out[0] = ops::call(forward.c_str(), incoming, Dims(sizes.span().last(kSpatial)));
+          out[0] = ops::call_by_name(forward.c_str(), incoming, Dims(sizes.span().last(kSpatial)));
         }
         if (args.needs(1)) out[1] = gradient::zeros_like(args.inputs[1]);
         return out;

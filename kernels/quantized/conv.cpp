@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/ops/registry.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -16,7 +17,7 @@ using Returns = std::vector<Value>;
 // The same tensor with two dimensions in front of the kernel's three: [n, c, d, h, w].
 Tensor as_three(const Tensor& x) {
   Tensor out = x;
-  while (out.ndim() < 5) out = ops::call("aten::unsqueeze", out, 2);
+  while (out.ndim() < 5) out = ops::unsqueeze(out, 2);
   return out;
 }
 
@@ -31,7 +32,7 @@ Value conv(const Value& input, const Value& packed, const Value& scale, const Va
   const Quantizer result = layer_result(scale, zero_point);
   const Requantization requantization(x, result, params->scales(), params->bias_or_zeros(), relu);
   Tensor out = quantized_conv(as_three(x.values()), *params, requantization);
-  while (out.ndim() > static_cast<int64_t>(rank)) out = ops::call("aten::squeeze.dim", out, 2);
+  while (out.ndim() > static_cast<int64_t>(rank)) out = ops::squeeze(out, 2);
   return box(QuantizedType::kQUInt8, out, result);
 }
 
@@ -45,21 +46,16 @@ void run_old(Arguments v, Returns& returns) {
   returns.push_back(conv(v[0], v[1], v[6], v[7], kDims, kRelu));
 }
 
-#define PARAMS2 "__torch__.torch.classes.quantized.Conv2dPackedParamsBase "
-#define PARAMS3 "__torch__.torch.classes.quantized.Conv3dPackedParamsBase "
-#define RESULT ", float output_scale, int output_zero_point) -> Tensor"
-#define OLD "weight, int[] stride, int[] padding, int[] dilation, int groups" RESULT
-
-QUANTIZED_OP("quantized::conv1d(Tensor qx, " PARAMS2 "packed_weight" RESULT, &run<1, false>);
-QUANTIZED_OP("quantized::conv1d_relu(Tensor qx, " PARAMS2 "packed_weight" RESULT, &run<1, true>);
-QUANTIZED_OP("quantized::conv2d.new(Tensor qx, " PARAMS2 "packed_weight" RESULT, &run<2, false>);
-QUANTIZED_OP("quantized::conv2d_relu.new(Tensor qx, " PARAMS2 "packed_weight" RESULT, &run<2, true>);
-QUANTIZED_OP("quantized::conv3d.new(Tensor qx, " PARAMS3 "packed_weight" RESULT, &run<3, false>);
-QUANTIZED_OP("quantized::conv3d_relu.new(Tensor qx, " PARAMS3 "packed_weight" RESULT, &run<3, true>);
-QUANTIZED_OP("quantized::conv2d(Tensor qx, " PARAMS2 OLD, &run_old<2, false>);
-QUANTIZED_OP("quantized::conv2d_relu(Tensor qx, " PARAMS2 OLD, &run_old<2, true>);
-QUANTIZED_OP("quantized::conv3d(Tensor qx, " PARAMS3 OLD, &run_old<3, false>);
-QUANTIZED_OP("quantized::conv3d_relu(Tensor qx, " PARAMS3 OLD, &run_old<3, true>);
+QUANTIZED_OP("quantized::conv1d", &run<1, false>);
+QUANTIZED_OP("quantized::conv1d_relu", &run<1, true>);
+QUANTIZED_OP("quantized::conv2d.new", &run<2, false>);
+QUANTIZED_OP("quantized::conv2d_relu.new", &run<2, true>);
+QUANTIZED_OP("quantized::conv3d.new", &run<3, false>);
+QUANTIZED_OP("quantized::conv3d_relu.new", &run<3, true>);
+QUANTIZED_OP("quantized::conv2d", &run_old<2, false>);
+QUANTIZED_OP("quantized::conv2d_relu", &run_old<2, true>);
+QUANTIZED_OP("quantized::conv3d", &run_old<3, false>);
+QUANTIZED_OP("quantized::conv3d_relu", &run_old<3, true>);
 
 // --- packing
 
@@ -77,8 +73,7 @@ void prepack(Arguments v, Returns& returns) {
   ConvParams::Geometry geometry{list_of(v[2]), list_of(v[3]), list_of(v[4]), v[5].to_int()};
   QuantizedPtr packed(const_cast<QuantizedTensor*>(&weight));
   if (kDims == 1) {
-    packed = make_intrusive<QuantizedTensor>(weight.type(), ops::call("aten::unsqueeze", weight.values(), 2),
-                                             weight.quantizer());
+    packed = make_intrusive<QuantizedTensor>(weight.type(), ops::unsqueeze(weight.values(), 2), weight.quantizer());
     geometry.stride.insert(geometry.stride.begin(), 1);
     geometry.padding.insert(geometry.padding.begin(), 0);
     geometry.dilation.insert(geometry.dilation.begin(), 1);
@@ -87,23 +82,20 @@ void prepack(Arguments v, Returns& returns) {
       Value(IntrusivePtr<ops::OpaqueObject>(make_intrusive<ConvParams>(std::move(packed), v[1], std::move(geometry)))));
 }
 
-#define PREPACK "(Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> "
-QUANTIZED_OP("quantized::conv1d_prepack" PREPACK PARAMS2, &prepack<1>);
-QUANTIZED_OP("quantized::conv2d_prepack" PREPACK PARAMS2, &prepack<2>);
-QUANTIZED_OP("quantized::conv3d_prepack" PREPACK PARAMS3, &prepack<3>);
-QUANTIZED_OP("quantized::conv_prepack" PREPACK PARAMS2, &prepack<2>);
+QUANTIZED_OP("quantized::conv1d_prepack", &prepack<1>);
+QUANTIZED_OP("quantized::conv2d_prepack", &prepack<2>);
+QUANTIZED_OP("quantized::conv3d_prepack", &prepack<3>);
+QUANTIZED_OP("quantized::conv_prepack", &prepack<2>);
 
 ops::Returns unpack(const ConvParams& params, bool is_1d) {
   Value weight(Tensor(params.weight()));
   if (is_1d)
-    weight = box(QuantizedType::kQInt8, ops::call("aten::squeeze.dim", params.weight()->values(), 2),
-                 params.weight()->quantizer());
+    weight = box(QuantizedType::kQInt8, ops::squeeze(params.weight()->values(), 2), params.weight()->quantizer());
   return {{weight, Value(params.bias())}};
 }
-#define UNPACK "packed_weights) -> (Tensor unpacked_weights, Tensor? B_origin)"
-OP("quantized::conv1d_unpack(" PARAMS2 UNPACK).impl([](const ConvParamsPtr& params) { return unpack(*params, true); });
-OP("quantized::conv2d_unpack(" PARAMS2 UNPACK).impl([](const ConvParamsPtr& params) { return unpack(*params, false); });
-OP("quantized::conv3d_unpack(" PARAMS3 UNPACK).impl([](const ConvParamsPtr& params) { return unpack(*params, false); });
+OP("quantized::conv1d_unpack").impl([](const ConvParamsPtr& params) { return unpack(*params, true); });
+OP("quantized::conv2d_unpack").impl([](const ConvParamsPtr& params) { return unpack(*params, false); });
+OP("quantized::conv3d_unpack").impl([](const ConvParamsPtr& params) { return unpack(*params, false); });
 
 }  // namespace
 }  // namespace tensord::kernels

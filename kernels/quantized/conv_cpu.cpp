@@ -7,6 +7,7 @@
 
 #include "core/base/parallel.h"
 #include "core/ops/run.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -121,7 +122,7 @@ void run_depthwise(const Shape& s, const ConvParams& params, const uint8_t* x, i
 
 Tensor quantized_conv(const Tensor& x, const ConvParams& params, const Requantization& requantization) {
   const Shape s = shape_of(x, params);
-  const Tensor last = ops::call("aten::permute", x, Dims{0, 2, 3, 4, 1}).contiguous();
+  const Tensor last = ops::permute(x, Dims{0, 2, 3, 4, 1}).contiguous();
   const int64_t outputs = params.outputs();
   const Tensor out = Tensor::empty(Dims{s.batch, s.out[0], s.out[1], s.out[2], outputs}, DType::kUInt8);
   QuantizedEpilogue finish = requantization.finish;
@@ -143,7 +144,7 @@ Tensor quantized_conv(const Tensor& x, const ConvParams& params, const Requantiz
         run_group(s, params, g, last.data<uint8_t>(), first, last_pixel, finish, memory);
     }
   });
-  return ops::call("aten::permute", out, Dims{0, 4, 1, 2, 3});
+  return ops::permute(out, Dims{0, 4, 1, 2, 3});
 }
 
 }  // namespace tensord::kernels

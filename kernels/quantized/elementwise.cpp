@@ -5,6 +5,7 @@
 
 #include "core/ops/registry.h"
 #include "kernels/quantized/bytes.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -81,41 +82,28 @@ IMPL("aten::dropout", ops::kQuantizedCPU, [](Arguments v, Returns& returns) {
   returns.push_back(v[0]);
 });
 
-QUANTIZED_OP("quantized::relu6(Tensor qx, bool inplace=False) -> Tensor", [](Arguments v, Returns& returns) {
+QUANTIZED_OP("quantized::relu6", [](Arguments v, Returns& returns) {
   check(!v[1].to_bool(), "is not implemented in place");
   const QuantizedTensor& x = bytes_of(v[0]);
   returns.push_back(map_bytes(x, x.quantizer(), [](float y) { return std::min(std::max(y, 0.0f), 6.0f); }));
 });
-QUANTIZED_OP("quantized::sigmoid(Tensor qx, float output_scale, int output_zero_point) -> Tensor",
-             given_scale(1, sigmoid));
-QUANTIZED_OP("quantized::hardswish(Tensor input, float output_scale, int output_zero_point) -> Tensor",
-             given_scale(1, hardswish));
-QUANTIZED_OP(
-    "quantized::leaky_relu(Tensor qx, Scalar negative_slope, bool inplace, float output_scale, int "
-    "output_zero_point) -> Tensor",
-    [](Arguments v, Returns& returns) {
-      check(!v[2].to_bool(), "is not implemented in place");
-      const auto slope = static_cast<float>(number(v[1]));
-      returns.push_back(
-          map_bytes(bytes_of(v[0]), per_tensor(v[3], v[4]), [=](float y) { return y > 0 ? y : y * slope; }));
-    });
-QUANTIZED_OP(
-    "quantized::elu(Tensor self, float output_scale, int output_zero_point, Scalar alpha=1, Scalar scale=1, "
-    "Scalar input_scale=1) -> Tensor",
-    [](Arguments v, Returns& returns) {
-      const auto alpha = static_cast<float>(number(v[3])), scale = static_cast<float>(number(v[4])),
-                 by = static_cast<float>(number(v[5]));
-      returns.push_back(map_bytes(bytes_of(v[0]), per_tensor(v[1], v[2]), [=](float y) {
-        return y > 0 ? y * scale : (std::exp(y * by) - 1.0f) * alpha * scale;
-      }));
-    });
-QUANTIZED_OP(
-    "quantized::dropout(Tensor self, float output_scale, int output_zero_point, Scalar p=0.5, bool "
-    "training=False) -> Tensor",
-    [](Arguments v, Returns& returns) {
-      check(!v[4].to_bool(), "in training is not implemented");
-      returns.push_back(v[0]);
-    });
+QUANTIZED_OP("quantized::sigmoid", given_scale(1, sigmoid));
+QUANTIZED_OP("quantized::hardswish", given_scale(1, hardswish));
+QUANTIZED_OP("quantized::leaky_relu", [](Arguments v, Returns& returns) {
+  check(!v[2].to_bool(), "is not implemented in place");
+  const auto slope = static_cast<float>(number(v[1]));
+  returns.push_back(map_bytes(bytes_of(v[0]), per_tensor(v[3], v[4]), [=](float y) { return y > 0 ? y : y * slope; }));
+});
+QUANTIZED_OP("quantized::elu", [](Arguments v, Returns& returns) {
+  const auto alpha = static_cast<float>(number(v[3])), scale = static_cast<float>(number(v[4])),
+             by = static_cast<float>(number(v[5]));
+  returns.push_back(map_bytes(bytes_of(v[0]), per_tensor(v[1], v[2]),
+                              [=](float y) { return y > 0 ? y * scale : (std::exp(y * by) - 1.0f) * alpha * scale; }));
+});
+QUANTIZED_OP("quantized::dropout", [](Arguments v, Returns& returns) {
+  check(!v[4].to_bool(), "in training is not implemented");
+  returns.push_back(v[0]);
+});
 
 // --- sums and products of two (elementwise_cpu.cpp)
 
@@ -129,10 +117,10 @@ void mul(Arguments v, Returns& returns) {
   returns.push_back(mul_bytes(pair_of(v, kRelu)));
 }
 
-QUANTIZED_OP("quantized::add(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor", &add<false>);
-QUANTIZED_OP("quantized::add_relu(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor", &add<true>);
-QUANTIZED_OP("quantized::mul(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor", &mul<false>);
-QUANTIZED_OP("quantized::mul_relu(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor", &mul<true>);
+QUANTIZED_OP("quantized::add", &add<false>);
+QUANTIZED_OP("quantized::add_relu", &add<true>);
+QUANTIZED_OP("quantized::mul", &mul<false>);
+QUANTIZED_OP("quantized::mul_relu", &mul<true>);
 
 // A product with a number changes what the integers stand for, and not them, but turns them around where it is
 // negative. They are copied: who writes the result in place does not mean the operand.
@@ -156,9 +144,9 @@ void mul_scalar(Arguments v, Returns& returns) {
   if (kRelu) out = map_bytes(bytes_of(out), bytes_of(out).quantizer(), relu);
   returns.push_back(out);
 }
-QUANTIZED_OP("quantized::mul_scalar(Tensor qa, Scalar b) -> Tensor", &mul_scalar<false>);
-QUANTIZED_OP("quantized::mul_scalar_relu(Tensor qa, Scalar b) -> Tensor", &mul_scalar<true>);
-QUANTIZED_OP("quantized::mul.Scalar(Tensor qa, Scalar b) -> Tensor", &mul_scalar<false>);
+QUANTIZED_OP("quantized::mul_scalar", &mul_scalar<false>);
+QUANTIZED_OP("quantized::mul_scalar_relu", &mul_scalar<true>);
+QUANTIZED_OP("quantized::mul.Scalar", &mul_scalar<false>);
 
 // A sum with a number moves the zero point where it can, and else the range.
 template <bool kRelu>
@@ -183,9 +171,9 @@ void add_scalar(Arguments v, Returns& returns) {
   if (kRelu) out = map_bytes(bytes_of(out), bytes_of(out).quantizer(), relu);
   returns.push_back(out);
 }
-QUANTIZED_OP("quantized::add_scalar(Tensor qa, Scalar b) -> Tensor", &add_scalar<false>);
-QUANTIZED_OP("quantized::add_scalar_relu(Tensor qa, Scalar b) -> Tensor", &add_scalar<true>);
-QUANTIZED_OP("quantized::add.Scalar(Tensor qa, Scalar b) -> Tensor", &add_scalar<false>);
+QUANTIZED_OP("quantized::add_scalar", &add_scalar<false>);
+QUANTIZED_OP("quantized::add_scalar_relu", &add_scalar<true>);
+QUANTIZED_OP("quantized::add.Scalar", &add_scalar<false>);
 
 // --- joins
 
@@ -205,7 +193,7 @@ Value join(const Value& list, const Value& dim, const std::optional<Quantizer>& 
             ? x.values()
             : bytes_of(map_bytes(x, result, has_relu ? std::function<float(float)>(relu) : same)).values());
   }
-  return box(first.type(), ops::call("aten::cat", values, dim), result);
+  return box(first.type(), ops::cat(values, dim.to_int()), result);
 }
 
 IMPL("aten::cat", ops::kQuantizedCPU,
@@ -217,8 +205,8 @@ void cat(Arguments v, Returns& returns) {
   if (!v[2].is_none()) given = per_tensor(v[2], v[3]);
   returns.push_back(join(v[0], v[1], given, kRelu));
 }
-QUANTIZED_OP("quantized::cat(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor", &cat<false>);
-QUANTIZED_OP("quantized::cat_relu(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor", &cat<true>);
+QUANTIZED_OP("quantized::cat", &cat<false>);
+QUANTIZED_OP("quantized::cat_relu", &cat<true>);
 
 }  // namespace
 }  // namespace tensord::kernels

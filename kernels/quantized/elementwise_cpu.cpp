@@ -4,6 +4,7 @@
 
 #include "core/base/parallel.h"
 #include "kernels/quantized/bytes.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -25,8 +26,8 @@ Value combine(const BytePair& pair, Fn&& function) {
   Tensor x = a.values(), y = b.values();
   if (!are_alike(a, b)) {
     const Dims sizes = broadcast_sizes(a.sizes(), b.sizes());
-    x = ops::call("aten::expand", x, sizes).contiguous();
-    y = ops::call("aten::expand", y, sizes).contiguous();
+    x = ops::expand(x, sizes).contiguous();
+    y = ops::expand(y, sizes).contiguous();
   }
   const Tensor out = Tensor::empty_strided(x.sizes(), x.strides(), x.dtype());
   const auto [least, most] = ops::range_of(a.type());

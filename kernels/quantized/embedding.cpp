@@ -79,31 +79,25 @@ TensorMeta infer_bags(const EmbeddingParamsPtr& params, const Tensor& indices, c
   return {bag_sizes(*params, indices, offsets, has_last), DType::kFloat32, {}, indices.device()};
 }
 
-#define TABLE "__torch__.torch.classes.quantized.EmbeddingPackedParamsBase weight"
-#define BAG_ARGUMENTS                                                                                              \
-  ", Tensor indices, Tensor? offsets=None, bool scale_grad_by_freq=False, int mode=0, bool pruned_weights=False, " \
-  "Tensor? per_sample_weights=None, Tensor? compressed_indices_mapping=None, bool include_last_offset=False) -> "  \
-  "Tensor"
-
-OP("quantized::embedding_byte(" TABLE ", Tensor indices, bool pruned_weights=False) -> Tensor")
+OP("quantized::embedding_byte")
     .infer(&infer_embedding<false>)
     .constant_result()
     .set<ops::BatchIndependent>(ops::always_batch_independent);
-OP("quantized::embedding_4bit(" TABLE ", Tensor indices, bool pruned_weights=False) -> Tensor")
+OP("quantized::embedding_4bit")
     .infer(&infer_embedding<true>)
     .constant_result()
     .set<ops::BatchIndependent>(ops::always_batch_independent);
-OP("quantized::embedding_bag_byte(" TABLE BAG_ARGUMENTS).infer(&infer_bags<false>).constant_result();
-OP("quantized::embedding_bag_4bit(" TABLE BAG_ARGUMENTS).infer(&infer_bags<true>).constant_result();
+OP("quantized::embedding_bag_byte").infer(&infer_bags<false>).constant_result();
+OP("quantized::embedding_bag_4bit").infer(&infer_bags<true>).constant_result();
 
-OP("quantized::embedding_bag_prepack(Tensor weight) -> __torch__.torch.classes.quantized.EmbeddingPackedParamsBase")
-    .impl([](const Tensor& weight) -> Value {
-      fail(ErrorCode::kInvalidArgument, "expected a quantized weight, but got ", name_of(weight.dtype()));
-    });
+OP("quantized::embedding_bag_prepack").impl([](const Tensor& weight) -> Value {
+  fail(ErrorCode::kInvalidArgument, "expected a quantized weight, but got ", name_of(weight.dtype()));
+});
 IMPL("quantized::embedding_bag_prepack", ops::kQuantizedCPU,
      [](std::span<const Value> v, std::vector<Value>& returns) { returns.push_back(make_params(v[0])); });
-OP("quantized::embedding_bag_unpack(__torch__.torch.classes.quantized.EmbeddingPackedParamsBase W_prepack) -> Tensor")
-    .impl([](const EmbeddingParamsPtr& params) -> Value { return Value(Tensor(params->weight())); });
+OP("quantized::embedding_bag_unpack").impl([](const EmbeddingParamsPtr& params) -> Value {
+  return Value(Tensor(params->weight()));
+});
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -1,12 +1,14 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 // Rounding to a quantized grid and back, as models have it that are trained for quantization. The gradient goes
 // straight through where the grid was not left.
 namespace tensord::kernels {
 namespace {
 
-using ops::call;
 using ops::GradArgs;
 using ops::Value;
 
@@ -19,15 +21,13 @@ struct Grid {
 Grid round_to_grid(const Tensor& x, const Value& inverse, const Value& zero_point, const Value& scale, int64_t min,
                    int64_t max) {
   const auto with = [](const char* name, const Tensor& a, const Value& b) {
-    return call(concat("aten::", name, b.is_strided() ? ".Tensor" : ".Scalar").c_str(), a, b);
+    return ops::call_by_name(concat("aten::", name, b.is_strided() ? ".Tensor" : ".Scalar").c_str(), a, b);
   };
-  const Tensor places = with("add", call("aten::round", with("mul", x, inverse)), zero_point);
-  const Tensor is_finite = call("aten::isfinite", places);
-  const Tensor place = call("aten::where.ScalarOther", is_finite, places, static_cast<double>(min));
-  const Tensor mask =
-      call("aten::logical_and", is_finite,
-           call("aten::logical_and", call("aten::ge.Scalar", place, min), call("aten::le.Scalar", place, max)));
-  const Tensor kept = call("aten::clamp", place, min, max);
+  const Tensor places = with("add", ops::round(with("mul", x, inverse)), zero_point);
+  const Tensor is_finite = ops::isfinite(places);
+  const Tensor place = ops::where(is_finite, places, static_cast<double>(min));
+  const Tensor mask = ops::logical_and(is_finite, ops::logical_and(ops::ge(place, min), ops::le(place, max)));
+  const Tensor kept = ops::clamp(place, min, max);
   return {with("mul", with("sub", kept, zero_point), scale), mask};
 }
 
@@ -59,26 +59,23 @@ Grid round_per_channel(const Tensor& x, const Tensor& scale, const Tensor& zero_
         "scale and zero-point need to be 1-D tensors of the same dimensions");
   check(axis >= 0 && axis < x.ndim(), "`axis` must be between 0 and number of dimensions of input");
   check(scale.numel() == x.sizes()[axis], "dimensions of scale and zero-point are not consistent with input tensor");
-  check(call("aten::all", call("aten::logical_and", call("aten::ge.Scalar", zero_point, min),
-                               call("aten::le.Scalar", zero_point, max)))
-            .item_bool(),
+  check(ops::all(ops::logical_and(ops::ge(zero_point, min), ops::le(zero_point, max))).item_bool(),
         "`zero_point` must be between `quant_min` and `quant_max`.");
   Dims sizes(x.sizes().size(), 1);
   sizes[static_cast<size_t>(axis)] = scale.numel();
-  const auto shaped = [&](const Tensor& a) { return call("aten::reshape", a.to(DType::kFloat32), sizes); };
-  const Tensor inverse = call("aten::reciprocal", shaped(scale));
+  const auto shaped = [&](const Tensor& a) { return ops::reshape(a.to(DType::kFloat32), sizes); };
+  const Tensor inverse = ops::reciprocal(shaped(scale));
   return as_given(x, round_to_grid(widened(x), inverse, shaped(zero_point), shaped(scale), min, max));
 }
 
 std::vector<Tensor> through(const GradArgs& args, const Tensor& mask) {
   std::vector<Tensor> gradients(args.inputs.size());
-  if (args.needs(0)) gradients[0] = call("aten::mul.Tensor", args.grad_outputs[0], mask);
+  if (args.needs(0)) gradients[0] = ops::mul(args.grad_outputs[0], mask);
   return gradients;
 }
 std::vector<Tensor> through_result(const GradArgs& args) { return through(args, args.outputs[1].to_tensor()); }
 
-OP("aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> "
-   "Tensor")
+OP("aten::fake_quantize_per_tensor_affine")
     .impl([](const Tensor& x, double scale, int64_t zero_point, int64_t min, int64_t max) {
       return round_per_tensor(x, scale, zero_point, min, max).output;
     })
@@ -90,9 +87,7 @@ OP("aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_poi
                                .mask);
     })
     .saves("self");
-OP("aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, int quant_min, "
-   "int "
-   "quant_max) -> Tensor")
+OP("aten::fake_quantize_per_tensor_affine.tensor_qparams")
     .impl([](const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t min, int64_t max) {
       return round_per_tensor(x, scale.item_double(), zero_point.item_int(), min, max).output;
     })
@@ -104,8 +99,7 @@ OP("aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor sca
                                .mask);
     })
     .saves("self, scale, zero_point");
-OP("aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, int "
-   "quant_max) -> (Tensor output, Tensor mask)")
+OP("aten::fake_quantize_per_tensor_affine_cachemask")
     .impl([](const Tensor& x, double scale, int64_t zero_point, int64_t min, int64_t max) {
       Grid grid = round_per_tensor(x, scale, zero_point, min, max);
       return std::tuple(grid.output, grid.mask);
@@ -113,8 +107,7 @@ OP("aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, in
     .kind(ops::OpKind::kComposite)
     .gradient(through_result)
     .saves("result1");
-OP("aten::fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int "
-   "quant_max) -> Tensor")
+OP("aten::fake_quantize_per_channel_affine")
     .impl([](const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t axis, int64_t min, int64_t max) {
       return round_per_channel(x, scale, zero_point, axis, min, max).output;
     })
@@ -126,8 +119,7 @@ OP("aten::fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zer
                                .mask);
     })
     .saves("self, scale, zero_point");
-OP("aten::fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point, int axis, int "
-   "quant_min, int quant_max) -> (Tensor output, Tensor mask)")
+OP("aten::fake_quantize_per_channel_affine_cachemask")
     .impl([](const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t axis, int64_t min, int64_t max) {
       Grid grid = round_per_channel(x, scale, zero_point, axis, min, max);
       return std::tuple(grid.output, grid.mask);

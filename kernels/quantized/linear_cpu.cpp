@@ -43,14 +43,8 @@ void run_linear(std::span<const Value> v, std::vector<Value>& returns) {
   returns.push_back(box(QuantizedType::kQUInt8, out, result));
 }
 
-QUANTIZED_OP(
-    "quantized::linear(Tensor X, __torch__.torch.classes.quantized.LinearPackedParamsBase W_prepack, "
-    "float Y_scale_i, int Y_zero_point_i) -> Tensor",
-    &run_linear<false>);
-QUANTIZED_OP(
-    "quantized::linear_relu(Tensor X, __torch__.torch.classes.quantized.LinearPackedParamsBase W_prepack, "
-    "float Y_scale_i, int Y_zero_point_i) -> Tensor",
-    &run_linear<true>);
+QUANTIZED_OP("quantized::linear", &run_linear<false>);
+QUANTIZED_OP("quantized::linear_relu", &run_linear<true>);
 
 }  // namespace
 }  // namespace tensord::kernels

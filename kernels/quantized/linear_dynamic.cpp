@@ -30,28 +30,16 @@ TensorMeta infer_half(const Tensor& x, const LinearParamsPtr& params) {
   return infer_linear(x, *params);
 }
 
-OP("quantized::linear_dynamic(Tensor X, __torch__.torch.classes.quantized.LinearPackedParamsBase W_prepack, "
-   "bool reduce_range=False) -> Tensor")
-    .set<ops::MixesSamples>()
-    .infer(&infer_dynamic)
-    .constant_result();
-OP("quantized::linear_relu_dynamic(Tensor X, __torch__.torch.classes.quantized.LinearPackedParamsBase W_prepack, "
-   "bool reduce_range=False) -> Tensor")
-    .set<ops::MixesSamples>()
-    .infer(&infer_dynamic)
-    .constant_result();
+OP("quantized::linear_dynamic").set<ops::MixesSamples>().infer(&infer_dynamic).constant_result();
+OP("quantized::linear_relu_dynamic").set<ops::MixesSamples>().infer(&infer_dynamic).constant_result();
 
 // --- weights of float16: a product of float32 with the rounded weight
 
-OP("quantized::linear_dynamic_fp16(Tensor X, __torch__.torch.classes.quantized.LinearPackedParamsBase W_prepack) "
-   "-> Tensor")
+OP("quantized::linear_dynamic_fp16")
     .infer(&infer_half)
     .constant_result()
     .set<ops::BatchIndependent>(ops::always_batch_independent);
-OP("quantized::linear_relu_dynamic_fp16(Tensor X, __torch__.torch.classes.quantized.LinearPackedParamsBase W_prepack) "
-   "-> Tensor")
-    .infer(&infer_half)
-    .constant_result();
+OP("quantized::linear_relu_dynamic_fp16").infer(&infer_half).constant_result();
 
 // --- packing
 
@@ -61,27 +49,21 @@ Value pack(const Value& weight, const Value& bias) {
 
 void pack_quantized(std::span<const Value> v, std::vector<Value>& returns) { returns.push_back(pack(v[0], v[1])); }
 
-OP("quantized::linear_prepack(Tensor W, Tensor? B=None) -> "
-   "__torch__.torch.classes.quantized.LinearPackedParamsBase")
-    .impl([](const Tensor& weight, const MaybeTensor&) -> Value {
-      fail(ErrorCode::kInvalidArgument, "expected a weight of qint8, but got ", name_of(weight.dtype()));
-    });
+OP("quantized::linear_prepack").impl([](const Tensor& weight, const MaybeTensor&) -> Value {
+  fail(ErrorCode::kInvalidArgument, "expected a weight of qint8, but got ", name_of(weight.dtype()));
+});
 IMPL("quantized::linear_prepack", ops::kQuantizedCPU, &pack_quantized);
-OP("quantized::linear_prepack_fp16(Tensor W, Tensor? B=None) -> "
-   "__torch__.torch.classes.quantized.LinearPackedParamsBase")
-    .impl([](const Tensor& weight, const MaybeTensor& bias) { return pack(weight, Value(bias)); });
+OP("quantized::linear_prepack_fp16").impl([](const Tensor& weight, const MaybeTensor& bias) {
+  return pack(weight, Value(bias));
+});
 
-OP("quantized::linear_unpack(__torch__.torch.classes.quantized.LinearPackedParamsBase W_prepack) -> (Tensor W_origin, "
-   "Tensor? B_origin)")
-    .impl([](const LinearParamsPtr& params) {
-      return ops::Returns{{Value(Tensor(params->weight().tensor())), Value(params->bias())}};
-    });
-OP("quantized::linear_unpack_fp16(__torch__.torch.classes.quantized.LinearPackedParamsBase W_prepack) -> "
-   "(Tensor W_origin, Tensor? B_origin)")
-    .impl([](const LinearParamsPtr& params) {
-      params->half();
-      return ops::Returns{{Value(params->half_weight()), Value(params->bias())}};
-    });
+OP("quantized::linear_unpack").impl([](const LinearParamsPtr& params) {
+  return ops::Returns{{Value(Tensor(params->weight().tensor())), Value(params->bias())}};
+});
+OP("quantized::linear_unpack_fp16").impl([](const LinearParamsPtr& params) {
+  params->half();
+  return ops::Returns{{Value(params->half_weight()), Value(params->bias())}};
+});
 
 }  // namespace
 }  // namespace tensord::kernels

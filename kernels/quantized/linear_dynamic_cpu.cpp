@@ -2,6 +2,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/run.h"
 #include "kernels/quantized/linear_params.h"
+#include "ops/pointwise.h"
 
 namespace tensord::kernels {
 namespace {
@@ -69,7 +70,7 @@ void run_half(const ops::KernelContext&, const Tensor& x, const LinearParamsPtr&
   out.copy_from(params->half().run(x, Tensor(), false));
 }
 void run_half_relu(const ops::KernelContext&, const Tensor& x, const LinearParamsPtr& params, Tensor& out) {
-  out.copy_from(ops::call("aten::relu", params->half().run(x, Tensor(), false)));
+  out.copy_from(ops::relu(params->half().run(x, Tensor(), false)));
 }
 
 IMPL("quantized::linear_dynamic", DeviceKind::kCPU, &run_dynamic<false>);

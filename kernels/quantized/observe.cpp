@@ -1,11 +1,13 @@
 // An observer and a fake quantizer in one, as modules have it that are trained for quantization.
 #include "kernels/quantized/observe.h"
 #include "kernels/common/compose.h"
+#include "ops/factory.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using ops::GradArgs;
 using ops::Scalar;
 
@@ -29,12 +31,11 @@ void observe(const char* extreme, const Tensor& x, const Tensor& running, const 
     if (!grid.is_per_channel || i != grid.axis) dims.push_back(i);
   }
   check(x.numel() > 0, extreme, ": expected reduction dim to be specified for input.numel() == 0.");
-  const Tensor now =
-      dims.empty() ? compose::reshape(x, running.sizes()) : compose::reshape(call(extreme, x, dims), running.sizes());
+  const Tensor now = dims.empty() ? ops::reshape(x, running.sizes())
+                                  : ops::reshape(ops::call_by_name(extreme, x, dims), running.sizes());
   const double rate = static_cast<float>(grid.averaging);
-  const Tensor moved =
-      call("aten::add.Tensor", running, call("aten::mul.Scalar", call("aten::sub.Tensor", now, running), Scalar(rate)));
-  call("aten::copy_", running, call("aten::where.self", call("aten::isinf", running), now, moved));
+  const Tensor moved = ops::add(running, ops::mul(ops::sub(now, running), Scalar(rate)));
+  ops::copy_(running, ops::where(ops::isinf(running), now, moved));
 }
 
 void choose(const Tensor& least, const Tensor& greatest, const Tensor& scale, const Tensor& zero_point,
@@ -42,8 +43,8 @@ void choose(const Tensor& least, const Tensor& greatest, const Tensor& scale, co
   const Tensor steps = Tensor::empty(scale.sizes(), DType::kFloat32);
   const Tensor zeros = Tensor::empty(zero_point.sizes(), DType::kInt32);
   choose_quantizers({least, greatest, grid.min, grid.max, grid.is_symmetric}, steps, zeros);
-  call("aten::copy_", scale, steps);
-  call("aten::copy_", zero_point, zeros);
+  ops::copy_(scale, steps);
+  ops::copy_(zero_point, zeros);
 }
 
 std::tuple<Tensor, Tensor> observe_and_round(const Tensor& x, const Tensor& observer_on, const Tensor& fake_quant_on,
@@ -65,7 +66,7 @@ std::tuple<Tensor, Tensor> observe_and_round(const Tensor& x, const Tensor& obse
     observe("aten::amin", x, least, grid);
     observe("aten::amax", x, greatest, grid);
   }
-  if (!is_rounded) return {call("aten::clone", x), call("aten::ones_like", x, DType::kBool)};
+  if (!is_rounded) return {ops::clone(x), ops::ones_like(x, {.dtype = DType::kBool})};
   check_state(x, least, grid, "running_min");
   check_state(x, greatest, grid, "running_max");
   check_state(x, scale, grid, "scale");
@@ -81,21 +82,17 @@ std::tuple<Tensor, Tensor> observe_and_round(const Tensor& x, const Tensor& obse
   return {rounded[0].to_tensor(), rounded[1].to_tensor()};
 }
 
-#define ARGUMENTS                                                                                                      \
-  "Tensor self, Tensor observer_on, Tensor fake_quant_on, Tensor(a!) running_min, Tensor(b!) running_max, Tensor(c!) " \
-  "scale, Tensor(d!) zero_point, float averaging_const, int quant_min, int quant_max, int ch_axis, bool "              \
-  "per_row_fake_quant=False, bool symmetric_quant=False"
 std::vector<Tensor> observed_gradient(const GradArgs& args) {
   std::vector<Tensor> gradients(args.inputs.size());
-  if (args.needs(0)) gradients[0] = call("aten::mul.Tensor", args.grad_outputs[0], args.outputs[1].to_tensor());
+  if (args.needs(0)) gradients[0] = ops::mul(args.grad_outputs[0], args.outputs[1].to_tensor());
   return gradients;
 }
-OP("aten::_fused_moving_avg_obs_fq_helper(" ARGUMENTS ") -> (Tensor output, Tensor mask)")
+OP("aten::_fused_moving_avg_obs_fq_helper")
     .impl(observe_and_round)
     .kind(ops::OpKind::kComposite)
     .gradient(observed_gradient)
     .saves("result1");
-OP("aten::fused_moving_avg_obs_fake_quant(" ARGUMENTS ") -> Tensor")
+OP("aten::fused_moving_avg_obs_fake_quant")
     .impl([](const Tensor& x, const Tensor& observer_on, const Tensor& fake_quant_on, const Tensor& least,
              const Tensor& greatest, const Tensor& scale, const Tensor& zero_point, double averaging, int64_t min,
              int64_t max, int64_t axis, bool is_per_channel, bool is_symmetric) {
@@ -105,21 +102,16 @@ OP("aten::fused_moving_avg_obs_fake_quant(" ARGUMENTS ") -> Tensor")
           .to_tensor();
     })
     .composite();
-#undef ARGUMENTS
 
 // Straight through where the grid was not left.
 Tensor masked(const Tensor& grad, const Tensor& mask) {
   check(mask.dtype() == DType::kBool, "mask: expected bool, got ", name_of(mask.dtype()));
   check(mask.numel() == grad.numel(), "`mask` and `dY` are not the same size: `mask` is size ", mask.numel(),
         " and `dY` is size ", grad.numel());
-  return grad.numel() == 0 ? grad : call("aten::mul.Tensor", grad, mask);
+  return grad.numel() == 0 ? grad : ops::mul(grad, mask);
 }
-OP("aten::fake_quantize_per_tensor_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor")
-    .impl(masked)
-    .composite();
-OP("aten::fake_quantize_per_channel_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor")
-    .impl(masked)
-    .composite();
+OP("aten::fake_quantize_per_tensor_affine_cachemask_backward").impl(masked).composite();
+OP("aten::fake_quantize_per_channel_affine_cachemask_backward").impl(masked).composite();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -2,6 +2,7 @@
 #include "core/ops/registry.h"
 #include "kernels/common/numbers.h"
 #include "kernels/quantized/bytes.h"
+#include "ops/pointwise.h"
 
 namespace tensord::kernels {
 namespace {
@@ -38,7 +39,7 @@ ops::ReturnFn on_integers(const char* name) {
     arguments[0] = x.values().to(DType::kFloat32);
     ops::run(ops::get_op(name), arguments, results);
     const int64_t zero_point = x.quantizer().zero_point;
-    const Tensor steps = ops::call("aten::sub.Scalar", results.at(0).to_tensor(), static_cast<double>(zero_point), 1);
+    const Tensor steps = ops::sub(results.at(0).to_tensor(), static_cast<double>(zero_point));
     returns.push_back(box(x.type(), quantize_values(steps, x.type(), per_tensor(1, zero_point)), x.quantizer()));
   };
 }

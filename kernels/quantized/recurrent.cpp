@@ -47,40 +47,16 @@ CUSTOM_CLASS(CellParams::kClass, &restore_cell);
 
 // --- layers
 
-#define RNN_ARGUMENTS                                                                                                 \
-  "__torch__.torch.classes.rnn.CellParamsBase[] params, bool has_biases, int num_layers, float dropout, bool train, " \
-  "bool bidirectional"
-
-OP("aten::quantized_lstm.input(Tensor input, Tensor[] hx, " RNN_ARGUMENTS
-   ", bool batch_first, *, ScalarType? dtype=None, bool use_dynamic=False) -> (Tensor, Tensor, Tensor)")
-    .constant_result()
-    .set<ops::MixesSamples>();
-OP("aten::quantized_lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, " RNN_ARGUMENTS
-   ", *, ScalarType? dtype=None, bool use_dynamic=False) -> (Tensor, Tensor, Tensor)")
-    .constant_result()
-    .set<ops::MixesSamples>();
-OP("aten::quantized_gru.input(Tensor input, Tensor hx, " RNN_ARGUMENTS ", bool batch_first) -> (Tensor, Tensor)")
-    .constant_result()
-    .set<ops::MixesSamples>();
-OP("aten::quantized_gru.data(Tensor data, Tensor batch_sizes, Tensor hx, " RNN_ARGUMENTS ") -> (Tensor, Tensor)")
-    .constant_result()
-    .set<ops::MixesSamples>();
+OP("aten::quantized_lstm.input").constant_result().set<ops::MixesSamples>();
+OP("aten::quantized_lstm.data").constant_result().set<ops::MixesSamples>();
+OP("aten::quantized_gru.input").constant_result().set<ops::MixesSamples>();
+OP("aten::quantized_gru.data").constant_result().set<ops::MixesSamples>();
 
 // --- single cells. Their packed layers have the biases, which come again as arguments.
 
-#define CELL_ARGUMENTS                                              \
-  "__torch__.torch.classes.quantized.LinearPackedParamsBase w_ih, " \
-  "__torch__.torch.classes.quantized.LinearPackedParamsBase w_hh, "
+OP("quantized::quantized_lstm_cell_dynamic").constant_result().set<ops::MixesSamples>();
 
-OP("quantized::quantized_lstm_cell_dynamic(Tensor input, Tensor[] hx, " CELL_ARGUMENTS
-   "Tensor bias_ih, Tensor bias_hh) -> (Tensor, Tensor)")
-    .constant_result()
-    .set<ops::MixesSamples>();
-
-#define PLAIN_CELL(NAME)                                                                                   \
-  OP("quantized::" NAME "(Tensor input, Tensor hx, " CELL_ARGUMENTS "Tensor b_ih, Tensor b_hh) -> Tensor") \
-      .constant_result()                                                                                   \
-      .set<ops::MixesSamples>()
+#define PLAIN_CELL(NAME) OP("quantized::" NAME).constant_result().set<ops::MixesSamples>()
 PLAIN_CELL("quantized_gru_cell_dynamic");
 PLAIN_CELL("quantized_rnn_relu_cell_dynamic");
 PLAIN_CELL("quantized_rnn_tanh_cell_dynamic");

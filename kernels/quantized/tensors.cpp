@@ -49,19 +49,19 @@ Value quantize(const Tensor& x, const Quantizer& quantizer, int64_t dtype) {
   return box(type, quantize_values(x, type, quantizer), quantizer);
 }
 
-OP("aten::quantize_per_tensor(Tensor self, float scale, int zero_point, ScalarType dtype) -> Tensor")
+OP("aten::quantize_per_tensor")
     .impl([](const Tensor& x, const Value& scale, const Value& zero_point, const Value& dtype) {
       return quantize(x, per_tensor(scale, zero_point), dtype.to_int());
     })
     .dynamic_shape()
     .constant_result();
-OP("aten::quantize_per_tensor.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, ScalarType dtype) -> Tensor")
+OP("aten::quantize_per_tensor.tensor_qparams")
     .impl([](const Tensor& x, const Value& scale, const Value& zero_point, const Value& dtype) {
       return quantize(x, per_tensor(scale, zero_point), dtype.to_int());
     })
     .dynamic_shape()
     .constant_result();
-OP("aten::quantize_per_channel(Tensor self, Tensor scales, Tensor zero_points, int axis, ScalarType dtype) -> Tensor")
+OP("aten::quantize_per_channel")
     .impl([](const Tensor& x, const Tensor& scales, const Tensor& zero_points, int64_t axis, const Value& dtype) {
       Quantizer quantizer;
       quantizer.scheme = QuantizationScheme::kPerChannelAffine;
@@ -74,7 +74,7 @@ OP("aten::quantize_per_channel(Tensor self, Tensor scales, Tensor zero_points, i
     })
     .dynamic_shape()
     .constant_result();
-OP("aten::dequantize.self(Tensor self) -> Tensor")
+OP("aten::dequantize.self")
     .impl([](const Tensor& x) { return x.to(DType::kFloat32); })
     .dynamic_shape()
     .constant_result();
@@ -84,18 +84,18 @@ IMPL("aten::dequantize.self", ops::kQuantizedCPU, [](std::span<const Value> v, s
 
 // --- what they say of themselves
 
-QUANTIZED_OP("aten::q_scale(Tensor self) -> float", [](std::span<const Value> v, std::vector<Value>& returns) {
+QUANTIZED_OP("aten::q_scale", [](std::span<const Value> v, std::vector<Value>& returns) {
   returns.emplace_back(bytes_of(v[0]).quantizer().scale);
 });
-QUANTIZED_OP("aten::q_zero_point(Tensor self) -> int", [](std::span<const Value> v, std::vector<Value>& returns) {
+QUANTIZED_OP("aten::q_zero_point", [](std::span<const Value> v, std::vector<Value>& returns) {
   returns.emplace_back(bytes_of(v[0]).quantizer().zero_point);
 });
-QUANTIZED_OP("aten::int_repr(Tensor self) -> Tensor", [](std::span<const Value> v, std::vector<Value>& returns) {
+QUANTIZED_OP("aten::int_repr", [](std::span<const Value> v, std::vector<Value>& returns) {
   const QuantizedTensor& x = quantized_of(v[0]);
   check(x.type() != QuantizedType::kQUInt4x2, "the integers of ", x.describe(), " are not supported");
   returns.emplace_back(x.values().clone(true));
 });
-QUANTIZED_OP("aten::qscheme(Tensor self) -> int", [](std::span<const Value> v, std::vector<Value>& returns) {
+QUANTIZED_OP("aten::qscheme", [](std::span<const Value> v, std::vector<Value>& returns) {
   returns.emplace_back(static_cast<int64_t>(quantized_of(v[0]).quantizer().scheme));
 });
 const Quantizer& channels_of(const Value& value) {
@@ -103,15 +103,13 @@ const Quantizer& channels_of(const Value& value) {
   check(quantizer.is_per_channel(), "expected a tensor with a scale for each channel");
   return quantizer;
 }
-QUANTIZED_OP("aten::q_per_channel_scales(Tensor self) -> Tensor",
-             [](std::span<const Value> v, std::vector<Value>& returns) {
-               returns.emplace_back(channels_of(v[0]).scales.clone());
-             });
-QUANTIZED_OP("aten::q_per_channel_zero_points(Tensor self) -> Tensor",
-             [](std::span<const Value> v, std::vector<Value>& returns) {
-               returns.emplace_back(channels_of(v[0]).zero_points.clone());
-             });
-QUANTIZED_OP("aten::q_per_channel_axis(Tensor self) -> int", [](std::span<const Value> v, std::vector<Value>& returns) {
+QUANTIZED_OP("aten::q_per_channel_scales", [](std::span<const Value> v, std::vector<Value>& returns) {
+  returns.emplace_back(channels_of(v[0]).scales.clone());
+});
+QUANTIZED_OP("aten::q_per_channel_zero_points", [](std::span<const Value> v, std::vector<Value>& returns) {
+  returns.emplace_back(channels_of(v[0]).zero_points.clone());
+});
+QUANTIZED_OP("aten::q_per_channel_axis", [](std::span<const Value> v, std::vector<Value>& returns) {
   returns.emplace_back(channels_of(v[0]).axis);
 });
 

@@ -44,8 +44,8 @@ class Dequantizer {
 ops::Value map_bytes(const QuantizedTensor& x, const Quantizer& result, const std::function<float(float)>& function);
 
 // An operator whose first tensors are quantized: a function of the raw values.
-#define QUANTIZED_OP(SCHEMA, ...)               \
-  OP(SCHEMA).dynamic_shape().constant_result(); \
-  IMPL(::tensord::ops::name_in(SCHEMA), ::tensord::ops::kQuantizedCPU, __VA_ARGS__)
+#define QUANTIZED_OP(NAME, ...)               \
+  OP(NAME).dynamic_shape().constant_result(); \
+  IMPL(NAME, ::tensord::ops::kQuantizedCPU, __VA_ARGS__)
 
 }  // namespace tensord::kernels

@@ -2,6 +2,8 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/random/random.h"
+#include "ops/factory.h"
+#include "ops/random.h"
 
 namespace tensord::kernels {
 namespace {
@@ -9,7 +11,7 @@ namespace {
 using ops::TensorMeta;
 using ops::Value;
 
-OP("aten::poisson(Tensor self, Generator? generator=None) -> Tensor")
+OP("aten::poisson")
     .infer([](const Tensor& rates, const Value&) {
       check(is_floating(rates.dtype()), "poisson: not implemented for ", name_of(rates.dtype()));
       return TensorMeta{rates.sizes(), rates.dtype(), {}, rates.device()};
@@ -18,7 +20,7 @@ OP("aten::poisson(Tensor self, Generator? generator=None) -> Tensor")
     .saves("")
     .random();
 
-OP("aten::binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor")
+OP("aten::binomial")
     .infer([](const Tensor& count, const Tensor& prob, const Value&) {
       const DType dtype = count.dtype();
       check(dtype == DType::kFloat32 || dtype == DType::kFloat64, "binomial only supports floating-point dtypes for ",
@@ -32,35 +34,30 @@ OP("aten::binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tens
     .random();
 
 // Functional forms, as exported programs have them: numbers of the shape and type of `self`.
-#define FUNCTIONAL(NAME, OVERLOAD, TEXT, PARAMETERS, ...)                                               \
-  OP("aten::" NAME OVERLOAD "(Tensor self, " TEXT ") -> Tensor")                                        \
-      .impl([] PARAMETERS {                                                                             \
-        return ops::call("aten::" NAME "_" OVERLOAD, ops::call("aten::empty_like", self), __VA_ARGS__); \
-      })                                                                                                \
-      .gradient(kZeroGradient)                                                                          \
-      .saves("")                                                                                        \
-      .kind(ops::OpKind::kComposite)                                                                    \
+#define FUNCTIONAL(NAME, OVERLOAD, PARAMETERS, ...)                                                                    \
+  OP("aten::" NAME OVERLOAD)                                                                                           \
+      .impl(                                                                                                           \
+          [] PARAMETERS { return ops::call_by_name("aten::" NAME "_" OVERLOAD, ops::empty_like(self), __VA_ARGS__); }) \
+      .gradient(kZeroGradient)                                                                                         \
+      .saves("")                                                                                                       \
+      .kind(ops::OpKind::kComposite)                                                                                   \
       .random();
-#define TWO(NAME, A, B)                                                          \
-  FUNCTIONAL(NAME, "", "float " A ", float " B ", *, Generator? generator=None", \
-             (const Tensor& self, double a, double b, const Value& generator), a, b, generator)
+#define TWO(NAME, A, B) \
+  FUNCTIONAL(NAME, "", (const Tensor& self, double a, double b, const Value& generator), a, b, generator)
 TWO("uniform", "from=0.", "to=1.")
 TWO("cauchy", "median=0.", "sigma=1.")
 TWO("log_normal", "mean=1.", "std=2.")
 #undef TWO
-FUNCTIONAL("exponential", "", "float lambd=1., *, Generator? generator=None",
-           (const Tensor& self, double rate, const Value& generator), rate, generator)
-FUNCTIONAL("geometric", "", "float p, *, Generator? generator=None",
-           (const Tensor& self, double p, const Value& generator), p, generator)
-FUNCTIONAL("random", "", "*, Generator? generator=None", (const Tensor& self, const Value& generator), generator)
-FUNCTIONAL("random", ".from", "int from, int? to, *, Generator? generator=None",
-           (const Tensor& self, int64_t from, std::optional<int64_t> to, const Value& generator), from, to, generator)
-FUNCTIONAL("random", ".to", "int to, *, Generator? generator=None",
-           (const Tensor& self, int64_t to, const Value& generator), to, generator)
+FUNCTIONAL("exponential", "", (const Tensor& self, double rate, const Value& generator), rate, generator)
+FUNCTIONAL("geometric", "", (const Tensor& self, double p, const Value& generator), p, generator)
+FUNCTIONAL("random", "", (const Tensor& self, const Value& generator), generator)
+FUNCTIONAL("random", ".from", (const Tensor& self, int64_t from, std::optional<int64_t> to, const Value& generator),
+           from, to, generator)
+FUNCTIONAL("random", ".to", (const Tensor& self, int64_t to, const Value& generator), to, generator)
 #undef FUNCTIONAL
-OP("aten::normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor")
-    .impl([](const Tensor& self, double mean, double deviation, const Value& generator) {
-      return ops::call("aten::normal_", ops::call("aten::empty_like", self), mean, deviation, generator);
+OP("aten::normal_functional")
+    .impl([](const Tensor& self, double mean, double deviation, const Value&) {
+      return ops::normal_(ops::empty_like(self), mean, deviation);
     })
     .gradient(kZeroGradient)
     .saves("")

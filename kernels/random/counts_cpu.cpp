@@ -5,6 +5,7 @@
 #include "core/ops/generator.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -102,8 +103,8 @@ T draw_binomial(T count, T p, Generator& generator) {
 }
 
 void binomial(const KernelContext&, const Tensor& count, const Tensor& prob, const Value&, Tensor& out) {
-  const Tensor counts = ops::call("aten::expand", count, out.sizes()).contiguous();
-  const Tensor chances = ops::call("aten::expand", prob, out.sizes()).contiguous();
+  const Tensor counts = ops::expand(count, out.sizes()).contiguous();
+  const Tensor chances = ops::expand(prob, out.sizes()).contiguous();
   Generator& generator = ops::current_generator();
   const auto lock = generator.lock();
   const auto draw = [&]<class T>() {

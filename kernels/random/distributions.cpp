@@ -4,6 +4,9 @@
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/random/random.h"
+#include "ops/pointwise.h"
+#include "ops/random.h"
+#include "ops/reduce.h"
 
 namespace tensord::kernels {
 namespace {
@@ -11,23 +14,23 @@ namespace {
 using ops::IntList;
 using ops::Value;
 
-#define FILL(SCHEMA) OP(SCHEMA " -> Tensor(a!)").gradient(kZeroGradient).saves("").random()
-FILL("aten::exponential_(Tensor(a!) self, float lambd=1., *, Generator? generator=None)");
-FILL("aten::cauchy_(Tensor(a!) self, float median=0., float sigma=1., *, Generator? generator=None)");
-FILL("aten::log_normal_(Tensor(a!) self, float mean=1., float std=2., *, Generator? generator=None)");
-FILL("aten::geometric_(Tensor(a!) self, float p, *, Generator? generator=None)");
-FILL("aten::random_(Tensor(a!) self, *, Generator? generator=None)");
+#define FILL(NAME) OP(NAME).gradient(kZeroGradient).saves("").random()
+FILL("aten::exponential_");
+FILL("aten::cauchy_");
+FILL("aten::log_normal_");
+FILL("aten::geometric_");
+FILL("aten::random_");
 #undef FILL
 
 // --- normal numbers with means and deviations of their own
 
 Tensor standard_normal(const Tensor& like, const Dims& sizes, double deviation) {
   const Tensor out = like.is_meta() ? Tensor::meta(sizes, like.dtype()) : Tensor::empty(sizes, like.dtype());
-  return ops::call("aten::normal_", out, 0.0, deviation);
+  return ops::normal_(out, 0.0, deviation);
 }
 void check_deviations(const Tensor& deviations) {
   check(is_floating(deviations.dtype()), "normal expects standard deviation to be floating point");
-  check(deviations.is_meta() || deviations.numel() == 0 || ops::call("aten::min", deviations).item_double() >= 0,
+  check(deviations.is_meta() || deviations.numel() == 0 || ops::min(deviations).item_double() >= 0,
         "normal expects all elements of std >= 0.0");
 }
 // What is drawn does not move with mean and deviation, but it counts as computed of them.
@@ -38,45 +41,43 @@ std::vector<Tensor> zeros_of_parameters(const ops::GradArgs& args) {
   }
   return gradients;
 }
-OP("aten::normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor")
+OP("aten::normal.Tensor_float")
     .impl([](const Tensor& mean, double deviation, const Value&) {
-      return ops::call("aten::add_.Tensor", standard_normal(mean, mean.sizes(), deviation), mean);
+      return ops::add_(standard_normal(mean, mean.sizes(), deviation), mean);
     })
     .gradient(zeros_of_parameters)
     .saves("")
     .random();
 IMPL("aten::normal.Tensor_float", ops::kComplexCPU, ops::kSameAsDense);
-OP("aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor")
+OP("aten::normal.float_Tensor")
     .impl([](double mean, const Tensor& deviations, const Value&) {
       check_deviations(deviations);
-      const Tensor out = ops::call("aten::mul_.Tensor", standard_normal(deviations, deviations.sizes(), 1), deviations);
-      return ops::call("aten::add_.Scalar", out, ops::Scalar(mean));
+      const Tensor out = ops::mul_(standard_normal(deviations, deviations.sizes(), 1), deviations);
+      return ops::add_(out, ops::Scalar(mean));
     })
     .gradient(zeros_of_parameters)
     .saves("")
     .random();
-OP("aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor")
+OP("aten::normal.Tensor_Tensor")
     .impl([](const Tensor& mean, const Tensor& deviations, const Value&) {
       check_deviations(deviations);
       const Dims sizes = broadcast_sizes(mean.sizes(), deviations.sizes());
-      const Tensor out = ops::call("aten::mul_.Tensor", standard_normal(mean, sizes, 1), deviations);
-      return ops::call("aten::add_.Tensor", out, mean);
+      const Tensor out = ops::mul_(standard_normal(mean, sizes, 1), deviations);
+      return ops::add_(out, mean);
     })
     .gradient(zeros_of_parameters)
     .saves("")
     .random();
-OP("aten::normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, ScalarType? dtype=None, "
-   "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
+OP("aten::normal.float_float")
     .impl([](double mean, double deviation, const IntList& sizes, const Value&, std::optional<DType> dtype,
              const Value&, const Value&, const Value&) {
-      return ops::call("aten::normal_", Tensor::empty(sizes, dtype.value_or(DType::kFloat32)), mean, deviation);
+      return ops::normal_(Tensor::empty(sizes, dtype.value_or(DType::kFloat32)), mean, deviation);
     })
     .random();
 
 // --- choices by weight
 
-OP("aten::multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor")
-    .random();
+OP("aten::multinomial").random();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -6,6 +6,8 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/random/random.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
 
 namespace tensord::kernels {
 namespace {
@@ -96,12 +98,11 @@ void draw_positions(Generator& generator, const T* weights, int64_t classes, std
 }
 
 void check_weights(const Tensor& x) {
-  const auto holds = [](const Tensor& is_right) { return ops::call("aten::all", is_right).item_bool(); };
-  const Tensor finite = ops::call("aten::isfinite", x), positive = ops::call("aten::ge.Scalar", x, ops::Scalar(0));
+  const auto holds = [](const Tensor& is_right) { return ops::all(is_right).item_bool(); };
+  const Tensor finite = ops::isfinite(x), positive = ops::ge(x, ops::Scalar(0));
   check(holds(finite) && holds(positive), "probability tensor contains either `inf`, `nan` or element < 0");
-  const Tensor sums = ops::call("aten::sum.dim_IntList", x, Dims{-1});
-  check(holds(ops::call("aten::gt.Scalar", sums, ops::Scalar(0))),
-        "invalid multinomial distribution (sum of probabilities <= 0)");
+  const Tensor sums = ops::sum(x, Dims{-1});
+  check(holds(ops::gt(sums, ops::Scalar(0))), "invalid multinomial distribution (sum of probabilities <= 0)");
 }
 
 Tensor multinomial(const Tensor& x, int64_t samples, bool replacement, const Value&) {
@@ -119,8 +120,8 @@ Tensor multinomial(const Tensor& x, int64_t samples, bool replacement, const Val
     // The largest of weight / exponential number are a draw without replacement.
     const Tensor like = Tensor::empty_strided(x.sizes(), preserved_strides(x.sizes(), x.strides()), x.dtype());
     const Tensor noise = fill_exponential(like, 1, Value());
-    const Tensor keys = ops::call("aten::div.Tensor", x, noise);
-    if (samples == 1) return ops::call("aten::argmax", keys, int64_t{-1}, true);
+    const Tensor keys = ops::div(x, noise);
+    if (samples == 1) return ops::argmax(keys, int64_t{-1}, true);
     const ops::Op& topk = ops::get_op("aten::topk");
     return ops::run(topk, ops::bind(topk, {keys, samples}))[1].to_tensor();
   }

@@ -7,11 +7,13 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "core/tensor/memory_order.h"
+#include "ops/pointwise.h"
+#include "ops/random.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using ops::call;
 using ops::TensorMeta;
 
 void check_probability(double p) {
@@ -26,16 +28,17 @@ Tensor keep_mask(const Tensor& in, double p, bool by_feature) {
     for (int64_t d = 2; d < in.ndim(); ++d) sizes[d] = 1;
   }
   const Tensor mask = in.is_meta() ? Tensor::meta(sizes, in.dtype()) : Tensor::empty(sizes, in.dtype(), in.device());
-  return call("aten::bernoulli_.float", mask, 1 - p, ops::Value());
+  return ops::bernoulli_(mask, 1 - p);
 }
 
 // Scaled by 1 / (1 - p), so the expected value stays.
 Tensor dropped(const Tensor& in, double p, bool by_feature) {
-  if (p == 1) return call("aten::mul.Scalar", in, 0.0);
+  if (p == 1) return ops::mul(in, 0.0);
   // PyTorch draws for dropout row by row, for native_dropout in the order of memory.
-  if (!by_feature && is_floating(in.dtype()) && in.is_contiguous()) return call("aten::native_dropout", in, p, true);
+  if (!by_feature && is_floating(in.dtype()) && in.is_contiguous())
+    return std::get<0>(ops::native_dropout(in, p, true));
   const Tensor mask = keep_mask(in, p, by_feature);
-  return call("aten::mul.Tensor", in, call("aten::div.Scalar", mask, 1 - p));
+  return ops::mul(in, ops::div(mask, 1 - p));
 }
 
 // Dropped values become the limit of SELU for minus infinity; then an affine map restores
@@ -43,11 +46,11 @@ Tensor dropped(const Tensor& in, double p, bool by_feature) {
 Tensor alpha_dropped(const Tensor& in, double p, bool by_feature) {
   constexpr double kLimit = -1.7580993408473768600;
   const double a = 1 / std::sqrt((1 - p) * (1 + p * kLimit * kLimit));
-  if (p == 1) return call("aten::mul.Scalar", in, 0.0);
+  if (p == 1) return ops::mul(in, 0.0);
   const Tensor mask = keep_mask(in, p, by_feature);
-  const Tensor fill = call("aten::mul.Scalar", call("aten::rsub.Scalar", mask, 1.0), kLimit * a);
-  const Tensor kept = call("aten::mul.Scalar", call("aten::mul.Tensor", in, mask), a);
-  return call("aten::add.Scalar", call("aten::add.Tensor", kept, fill), -a * p * kLimit);
+  const Tensor fill = ops::mul(ops::rsub(mask, 1.0), kLimit * a);
+  const Tensor kept = ops::mul(ops::mul(in, mask), a);
+  return ops::add(ops::add(kept, fill), -a * p * kLimit);
 }
 
 // --- dropout with its mask
@@ -56,7 +59,7 @@ TensorMeta like(const Tensor& x, DType dtype) {
   return {x.sizes(), dtype, preserved_strides(x.sizes(), x.strides()), x.device()};
 }
 
-OP("aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)")
+OP("aten::native_dropout")
     .infer([](const Tensor& x, double p, std::optional<bool>) {
       check_probability(p);
       if (!is_floating(x.dtype())) fail_dtype("native_dropout", x.dtype());
@@ -67,13 +70,13 @@ OP("aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)
       if (!args.grad_outputs[0].defined()) return out;
       const bool trains = args.inputs[2].is_none() || args.inputs[2].to_bool();
       const double p = args.inputs[1].to_float();
-      out[0] = call("aten::native_dropout_backward", args.grad_outputs[0], args.outputs[1],
-                    trains ? kept_scale(p, args.grad_outputs[0].dtype()) : 1.0);
+      out[0] = ops::native_dropout_backward(args.grad_outputs[0], args.outputs[1].to_tensor(),
+                                            trains ? kept_scale(p, args.grad_outputs[0].dtype()) : 1.0);
       return out;
     })
     .saves("result1")
     .random();
-OP("aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor")
+OP("aten::native_dropout_backward")
     .infer([](const Tensor& g, const Tensor& mask, double) {
       check(mask.dtype() == DType::kBool, "mask should be torch.bool dtype");
       check(g.sizes() == mask.sizes(), "the gradient is of size ", g.sizes(), ", the mask of ", mask.sizes());
@@ -82,7 +85,8 @@ OP("aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) 
     })
     .gradient([](const ops::GradArgs& args) {
       std::vector<Tensor> out(args.inputs.size());
-      out[0] = call("aten::native_dropout_backward", args.grad_outputs[0], args.inputs[1], args.inputs[2]);
+      out[0] = ops::native_dropout_backward(args.grad_outputs[0], args.inputs[1].to_tensor(),
+                                            ops::unbox<double>(args.inputs[2]));
       return out;
     })
     .saves("mask");
@@ -93,16 +97,14 @@ void add(const char* name, Tensor (*training)(const Tensor&, double, bool), bool
   };
   // Marked as PyTorch's schema is not: in evaluation the result is the argument, and who writes the one writes the
   // other.
-  ops::OpBuilder(concat("aten::", name, "(Tensor(a) input, float p, bool train) -> Tensor(a)").c_str(), __FILE__,
-                 __LINE__)
+  ops::OpBuilder(concat("aten::", name), __FILE__, __LINE__)
       .impl([run](const Tensor& in, double p, bool train) { return run(in, p, train); })
       .composite()
       .random();
-  ops::OpBuilder(concat("aten::", name, "_(Tensor(a!) self, float p, bool train) -> Tensor(a!)").c_str(), __FILE__,
-                 __LINE__)
+  ops::OpBuilder(concat("aten::", name, "_"), __FILE__, __LINE__)
       .impl([run](const Tensor& self, double p, bool train) {
         const Tensor result = run(self, p, train);
-        if (!result.is_same(self)) call("aten::copy_", self, result);
+        if (!result.is_same(self)) ops::copy_(self, result);
         return self;
       })
       .composite()

@@ -5,6 +5,7 @@
 #include "core/ops/run.h"
 #include "kernels/random/fill.h"
 #include "kernels/random/random.h"
+#include "ops/view.h"
 
 // Random fillings of tensors; their loops are in fill_cpu.cpp.
 namespace tensord::kernels {
@@ -20,7 +21,7 @@ using OptInt = std::optional<int64_t>;
 // New tensors: made on the CPU, then moved.
 
 Tensor moved(const Tensor& x, OptDevice device) {
-  return device && *device != Device{} ? ops::call<Tensor>("aten::to.device", x, *device, x.dtype()) : x;
+  return device && *device != Device{} ? ops::to(x, *device, x.dtype()) : x;
 }
 
 Tensor rand(const IntList& sizes, OptDType dtype, const Value&, OptDevice device, OptBool) {
@@ -55,15 +56,14 @@ Tensor randperm(int64_t n, OptDType dtype, const Value&, OptDevice device, OptBo
   return moved(shuffled_numbers(n).to(dtype.value_or(DType::kInt64)), device);
 }
 
-#define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-OP("aten::manual_seed(int seed) -> ()")
+OP("aten::manual_seed")
     .impl([](int64_t seed) {
       ops::Generator& generator = ops::current_generator();
       const auto lock = generator.lock();
       generator.set_seed(static_cast<uint64_t>(seed));
     })
     .impure();
-OP("aten::seed() -> int")
+OP("aten::seed")
     .impl([]() {
       ops::Generator& generator = ops::current_generator();
       const auto lock = generator.lock();
@@ -73,77 +73,45 @@ OP("aten::seed() -> int")
       return static_cast<int64_t>(seed);
     })
     .impure();
-OP("aten::uniform_(Tensor(a!) self, float from=0., float to=1., *, Generator? generator=None) -> Tensor(a!)")
-    .gradient(kZeroGradient)
-    .saves("")
-    .random();
-OP("aten::normal_(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor(a!)")
-    .gradient(kZeroGradient)
-    .saves("")
-    .random();
-OP("aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)")
-    .gradient(kZeroGradient)
-    .saves("")
-    .random();
-OP("aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor").gradient(kZeroGradient).saves("").random();
-OP("aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor")
-    .gradient(kZeroGradient)
-    .saves("")
-    .random();
-OP("aten::random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)")
-    .gradient(kZeroGradient)
-    .saves("")
-    .random();
-OP("aten::random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)")
-    .gradient(kZeroGradient)
-    .saves("")
-    .random();
-OP("aten::rand(int[] size, *, " OPTIONS ") -> Tensor").impl(rand).random();
-OP("aten::randn(int[] size, *, " OPTIONS ") -> Tensor").impl(randn).random();
-OP("aten::rand.generator(int[] size, *, Generator? generator, " OPTIONS ") -> Tensor")
+OP("aten::uniform_").gradient(kZeroGradient).saves("").random();
+OP("aten::normal_").gradient(kZeroGradient).saves("").random();
+OP("aten::bernoulli_.float").gradient(kZeroGradient).saves("").random();
+OP("aten::bernoulli").gradient(kZeroGradient).saves("").random();
+OP("aten::bernoulli.p").gradient(kZeroGradient).saves("").random();
+OP("aten::random_.from").gradient(kZeroGradient).saves("").random();
+OP("aten::random_.to").gradient(kZeroGradient).saves("").random();
+OP("aten::rand").impl(rand).random();
+OP("aten::randn").impl(randn).random();
+OP("aten::rand.generator")
     .impl([](const IntList& sizes, const Value&, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
       return rand(sizes, dtype, layout, device, pin);
     })
     .random();
-OP("aten::randn.generator(int[] size, *, Generator? generator, " OPTIONS ") -> Tensor")
+OP("aten::randn.generator")
     .impl([](const IntList& sizes, const Value&, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
       return randn(sizes, dtype, layout, device, pin);
     })
     .random();
-OP("aten::rand_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
-    .impl(rand_like)
-    .constant_result()
-    .random();
-OP("aten::randn_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
-    .impl(randn_like)
-    .constant_result()
-    .random();
-OP("aten::randint(int high, int[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? "
-   "pin_memory=None) -> Tensor")
+OP("aten::rand_like").impl(rand_like).constant_result().random();
+OP("aten::randn_like").impl(randn_like).constant_result().random();
+OP("aten::randint")
     .impl([](int64_t high, const IntList& sizes, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
       return randint(0, high, sizes, dtype, layout, device, pin);
     })
     .random();
-OP("aten::randint.low(int low, int high, int[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, "
-   "bool? pin_memory=None) -> Tensor")
-    .impl(randint)
-    .random();
-OP("aten::randint_like(Tensor self, int high, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
+OP("aten::randint.low").impl(randint).random();
+OP("aten::randint_like")
     .impl([](const Tensor& x, int64_t high, OptDType dtype, const Value&, OptDevice device, OptBool, OptInt format) {
       return randint_like(x, 0, high, dtype, device, format);
     })
     .constant_result()
     .random();
-OP("aten::randint_like.low_dtype(Tensor self, int low, int high, *, " OPTIONS
-   ", MemoryFormat? memory_format=None) -> Tensor")
+OP("aten::randint_like.low_dtype")
     .impl([](const Tensor& x, int64_t low, int64_t high, OptDType dtype, const Value&, OptDevice device, OptBool,
              OptInt format) { return randint_like(x, low, high, dtype, device, format); })
     .constant_result()
     .random();
-OP("aten::randperm(int n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-   "Tensor")
-    .impl(randperm)
-    .random();
+OP("aten::randperm").impl(randperm).random();
 // Their two parts are drawn.
 IMPL("aten::uniform_ aten::normal_", ops::kComplexCPU, ops::kSameAsDense).linear();
 IMPL("aten::rand_like aten::randn_like", ops::kComplexCPU, ops::kSameAsDense);

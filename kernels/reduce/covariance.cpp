@@ -1,11 +1,15 @@
 // cov and corrcoef: rows are variables, columns observations.
 #include "core/ops/complex.h"
 #include "kernels/common/compose.h"
+#include "ops/complex.h"
+#include "ops/linear.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using compose::Expr;
 using MaybeTensor = std::optional<Tensor>;
 
@@ -19,8 +23,7 @@ void check_weights(const MaybeTensor& weights, const char* name, int64_t observa
   check(weights->numel() == observations, "cov(): expected ", name,
         " to have the same numel as there are observations in the input but got ", weights->numel(),
         " != ", observations);
-  check(weights->is_meta() || weights->numel() == 0 ||
-            call("aten::ge.Scalar", call("aten::min", *weights), ops::Scalar(0)).item_bool(),
+  check(weights->is_meta() || weights->numel() == 0 || ops::ge(ops::min(*weights), ops::Scalar(0)).item_bool(),
         "cov(): ", name, " cannot be negative");
 }
 
@@ -28,30 +31,30 @@ Tensor cov(const Tensor& self, int64_t correction, const MaybeTensor& fweights, 
   check(self.ndim() <= 2, "cov(): expected input to have two or fewer dimensions but got an input with ", self.ndim(),
         " dimensions");
   check(self.dtype() != DType::kBool, "cov(): bool dtype is not supported for input");
-  const Tensor in = self.ndim() < 2 ? compose::reshape(self, Dims{1, -1}) : self;
+  const Tensor in = self.ndim() < 2 ? ops::reshape(self, Dims{1, -1}) : self;
   const int64_t observations = in.size(1);
   check_weights(fweights, "fweights", observations, true);
   check_weights(aweights, "aweights", observations, false);
   MaybeTensor weights = fweights;
   if (aweights) weights = weights ? (Expr(*weights) * Expr(*aweights)).tensor() : *aweights;
 
-  const Expr total = weights ? Expr(call("aten::sum", *weights)) : Expr(static_cast<double>(observations));
+  const Expr total = weights ? Expr(ops::sum(*weights)) : Expr(static_cast<double>(observations));
   const Tensor weighted = weights ? (Expr(in) * Expr(*weights)).tensor() : in;
-  const Tensor average = (Expr(compose::sum(weighted, Dims{1}, true)) / total).tensor();
+  const Tensor average = (Expr(ops::sum(weighted, Dims{1}, true)) / total).tensor();
   Expr norm = total - static_cast<double>(correction);
   if (correction != 0 && aweights) {
-    const Expr share = Expr(call("aten::sum", (Expr(*weights) * Expr(*aweights)).tensor())) / total;
+    const Expr share = Expr(ops::sum((Expr(*weights) * Expr(*aweights)).tensor())) / total;
     norm = total - share * static_cast<double>(correction);
   }
   if (norm.is_tensor())
-    norm = call("aten::clamp_min", norm.tensor(), ops::Scalar(0));
+    norm = ops::clamp_min(norm.tensor(), ops::Scalar(0));
   else
     norm = std::max(norm.number(), 0.0);
   const Tensor centered = (Expr(in) - Expr(average)).tensor();
   const Tensor right = weights ? (Expr(centered) * Expr(*weights)).tensor() : centered;
-  const Tensor other = is_complex(right.dtype()) ? call("aten::conj", right) : right;
-  const Tensor product = call("aten::mm", centered, call("aten::t", other));
-  return call("aten::squeeze", (Expr(product) / norm).tensor());
+  const Tensor other = is_complex(right.dtype()) ? ops::conj(right) : right;
+  const Tensor product = ops::mm(centered, ops::t(other));
+  return ops::squeeze((Expr(product) / norm).tensor());
 }
 
 Tensor corrcoef(const Tensor& self) {
@@ -59,19 +62,17 @@ Tensor corrcoef(const Tensor& self) {
         self.ndim(), " dimensions");
   const Tensor c = cov(self, 1, {}, {});
   if (c.ndim() == 0) return (Expr(c) / Expr(c)).tensor();
-  const Tensor variance = call("aten::diag", c);
-  const Tensor deviation = call("aten::sqrt", is_complex(c.dtype()) ? call("aten::real", variance) : variance);
-  const Expr rows = compose::reshape(deviation, Dims{-1, 1}), columns = compose::reshape(deviation, Dims{1, -1});
+  const Tensor variance = ops::diag(c);
+  const Tensor deviation = ops::sqrt(is_complex(c.dtype()) ? ops::real(variance) : variance);
+  const Expr rows = ops::reshape(deviation, Dims{-1, 1}), columns = ops::reshape(deviation, Dims{1, -1});
   const Tensor found = (Expr(c) / rows / columns).tensor();
-  const auto clamped = [](const Tensor& x) { return call("aten::clamp", x, ops::Scalar(-1), ops::Scalar(1)); };
+  const auto clamped = [](const Tensor& x) { return ops::clamp(x, ops::Scalar(-1), ops::Scalar(1)); };
   if (!is_complex(found.dtype())) return clamped(found);
-  return call("aten::complex", clamped(call("aten::real", found)), clamped(call("aten::imag", found)));
+  return ops::complex(clamped(ops::real(found)), clamped(ops::imag(found)));
 }
 
-OP("aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor")
-    .impl(cov)
-    .composite();
-OP("aten::corrcoef(Tensor self) -> Tensor").impl(corrcoef).composite();
+OP("aten::cov").impl(cov).composite();
+OP("aten::corrcoef").impl(corrcoef).composite();
 IMPL("aten::cov aten::corrcoef", ops::kComplexCPU, ops::kSameAsDense);
 
 }  // namespace

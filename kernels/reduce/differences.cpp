@@ -3,11 +3,16 @@
 
 #include "kernels/common/compose.h"
 
+#include "ops/factory.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
+
 namespace tensord::kernels {
 namespace {
 
 using compose::Expr;
-using compose::narrow;
+using ops::narrow;
 using ops::Scalar;
 using MaybeTensor = std::optional<Tensor>;
 
@@ -15,7 +20,7 @@ using MaybeTensor = std::optional<Tensor>;
 Tensor neighbors_differ(const Tensor& x, int64_t dim) {
   const int64_t count = std::max<int64_t>(x.size(dim) - 1, 0), start = std::min<int64_t>(1, x.size(dim));
   const Tensor next = narrow(x, dim, start, count), here = narrow(x, dim, 0, count);
-  return ops::call(x.dtype() == DType::kBool ? "aten::logical_xor" : "aten::sub.Tensor", next, here);
+  return x.dtype() == DType::kBool ? ops::logical_xor(next, here) : ops::sub(next, here);
 }
 
 void check_joined(const MaybeTensor& part, const Tensor& x, int64_t dim) {
@@ -35,22 +40,19 @@ Tensor diff(const Tensor& self, int64_t n, int64_t given_dim, const MaybeTensor&
   const int64_t dim = wrap_dim(given_dim, self.ndim());
   check_joined(prepend, self, dim);
   check_joined(append, self, dim);
-  if (n == 0) return ops::call("aten::clone", self);
+  if (n == 0) return ops::clone(self);
   Tensor x = self;
   if (prepend || append) {
     std::vector<Tensor> parts{x};
     if (prepend) parts.insert(parts.begin(), *prepend);
     if (append) parts.push_back(*append);
-    x = compose::cat(parts, dim);
+    x = ops::cat(parts, dim);
   }
   const int64_t rounds = std::min(n, std::max<int64_t>(x.size(dim), 1));
   for (int64_t i = 0; i < rounds; ++i) x = neighbors_differ(x, dim);
   return x;
 }
-OP("aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor")
-    .impl(diff)
-    .composite()
-    .with_out();
+OP("aten::diff").impl(diff).composite();
 
 // --- trapezoid
 
@@ -61,13 +63,13 @@ Tensor widths(const Tensor& y, const Tensor& x, int64_t dim) {
     const int64_t count = x.size(0) - 1;
     Dims sizes(static_cast<size_t>(y.ndim()), 1);
     sizes[dim] = count;
-    return compose::reshape((Expr(narrow(x, 0, 1, count)) - Expr(narrow(x, 0, 0, count))).tensor(), sizes);
+    return ops::reshape((Expr(narrow(x, 0, 1, count)) - Expr(narrow(x, 0, 0, count))).tensor(), sizes);
   }
   Tensor points = x;
   if (x.ndim() < y.ndim()) {
     Dims sizes(static_cast<size_t>(y.ndim() - x.ndim()), 1);
     for (const int64_t size : x.sizes()) sizes.push_back(size);
-    points = compose::reshape(x, sizes);
+    points = ops::reshape(x, sizes);
   }
   const int64_t at = x.ndim() < y.ndim() ? dim : wrap_dim(dim - y.ndim(), points.ndim());
   return (Expr(narrow(points, at, 1, points.size(at) - 1)) - Expr(narrow(points, at, 0, points.size(at) - 1))).tensor();
@@ -84,7 +86,7 @@ Heights heights(const Tensor& y, int64_t dim) {
 Tensor no_area(const Tensor& y, int64_t dim) {
   Dims sizes = y.sizes();
   sizes.erase(static_cast<size_t>(dim));
-  return ops::call("aten::zeros", sizes, y.dtype(), ops::Value(), y.device());
+  return ops::zeros(sizes, {.dtype = y.dtype(), .device = y.device()});
 }
 
 Tensor half(const Expr& x) { return (x / 2.0).tensor(); }
@@ -94,8 +96,8 @@ Tensor trapezoid_dx(const Tensor& y, const Scalar& dx, int64_t given_dim) {
   if (y.ndim() > 0 && y.size(dim) == 0) return no_area(y, dim);
   check(y.dtype() != DType::kBool, "trapezoid: received a bool input for `y`, but bool is not supported");
   const int64_t last = y.size(dim) - 1;
-  const Expr total = compose::sum(y, Dims{dim});
-  const Expr ends = Expr(compose::select(y, dim, 0)) + Expr(compose::select(y, dim, last));
+  const Expr total = ops::sum(y, Dims{dim});
+  const Expr ends = Expr(ops::select(y, dim, 0)) + Expr(ops::select(y, dim, last));
   return ((total - ends * 0.5) * Expr(ops::Value(dx))).tensor();
 }
 
@@ -106,7 +108,7 @@ Tensor trapezoid_x(const Tensor& y, const Tensor& x, int64_t given_dim) {
         "trapezoid: received a bool input for `x` or `y`, but bool is not supported");
   const Heights at = heights(y, dim);
   const Tensor parts = ((Expr(at.left) + Expr(at.right)) * Expr(widths(y, x, dim))).tensor();
-  return half(compose::sum(parts, Dims{dim - y.ndim()}));
+  return half(ops::sum(parts, Dims{dim - y.ndim()}));
 }
 
 Tensor cumulative_dx(const Tensor& y, const Scalar& dx, int64_t given_dim) {
@@ -114,7 +116,7 @@ Tensor cumulative_dx(const Tensor& y, const Scalar& dx, int64_t given_dim) {
   check(y.dtype() != DType::kBool, "cumulative_trapezoid: received a bool input for `y`, but bool is not supported");
   if (y.size(dim) == 0) return y;
   const Heights at = heights(y, dim);
-  const Tensor running = ops::call("aten::cumsum", (Expr(at.left) + Expr(at.right)).tensor(), dim);
+  const Tensor running = ops::cumsum((Expr(at.left) + Expr(at.right)).tensor(), dim);
   return (Expr(ops::Value(dx)) / 2.0 * Expr(running)).tensor();
 }
 
@@ -125,17 +127,15 @@ Tensor cumulative_x(const Tensor& y, const Tensor& x, int64_t given_dim) {
   if (y.size(dim) == 0) return y;
   const Heights at = heights(y, dim);
   const Tensor parts = ((Expr(at.left) + Expr(at.right)) * Expr(widths(y, x, dim))).tensor();
-  return half(ops::call("aten::cumsum", parts, dim - y.ndim()));
+  return half(ops::cumsum(parts, dim - y.ndim()));
 }
 
-OP("aten::trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor").impl(trapezoid_x).composite();
-OP("aten::trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor").impl(trapezoid_dx).composite();
-OP("aten::trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor").impl(trapezoid_x).composite();
-OP("aten::trapz.dx(Tensor y, *, float dx=1, int dim=-1) -> Tensor")
-    .impl([](const Tensor& y, double dx, int64_t dim) { return trapezoid_dx(y, dx, dim); })
-    .composite();
-OP("aten::cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor").impl(cumulative_x).composite();
-OP("aten::cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor").impl(cumulative_dx).composite();
+OP("aten::trapezoid.x").impl(trapezoid_x).composite();
+OP("aten::trapezoid.dx").impl(trapezoid_dx).composite();
+OP("aten::trapz.x").impl(trapezoid_x).composite();
+OP("aten::trapz.dx").impl([](const Tensor& y, double dx, int64_t dim) { return trapezoid_dx(y, dx, dim); }).composite();
+OP("aten::cumulative_trapezoid.x").impl(cumulative_x).composite();
+OP("aten::cumulative_trapezoid.dx").impl(cumulative_dx).composite();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -3,11 +3,13 @@
 
 #include "core/ops/complex.h"
 #include "kernels/common/compose.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using compose::Expr;
 using ops::Scalar;
 using Dim = std::optional<int64_t>;
@@ -33,16 +35,16 @@ Dims checked_dims(const Tensor& x, const std::optional<Dims>& given, int64_t edg
 struct Line {
   const Tensor& x;
   int64_t dim;
-  Expr at(int64_t index) const { return compose::narrow(x, dim, index < 0 ? x.size(dim) + index : index, 1); }
-  Expr inner(int64_t shift) const { return compose::narrow(x, dim, shift, x.size(dim) - 2); }
+  Expr at(int64_t index) const { return ops::narrow(x, dim, index < 0 ? x.size(dim) + index : index, 1); }
+  Expr inner(int64_t shift) const { return ops::narrow(x, dim, shift, x.size(dim) - 2); }
   Tensor joined(const Expr& first, const Expr& middle, const Expr& last) const {
-    return compose::cat({first.tensor(), middle.tensor(), last.tensor()}, dim);
+    return ops::cat({first.tensor(), middle.tensor(), last.tensor()}, dim);
   }
 };
 
 Tensor even_slope(const Tensor& x, int64_t dim, const Scalar& spacing, int64_t edge_order) {
   const Line line{x, dim};
-  const auto by_step = [&](const Expr& e) { return Expr(call("aten::div.Scalar", e.tensor(), spacing)); };
+  const auto by_step = [&](const Expr& e) { return Expr(ops::div(e.tensor(), spacing)); };
   const Expr middle = by_step(line.inner(2) - line.inner(0)) / 2.0;
   if (edge_order == 1) return line.joined(by_step(line.at(1) - line.at(0)), middle, by_step(line.at(-1) - line.at(-2)));
   return line.joined(by_step(line.at(0) * -1.5 + line.at(1) * 2.0 - line.at(2) * 0.5), middle,
@@ -58,10 +60,10 @@ Tensor uneven_slope(const Tensor& x, int64_t dim, const Tensor& coordinates, int
         " for ", x.size(dim));
   Dims shape(static_cast<size_t>(x.ndim()), 1);
   shape[static_cast<size_t>(dim)] = -1;
-  const Tensor steps = compose::reshape(call("aten::diff", coordinates), shape);
+  const Tensor steps = ops::reshape(ops::diff(coordinates), shape);
   const Line line{x, dim}, step{steps, dim};
   const int64_t count = steps.size(dim);
-  const Expr before = compose::narrow(steps, dim, 0, count - 1), after = compose::narrow(steps, dim, 1, count - 1);
+  const Expr before = ops::narrow(steps, dim, 0, count - 1), after = ops::narrow(steps, dim, 1, count - 1);
   const Expr middle = line.inner(0) * (-after / (before * (before + after))) +
                       line.inner(1) * ((after - before) / (before * after)) +
                       line.inner(2) * (before / (after * (before + after)));
@@ -107,36 +109,25 @@ const std::vector<Spacing>& checked(const std::vector<Spacing>& spacing, size_t 
 size_t count_of(const Tensor& x, Dim dim) { return dim ? 1 : static_cast<size_t>(x.ndim()); }
 std::optional<Dims> one(Dim dim) { return dim ? std::optional(Dims{*dim}) : std::nullopt; }
 
-#define GRADIENT(OVERLOAD, ARGUMENTS, ...)                                                     \
-  OP("aten::gradient." OVERLOAD "(Tensor self, *, " ARGUMENTS "int edge_order=1) -> Tensor[]") \
-      .impl(__VA_ARGS__)                                                                       \
-      .composite()
-GRADIENT("scalarint", "Scalar? spacing=None, int? dim=None, ",
-         [](const Tensor& x, const std::optional<Scalar>& spacing, Dim dim, int64_t edge_order) {
-           return even(x, spacing ? std::vector{*spacing} : std::vector<Scalar>(), one(dim), edge_order);
-         });
-GRADIENT("scalararray", "Scalar spacing, int[] dim, ",
-         [](const Tensor& x, Scalar spacing, const Dims& dims, int64_t edge_order) {
-           return even(x, {spacing}, dims, edge_order);
-         });
-GRADIENT("array", "int[] dim, ",
-         [](const Tensor& x, const Dims& dims, int64_t edge_order) { return even(x, {}, dims, edge_order); });
-GRADIENT("scalarrayint", "Scalar[] spacing, int? dim=None, ",
-         [](const Tensor& x, const std::vector<Scalar>& spacing, Dim dim, int64_t edge_order) {
-           return even(x, checked(spacing, count_of(x, dim)), one(dim), edge_order);
-         });
-GRADIENT("scalarrayarray", "Scalar[] spacing, int[] dim, ",
-         [](const Tensor& x, const std::vector<Scalar>& spacing, const Dims& dims, int64_t edge_order) {
-           return even(x, checked(spacing, dims.size()), dims, edge_order);
-         });
-GRADIENT("tensorarrayint", "Tensor[] spacing, int? dim=None, ",
-         [](const Tensor& x, const std::vector<Tensor>& spacing, Dim dim, int64_t edge_order) {
-           return uneven(x, checked(spacing, count_of(x, dim)), one(dim), edge_order);
-         });
-GRADIENT("tensorarray", "Tensor[] spacing, int[] dim, ",
-         [](const Tensor& x, const std::vector<Tensor>& spacing, const Dims& dims, int64_t edge_order) {
-           return uneven(x, checked(spacing, dims.size()), dims, edge_order);
-         });
+#define GRADIENT(OVERLOAD, ...) OP("aten::gradient." OVERLOAD).impl(__VA_ARGS__).composite()
+GRADIENT("scalarint", [](const Tensor& x, const std::optional<Scalar>& spacing, Dim dim, int64_t edge_order) {
+  return even(x, spacing ? std::vector{*spacing} : std::vector<Scalar>(), one(dim), edge_order);
+});
+GRADIENT("scalararray", [](const Tensor& x, Scalar spacing, const Dims& dims, int64_t edge_order) {
+  return even(x, {spacing}, dims, edge_order);
+});
+GRADIENT("array", [](const Tensor& x, const Dims& dims, int64_t edge_order) { return even(x, {}, dims, edge_order); });
+GRADIENT("scalarrayint", [](const Tensor& x, const std::vector<Scalar>& spacing, Dim dim, int64_t edge_order) {
+  return even(x, checked(spacing, count_of(x, dim)), one(dim), edge_order);
+});
+GRADIENT("scalarrayarray", [](const Tensor& x, const std::vector<Scalar>& spacing, const Dims& dims,
+                              int64_t edge_order) { return even(x, checked(spacing, dims.size()), dims, edge_order); });
+GRADIENT("tensorarrayint", [](const Tensor& x, const std::vector<Tensor>& spacing, Dim dim, int64_t edge_order) {
+  return uneven(x, checked(spacing, count_of(x, dim)), one(dim), edge_order);
+});
+GRADIENT("tensorarray", [](const Tensor& x, const std::vector<Tensor>& spacing, const Dims& dims, int64_t edge_order) {
+  return uneven(x, checked(spacing, dims.size()), dims, edge_order);
+});
 
 IMPL(
     "aten::gradient.scalarint aten::gradient.scalararray aten::gradient.array aten::gradient.scalarrayint "

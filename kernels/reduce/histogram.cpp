@@ -17,14 +17,13 @@ void check_histogram(const Tensor& x, int64_t bins, const char* name) {
   check(bins > 0 && bins < kMaxBins, name, ": bins must be > 0 and below 2^31, but got ", bins);
 }
 
-OP("aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor")
+OP("aten::histc")
     .infer([](const Tensor& x, int64_t bins, const Scalar&, const Scalar&) {
       check_histogram(x, bins, "histc");
       return TensorMeta{Dims{bins}, x.dtype(), {}, x.device()};
     })
     .constant_result()
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType);
 
 }  // namespace
 }  // namespace tensord::kernels

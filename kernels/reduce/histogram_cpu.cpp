@@ -5,6 +5,7 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "ops/reduce.h"
 
 namespace tensord::kernels {
 namespace {
@@ -19,7 +20,7 @@ struct Range {
 // The range that is given, or that of the data where both ends are equal; never empty.
 Range value_range(const Tensor& x, Range given, const char* name) {
   if (given.low == given.high && x.numel() > 0) {
-    given = {ops::call("aten::min", x).item_double(), ops::call("aten::max", x).item_double()};
+    given = {ops::min(x).item_double(), ops::max(x).item_double()};
   }
   if (given.low == given.high) given = {given.low - 1, given.high + 1};
   check(std::isfinite(given.low) && std::isfinite(given.high), name, ": range of [", given.low, ", ", given.high,

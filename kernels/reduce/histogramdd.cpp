@@ -4,34 +4,16 @@
 namespace tensord::kernels {
 namespace {
 
-OP("aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, "
-   "Tensor bin_edges)")
-    .constant_result();
-OP("aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) "
-   "-> "
-   "(Tensor hist, Tensor bin_edges)")
-    .constant_result();
+OP("aten::histogram.bins_tensor").constant_result();
+OP("aten::histogram.bin_ct").constant_result();
 
-#define HISTOGRAM_OPTIONS "Tensor? weight=None, bool density=False"
-OP("aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, " HISTOGRAM_OPTIONS ") -> Tensor[]")
-    .constant_result();
-OP("aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, " HISTOGRAM_OPTIONS ") -> Tensor")
-    .constant_result();
-OP("aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, " HISTOGRAM_OPTIONS ") -> Tensor")
-    .constant_result();
+OP("aten::_histogramdd_bin_edges").constant_result();
+OP("aten::_histogramdd_from_bin_cts").constant_result();
+OP("aten::_histogramdd_from_bin_tensors").constant_result();
 
-OP("aten::histogramdd(Tensor self, int[] bins, float[]? range=None, " HISTOGRAM_OPTIONS
-   ") -> (Tensor hist, Tensor[] "
-   "bin_edges)")
-    .constant_result();
-OP("aten::histogramdd.int_bins(Tensor self, int bins, float[]? range=None, " HISTOGRAM_OPTIONS
-   ") -> (Tensor hist, Tensor[] "
-   "bin_edges)")
-    .constant_result();
-OP("aten::histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, " HISTOGRAM_OPTIONS
-   ") -> (Tensor "
-   "hist, Tensor[] bin_edges)")
-    .constant_result();
+OP("aten::histogramdd").constant_result();
+OP("aten::histogramdd.int_bins").constant_result();
+OP("aten::histogramdd.TensorList_bins").constant_result();
 
 }  // namespace
 }  // namespace tensord::kernels

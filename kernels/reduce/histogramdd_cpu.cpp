@@ -4,10 +4,14 @@
 
 #include "kernels/common/compose.h"
 
+#include "ops/factory.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
+
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using ops::Returns;
 using MaybeRange = std::optional<std::vector<double>>;
 using MaybeTensor = std::optional<Tensor>;
@@ -19,7 +23,7 @@ void check_points(const char* name, const Tensor& x) {
 
 // Rows of numbers: what is not the last dimension is one.
 Tensor as_rows(const Tensor& x) {
-  return compose::reshape(x, Dims{x.numel() / std::max<int64_t>(x.sizes().back(), 1), x.sizes().back()});
+  return ops::reshape(x, Dims{x.numel() / std::max<int64_t>(x.sizes().back(), 1), x.sizes().back()});
 }
 
 void check_dims(const char* name, const Tensor& x, size_t given) {
@@ -59,14 +63,14 @@ Edges edges_of(const char* name, const Tensor& x, const Dims& counts, const Mayb
     if (range) {
       low = (*range)[static_cast<size_t>(2 * d)], high = (*range)[static_cast<size_t>(2 * d + 1)];
     } else if (x.numel() > 0) {
-      const Tensor column = compose::select(x, -1, d);
-      low = call("aten::min", column).item_double(), high = call("aten::max", column).item_double();
+      const Tensor column = ops::select(x, -1, d);
+      low = ops::min(column).item_double(), high = ops::max(column).item_double();
     }
     check(std::isfinite(low) && std::isfinite(high), name, ": dimension ", d, "'s range [", low, ", ", high,
           "] is not finite");
     check(low <= high, name, ": min should not exceed max, but got min ", low, " max ", high, " for dimension ", d);
     if (low == high) low -= 0.5, high += 0.5;
-    edges.push_back(call("aten::linspace", low, high, count + 1, static_cast<int64_t>(x.dtype())));
+    edges.push_back(ops::linspace(low, high, count + 1, {.dtype = x.dtype()}));
   }
   return edges;
 }
@@ -110,7 +114,7 @@ Tensor counted(const char* name, const Tensor& x, const Edges& given, const Mayb
     sizes.push_back(own.numel() - 1);
   }
   checked_numel(sizes);
-  Tensor out = call("aten::zeros", sizes, x.dtype());
+  Tensor out = ops::zeros(sizes, {.dtype = x.dtype()});
   if (x.is_meta()) return Tensor::meta(sizes, x.dtype(), x.device());
   const Tensor rows = as_rows(x).contiguous();
   const MaybeTensor weights = weight ? MaybeTensor(weight->contiguous()) : std::nullopt;
@@ -119,17 +123,17 @@ Tensor counted(const char* name, const Tensor& x, const Edges& given, const Mayb
   else
     count_rows<double>(rows, weights, edges, out);
   if (!density) return out;
-  out = call("aten::div.Tensor", out, call("aten::sum", out));
+  out = ops::div(out, ops::sum(out));
   for (size_t d = 0; d < edges.size(); ++d) {
     Dims shape(edges.size(), 1);
     shape[d] = sizes[d];
-    out = call("aten::div.Tensor", out, compose::reshape(call("aten::diff", edges[d]), shape));
+    out = ops::div(out, ops::reshape(ops::diff(edges[d]), shape));
   }
   return out;
 }
 
-MaybeTensor flat(const MaybeTensor& x) { return x ? MaybeTensor(compose::reshape(*x, Dims{-1})) : std::nullopt; }
-Tensor as_column(const Tensor& x) { return compose::reshape(x, Dims{-1, 1}); }
+MaybeTensor flat(const MaybeTensor& x) { return x ? MaybeTensor(ops::reshape(*x, Dims{-1})) : std::nullopt; }
+Tensor as_column(const Tensor& x) { return ops::reshape(x, Dims{-1, 1}); }
 void check_flat_weight(const Tensor& x, const MaybeTensor& weight) {
   check(!weight || weight->sizes() == x.sizes(),
         "torch.histogram(): if weight tensor is provided it should have the same shape "
@@ -145,7 +149,7 @@ Returns histogramdd(const Tensor& x, const Edges& edges, const MaybeTensor& weig
 std::tuple<Tensor, Tensor> run_histogram_bins_tensor(const Tensor& x, const Tensor& bins, const MaybeTensor& weight,
                                                      bool density) {
   check_flat_weight(x, weight);
-  return {counted("torch.histogram()", as_column(x), {bins}, flat(weight), density), call("aten::clone", bins)};
+  return {counted("torch.histogram()", as_column(x), {bins}, flat(weight), density), ops::clone(bins)};
 }
 
 std::tuple<Tensor, Tensor> run_histogram_bin_ct(const Tensor& x, int64_t bins, const MaybeRange& range,

@@ -7,6 +7,11 @@
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/reduce/dims.h"
+#include "ops/index.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/script.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 
@@ -15,8 +20,8 @@ Tensor chosen_gradient(const ops::GradArgs& args, Tensor g) {
   if (in.ndim() == 0) return g;
   const int64_t dim = args.inputs[1].to_int();
   const Dims kept = ReducedDims(in, Dims{dim}).sizes(in, true);
-  const Tensor index = ops::call("aten::reshape", args.outputs[1].to_tensor(), kept);
-  return ops::call("aten::scatter.src", gradient::zeros_like(in), dim, index, ops::call("aten::reshape", g, kept));
+  const Tensor index = ops::reshape(args.outputs[1].to_tensor(), kept);
+  return ops::scatter(gradient::zeros_like(in), dim, index, ops::reshape(g, kept));
 }
 
 namespace {
@@ -32,9 +37,7 @@ void check_row(const char* op, const Tensor& in, int64_t dim) {
 
 void add_extreme(const char* name) {
   const std::string by_dim = concat("aten::", name, ".dim"), position = concat("aten::arg", name);
-  ops::OpBuilder(
-      concat(by_dim, "(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)").c_str(), __FILE__,
-      __LINE__)
+  ops::OpBuilder(by_dim, __FILE__, __LINE__)
       .infer([name](const Tensor& in, int64_t dim, bool keepdim) {
         check_row(name, in, dim);
         const ReducedDims reduced(in, Dims{dim});
@@ -43,8 +46,7 @@ void add_extreme(const char* name) {
       .gradient(gradient::of_first(chosen_gradient))
       .saves("result1")
       .reduction();
-  ops::OpBuilder(concat(position, "(Tensor self, int? dim=None, bool keepdim=False) -> Tensor").c_str(), __FILE__,
-                 __LINE__)
+  ops::OpBuilder(position, __FILE__, __LINE__)
       .infer([name](const Tensor& in, std::optional<int64_t> dim, bool keepdim) {
         if (dim)
           check_row(name, in, *dim);
@@ -66,8 +68,8 @@ TensorMeta infer_scan(const Tensor& in, int64_t dim, const std::optional<DType>&
 }
 // Sums from each element to the last.
 Expr sum_after(const Expr& x, int64_t dim) {
-  const Tensor reversed = ops::call("aten::flip", x.tensor(), Dims{dim});
-  return Expr(ops::call("aten::flip", ops::call("aten::cumsum", reversed, dim), Dims{dim}));
+  const Tensor reversed = ops::flip(x.tensor(), Dims{dim});
+  return Expr(ops::flip(ops::cumsum(reversed, dim), Dims{dim}));
 }
 Tensor cumsum_gradient(const ops::GradArgs& args, Tensor g) {
   const Tensor& in = args.inputs[0].to_tensor();
@@ -77,7 +79,7 @@ Tensor cumsum_gradient(const ops::GradArgs& args, Tensor g) {
 bool has_zeros(const Tensor& x) {
   if (x.is_meta() || x.numel() == 0) return false;
   const NoGradGuard records_nothing;
-  return ops::call<bool>("aten::Bool.Tensor", ops::call("aten::any", ops::call("aten::eq.Scalar", x, 0)));
+  return ops::is_nonzero(ops::any(ops::eq(x, 0)));
 }
 // The same sum as products of what comes before and after, without a division: right in all derivatives at zeros, too.
 // One product of the rest of the row for each element.
@@ -85,16 +87,16 @@ Tensor cumprod_gradient_at_zeros(const Tensor& x, int64_t dim, const Tensor& g) 
   const int64_t size = x.size(dim);
   std::vector<Tensor> parts;
   for (int64_t k = 0; k < size; ++k) {
-    Expr sum = Expr(ops::call("aten::narrow", g, dim, k, 1));
+    Expr sum = Expr(ops::narrow(g, dim, k, 1));
     if (k + 1 < size) {
-      const Tensor after = ops::call("aten::cumprod", ops::call("aten::narrow", x, dim, k + 1, size - k - 1), dim);
-      const Expr weighted = Expr(ops::call("aten::narrow", g, dim, k + 1, size - k - 1)) * Expr(after);
-      sum = sum + Expr(ops::call("aten::sum.dim_IntList", weighted.tensor(), Dims{dim}, true));
+      const Tensor after = ops::cumprod(ops::narrow(x, dim, k + 1, size - k - 1), dim);
+      const Expr weighted = Expr(ops::narrow(g, dim, k + 1, size - k - 1)) * Expr(after);
+      sum = sum + Expr(ops::sum(weighted.tensor(), Dims{dim}, true));
     }
-    if (k > 0) sum = sum * Expr(ops::call("aten::prod.dim_int", ops::call("aten::narrow", x, dim, 0, k), dim, true));
+    if (k > 0) sum = sum * Expr(ops::prod(ops::narrow(x, dim, 0, k), dim, true));
     parts.push_back(sum.tensor());
   }
-  return ops::call("aten::cat", ops::make_tensor_list(parts), dim);
+  return ops::cat(parts, dim);
 }
 // Sum of g y from each element on, over x. What comes after the first zero of a row has no gradient, and that
 // zero has the sum of g and the products without it.
@@ -106,9 +108,9 @@ Tensor cumprod_gradient(const ops::GradArgs& args, Tensor g) {
     return gradient::fit_gradient(cumprod_gradient_at_zeros(in, wrap_dim(dim, in.ndim()), g), in);
   }
   const Expr x = in, is_zero = x == 0;
-  const Expr zeros = Expr(ops::call("aten::cumsum", is_zero.tensor(), dim));
-  const Expr is_first = Expr(ops::call("aten::logical_and", is_zero.tensor(), (zeros == 1).tensor()));
-  const Expr without = Expr(ops::call("aten::cumprod", gradient::where(is_first, 1.0, x).tensor(), dim));
+  const Expr zeros = Expr(ops::cumsum(is_zero.tensor(), dim));
+  const Expr is_first = Expr(ops::logical_and(is_zero.tensor(), (zeros == 1).tensor()));
+  const Expr without = Expr(ops::cumprod(gradient::where(is_first, 1.0, x).tensor(), dim));
   const Expr at_first = sum_after(Expr(g) * without, dim);
   const Expr before = sum_after(Expr(g) * Expr(args.outputs[0]), dim) / gradient::where(is_zero, 1.0, x);
   return gradient::fit_gradient(gradient::where(is_first, at_first, gradient::where(zeros == 0, before, 0.0)), in);
@@ -124,25 +126,22 @@ Tensor logcumsumexp_gradient(const ops::GradArgs& args, Tensor g) {
   const auto part = [&](const Expr& amount) {
     const Expr has = amount > 0;
     const Expr logs = gradient::where(has, gradient::log(gradient::where(has, amount, 1.0)) - y, kNothing);
-    const Tensor reversed = ops::call("aten::flip", logs.tensor(), Dims{dim});
-    return gradient::exp(Expr(ops::call("aten::flip", ops::call("aten::logcumsumexp", reversed, dim), Dims{dim})) + x);
+    const Tensor reversed = ops::flip(logs.tensor(), Dims{dim});
+    return gradient::exp(Expr(ops::flip(ops::logcumsumexp(reversed, dim), Dims{dim})) + x);
   };
   return gradient::fit_gradient(part(g) - part(-Expr(g)), in);
 }
 
-OP("aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor")
+OP("aten::cumsum")
     .infer([](const Tensor& in, int64_t dim, std::optional<DType> dtype) { return infer_scan(in, dim, dtype); })
     .gradient(gradient::of_first(cumsum_gradient))
     .saves("")
-    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
-    .with_out()
-    .with_inplace();
-OP("aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor")
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole);
+OP("aten::cumprod")
     .infer([](const Tensor& in, int64_t dim, std::optional<DType> dtype) { return infer_scan(in, dim, dtype); })
     .gradient(gradient::of_first(cumprod_gradient))
-    .saves("self, result")
-    .with_inplace();
-OP("aten::logcumsumexp(Tensor self, int dim) -> Tensor")
+    .saves("self, result");
+OP("aten::logcumsumexp")
     .infer([](const Tensor& in, int64_t dim) {
       if (!is_floating(in.dtype())) fail_dtype("logcumsumexp", in.dtype());
       return infer_scan(in, dim, {});
@@ -154,10 +153,10 @@ OP("aten::logcumsumexp(Tensor self, int dim) -> Tensor")
 Tensor running_gradient(const ops::GradArgs& args, Tensor g) {
   const Tensor& in = args.inputs[0].to_tensor();
   if (in.ndim() == 0) return g;
-  return ops::call("aten::scatter_add", gradient::zeros_like(in), args.inputs[1], args.outputs[1], g);
+  return ops::scatter_add(gradient::zeros_like(in), args.inputs[1].to_int(), args.outputs[1].to_tensor(), g);
 }
 void add_running(const char* op) {
-  ops::OpBuilder(concat(op, "(Tensor self, int dim) -> (Tensor values, Tensor indices)").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(op, __FILE__, __LINE__)
       .infer([](const Tensor& in, int64_t dim) {
         wrap_dim(dim, in.ndim());
         return std::vector<TensorMeta>{{in.sizes(), in.dtype(), {}, in.device()},

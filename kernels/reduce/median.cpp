@@ -7,6 +7,9 @@
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/reduce/dims.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -27,13 +30,13 @@ Tensor median_gradient(const ops::GradArgs& args, Tensor g) {
   const Expr x = in, y = Expr(args.outputs[0]);
   // NOLINTNEXTLINE(misc-redundant-expression): of NaNs alone that is true
   const Expr is_chosen = std::isnan(y.tensor().item_double()) ? x != x : x == y;
-  const Expr count = Expr(ops::call("aten::sum", is_chosen.tensor()));
+  const Expr count = Expr(ops::sum(is_chosen.tensor()));
   return gradient::fit_gradient(Expr(g) * is_chosen / count, in);
 }
 
 void add_median(const char* name) {
   const std::string full = concat("aten::", name), dim = concat(full, ".dim");
-  ops::OpBuilder(concat(full, "(Tensor self) -> Tensor").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(full, __FILE__, __LINE__)
       .infer([](const Tensor& in) {
         check_median_dtype(in);
         return TensorMeta{{}, in.dtype(), {}, in.device()};
@@ -41,8 +44,7 @@ void add_median(const char* name) {
       .gradient(gradient::of_first(median_gradient))
       .saves("self, result")
       .reduction();
-  ops::OpBuilder(concat(dim, "(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)").c_str(),
-                 __FILE__, __LINE__)
+  ops::OpBuilder(dim, __FILE__, __LINE__)
       .infer([](const Tensor& in, int64_t d, bool keepdim) {
         check_median_dtype(in);
         check(in.ndim() == 0 || in.sizes()[wrap_dim(d, in.ndim())] > 0, "median(): Expected reduction dim ", d,
@@ -56,43 +58,40 @@ void add_median(const char* name) {
 }
 
 Tensor without_nan(const Tensor& in) {
-  return is_floating(in.dtype()) ? ops::call("aten::nan_to_num", in, 0.0, HUGE_VAL, -HUGE_VAL) : in;
+  return is_floating(in.dtype()) ? ops::nan_to_num(in, 0.0, HUGE_VAL, -HUGE_VAL) : in;
 }
-OP("aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+OP("aten::nansum")
     .impl([](const Tensor& in, MaybeDims dims, bool keepdim, MaybeDType dtype) {
-      return ops::call("aten::sum.dim_IntList", without_nan(in), dims ? *dims : Dims{}, keepdim,
-                       dtype ? ops::Value(*dtype) : ops::Value());
+      return ops::sum(without_nan(in), dims ? *dims : Dims{}, keepdim, {.dtype = dtype});
     })
     .composite();
-OP("aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+OP("aten::nanmean")
     .impl([](const Tensor& in, MaybeDims dims, bool keepdim, MaybeDType dtype) {
       check(is_floating(in.dtype()), "nanmean(): expected input to have floating point dtype but got ",
             name_of(in.dtype()));
       const Dims all = dims ? *dims : Dims{};
-      const Expr count = Expr(ops::call("aten::sum.dim_IntList", (Expr(in) == Expr(in)).tensor(), all, keepdim));
-      const Expr sum = Expr(
-          ops::call("aten::sum.dim_IntList", without_nan(in), all, keepdim, dtype ? ops::Value(*dtype) : ops::Value()));
+      const Expr count = Expr(ops::sum((Expr(in) == Expr(in)).tensor(), all, keepdim));
+      const Expr sum = Expr(ops::sum(without_nan(in), all, keepdim, {.dtype = dtype}));
       return (sum / count).tensor();
     })
     .composite();
-OP("aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)")
+OP("aten::aminmax")
     .impl([](const Tensor& in, std::optional<int64_t> dim, bool keepdim) {
       const Dims dims = dim ? Dims{*dim} : Dims{};
       // PyTorch gives a kept dimension even to what has none.
-      const Tensor x = dim && keepdim && in.ndim() == 0 ? ops::call("aten::unsqueeze", in, *dim) : in;
-      return std::tuple<Tensor, Tensor>(ops::call("aten::amin", x, dims, keepdim),
-                                        ops::call("aten::amax", x, dims, keepdim));
+      const Tensor x = dim && keepdim && in.ndim() == 0 ? ops::unsqueeze(in, *dim) : in;
+      return std::tuple<Tensor, Tensor>(ops::amin(x, dims, keepdim), ops::amax(x, dims, keepdim));
     })
     .composite();
 
 // Of the whole tensor, as observers of quantization take them.
-OP("aten::_aminmax(Tensor self) -> (Tensor, Tensor)").set<ops::MixesSamples>().infer([](const Tensor& in) {
+OP("aten::_aminmax").set<ops::MixesSamples>().infer([](const Tensor& in) {
   check(in.numel() > 0, "_aminmax(): the tensor has no elements");
   return std::vector<ops::TensorMeta>(2, {.sizes = {}, .dtype = in.dtype(), .strides = {}});
 });
 IMPL("aten::_aminmax", DeviceKind::kCPU, [](const ops::KernelContext&, const Tensor& in, Tensor& low, Tensor& high) {
-  low.copy_from(ops::call("aten::amin", in, Dims{}, false));
-  high.copy_from(ops::call("aten::amax", in, Dims{}, false));
+  low.copy_from(ops::amin(in, Dims{}));
+  high.copy_from(ops::amax(in, Dims{}));
 });
 
 [[maybe_unused]] const bool median_registered = [] {

@@ -7,7 +7,7 @@ namespace {
 
 using ops::TensorMeta;
 
-OP("aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)")
+OP("aten::mode")
     .infer([](const Tensor& in, int64_t dim, bool keepdim) {
       check(in.ndim() == 0 || in.sizes()[wrap_dim(dim, in.ndim())] > 0, "mode(): Expected reduction dim ", dim,
             " to have non-zero size.");

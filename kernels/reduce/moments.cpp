@@ -7,6 +7,9 @@
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/reduce/dims.h"
 #include "kernels/reduce/reduce.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -61,11 +64,11 @@ struct Variance {
     const Tensor& in = args.inputs[0].to_tensor();
     const ReducedDims reduced(in, dims);
     const Dims kept = reduced.sizes(in, true), all = dims ? *dims : Dims{};
-    const Expr g = Expr(ops::call("aten::reshape", args.grad_outputs[0], kept));
-    const Expr centered = Expr(in) - Expr(ops::call("aten::mean.dim", in, all, true));
+    const Expr g = Expr(ops::reshape(args.grad_outputs[0], kept));
+    const Expr centered = Expr(in) - Expr(ops::mean(in, all, true));
     const double n = static_cast<double>(reduced.count) - correction;
     if (!is_root) return gradient::fit_gradient(g * centered * (2 / n), in);
-    const Expr y = Expr(ops::call("aten::reshape", args.outputs[0].to_tensor(), kept));
+    const Expr y = Expr(ops::reshape(args.outputs[0].to_tensor(), kept));
     return gradient::fit_gradient(g * over(centered, y) / n, in);
   }
 };
@@ -85,7 +88,7 @@ void add_variance(const char* name, bool is_root) {
   };
   using Settings = std::pair<MaybeDims, double>;
   const char* saved = is_root ? "self, result" : "self";
-  ops::OpBuilder(concat(full, "(Tensor self, bool unbiased=True) -> Tensor").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(full, __FILE__, __LINE__)
       .infer([name](const Tensor& in, bool unbiased) {
         return Variance{{}, correction_of(unbiased)}.infer(name, in);
       })
@@ -93,8 +96,7 @@ void add_variance(const char* name, bool is_root) {
           gradient([](const ops::GradArgs& args) { return Settings({}, correction_of(args.inputs[1].to_bool())); }))
       .saves(saved)
       .reduction();
-  ops::OpBuilder(concat(dim, "(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor").c_str(),
-                 __FILE__, __LINE__)
+  ops::OpBuilder(dim, __FILE__, __LINE__)
       .infer([name](const Tensor& in, const MaybeDims& dims, bool unbiased, bool keepdim) {
         return Variance{dims, correction_of(unbiased), keepdim}.infer(name, in);
       })
@@ -103,10 +105,7 @@ void add_variance(const char* name, bool is_root) {
       }))
       .saves(saved)
       .reduction();
-  ops::OpBuilder(
-      concat(corrected, "(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor")
-          .c_str(),
-      __FILE__, __LINE__)
+  ops::OpBuilder(corrected, __FILE__, __LINE__)
       .infer([name](const Tensor& in, const MaybeDims& dims, std::optional<Scalar> correction, bool keepdim) {
         return Variance{dims, correction_of(correction), keepdim}.infer(name, in);
       })
@@ -137,9 +136,9 @@ std::vector<Tensor> variance_mean_gradient(const ops::GradArgs& args, const Mayb
   if (args.grad_outputs[0].defined()) gradients[0] = variance_gradient(args, dims, correction, is_root);
   if (!args.grad_outputs[1].defined()) return gradients;
   const ReducedDims reduced(in, dims);
-  const Tensor g = ops::call("aten::reshape", args.grad_outputs[1], reduced.sizes(in, true));
-  const Tensor share = ops::call("aten::div.Scalar", g, static_cast<double>(reduced.count));
-  const Tensor spread = ops::call("aten::expand", share, in.sizes());
+  const Tensor g = ops::reshape(args.grad_outputs[1], reduced.sizes(in, true));
+  const Tensor share = ops::div(g, static_cast<double>(reduced.count));
+  const Tensor spread = ops::expand(share, in.sizes());
   gradients[0] = gradients[0].defined() ? (Expr(gradients[0]) + Expr(spread)).tensor() : spread;
   return gradients;
 }
@@ -147,7 +146,7 @@ std::vector<Tensor> variance_mean_gradient(const ops::GradArgs& args, const Mayb
 void add_variance_mean(const char* name, bool is_root) {
   const std::string full = concat("aten::", name), dim = concat(full, ".dim"), corrected = concat(full, ".correction");
   const char* saved = is_root ? "self, result0" : "self";
-  ops::OpBuilder(concat(full, "(Tensor self, bool unbiased=True) -> (Tensor, Tensor)").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(full, __FILE__, __LINE__)
       .infer([name](const Tensor& in, bool unbiased) {
         return std::vector<TensorMeta>(2, Variance{{}, correction_of(unbiased)}.infer(name, in));
       })
@@ -156,9 +155,7 @@ void add_variance_mean(const char* name, bool is_root) {
       })
       .saves(saved)
       .reduction();
-  ops::OpBuilder(
-      concat(dim, "(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)").c_str(),
-      __FILE__, __LINE__)
+  ops::OpBuilder(dim, __FILE__, __LINE__)
       .infer([name](const Tensor& in, const MaybeDims& dims, bool unbiased, bool keepdim) {
         return std::vector<TensorMeta>(2, Variance{dims, correction_of(unbiased), keepdim}.infer(name, in));
       })
@@ -167,11 +164,7 @@ void add_variance_mean(const char* name, bool is_root) {
       })
       .saves(saved)
       .reduction();
-  ops::OpBuilder(
-      concat(corrected,
-             "(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)")
-          .c_str(),
-      __FILE__, __LINE__)
+  ops::OpBuilder(corrected, __FILE__, __LINE__)
       .infer([name](const Tensor& in, const MaybeDims& dims, std::optional<Scalar> correction, bool keepdim) {
         return std::vector<TensorMeta>(2, Variance{dims, correction_of(correction), keepdim}.infer(name, in));
       })
@@ -235,8 +228,8 @@ Tensor norm_gradient(const ops::GradArgs& args, const ops::Value& order, const M
   const Tensor& in = args.inputs[0].to_tensor();
   const double p = order.is_none() ? 2.0 : order.to_scalar().to_double();
   const Dims kept = ReducedDims(in, dims).sizes(in, true);
-  const Expr g = Expr(ops::call("aten::reshape", args.grad_outputs[0], kept)), x = in;
-  const Expr y = Expr(ops::call("aten::reshape", args.outputs[0].to_tensor(), kept));
+  const Expr g = Expr(ops::reshape(args.grad_outputs[0], kept)), x = in;
+  const Expr y = Expr(ops::reshape(args.outputs[0].to_tensor(), kept));
   Expr slope;
   if (p == 0)
     slope = gradient::zeros(x);
@@ -246,7 +239,7 @@ Tensor norm_gradient(const ops::GradArgs& args, const ops::Value& order, const M
     slope = Variance::over(x, y);
   else if (std::isinf(p)) {
     const Expr is_extreme = gradient::abs(x) == y;
-    const Expr count = Expr(ops::call("aten::sum.dim_IntList", is_extreme.tensor(), dims ? *dims : Dims{}, true));
+    const Expr count = Expr(ops::sum(is_extreme.tensor(), dims ? *dims : Dims{}, true));
     slope = gradient::where(is_extreme, gradient::sign(x) / count, 0.0);
   } else {
     const Expr size = gradient::where(x == 0, 1.0, gradient::abs(x));
@@ -263,14 +256,14 @@ gradient::GradientFn norm_gradient_of(int order_index, int dims_index) {
 }
 
 using MaybeScalar = std::optional<Scalar>;
-OP("aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor")
+OP("aten::norm.Scalar")
     .infer([](const Tensor& in, Scalar) { return infer_norm(in, {}, false, {}); })
     .gradient(norm_gradient_of(1, -1))
     .saves("self, result")
     .reduction();
 IMPL("aten::norm.Scalar", kCPU,
      [](const KernelContext&, const Tensor& in, Scalar p, Tensor& out) { run_norm(in, p, {}, false, {}, out); });
-OP("aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor")
+OP("aten::norm.ScalarOpt_dtype")
     .infer([](const Tensor& in, MaybeScalar, DType dtype) { return infer_norm(in, {}, false, dtype); })
     .gradient(norm_gradient_of(1, -1))
     .saves("self, result")
@@ -279,38 +272,34 @@ IMPL("aten::norm.ScalarOpt_dtype", kCPU,
      [](const KernelContext&, const Tensor& in, MaybeScalar p, DType dtype, Tensor& out) {
        run_norm(in, p, {}, false, dtype, out);
      });
-OP("aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor")
+OP("aten::norm.ScalarOpt_dim")
     .infer([](const Tensor& in, MaybeScalar, IntList dims, bool keepdim) { return infer_norm(in, dims, keepdim, {}); })
     .gradient(norm_gradient_of(1, 2))
     .saves("self, result")
-    .reduction()
-    .with_out();
+    .reduction();
 IMPL("aten::norm.ScalarOpt_dim", kCPU,
      [](const KernelContext&, const Tensor& in, MaybeScalar p, IntList dims, bool keepdim, Tensor& out) {
        run_norm(in, p, dims, keepdim, {}, out);
      });
-OP("aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor")
+OP("aten::norm.ScalarOpt_dim_dtype")
     .infer([](const Tensor& in, MaybeScalar, IntList dims, bool keepdim, DType dtype) {
       return infer_norm(in, dims, keepdim, dtype);
     })
     .gradient(norm_gradient_of(1, 2))
     .saves("self, result")
-    .reduction()
-    .with_out();
+    .reduction();
 IMPL("aten::norm.ScalarOpt_dim_dtype", kCPU,
      [](const KernelContext&, const Tensor& in, MaybeScalar p, IntList dims, bool keepdim, DType dtype, Tensor& out) {
        run_norm(in, p, dims, keepdim, dtype, out);
      });
-OP("aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
-   "dtype=None) -> Tensor")
+OP("aten::linalg_vector_norm")
     .infer([](const Tensor& in, Scalar, const MaybeDims& dims, bool keepdim, MaybeDType dtype) {
       return infer_norm(in, dims, keepdim, dtype);
     })
     .gradient(norm_gradient_of(1, 2))
     .saves("self, result")
     .reduction()
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType);
 IMPL("aten::linalg_vector_norm", kCPU,
      [](const KernelContext&, const Tensor& in, Scalar order, const MaybeDims& dims, bool keepdim, MaybeDType dtype,
         Tensor& out) { run_norm(in, order, dims, keepdim, dtype, out); });
@@ -319,20 +308,19 @@ IMPL("aten::linalg_vector_norm", kCPU,
 Tensor logsumexp_gradient(const ops::GradArgs& args, Tensor g) {
   const Tensor& in = args.inputs[0].to_tensor();
   const Dims kept = ReducedDims(in, dims_of(args.inputs[1])).sizes(in, true);
-  const Expr y = Expr(ops::call("aten::reshape", args.outputs[0], kept));
-  return gradient::fit_gradient(Expr(ops::call("aten::reshape", g, kept)) * gradient::exp(Expr(in) - y), in);
+  const Expr y = Expr(ops::reshape(args.outputs[0].to_tensor(), kept));
+  return gradient::fit_gradient(Expr(ops::reshape(g, kept)) * gradient::exp(Expr(in) - y), in);
 }
-OP("aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
+OP("aten::logsumexp")
     .impl([](const Tensor& in, IntList dims, bool keepdim) {
-      const Expr x = is_floating(in.dtype()) ? in : ops::call("aten::to.dtype", in, DType::kFloat32);
-      if (x.tensor().numel() == 0)
-        return ops::call("aten::log", ops::call("aten::sum.dim_IntList", gradient::exp(x).tensor(), dims, keepdim));
-      Expr largest = Expr(ops::call("aten::amax", x.tensor(), dims, true));
+      const Expr x = is_floating(in.dtype()) ? in : ops::to(in, DType::kFloat32);
+      if (x.tensor().numel() == 0) return ops::log(ops::sum(gradient::exp(x).tensor(), dims, keepdim));
+      Expr largest = Expr(ops::amax(x.tensor(), dims, true));
       // An infinite maximum would give infinity minus infinity.
       largest = gradient::where(gradient::abs(largest) == std::numeric_limits<double>::infinity(), 0.0, largest);
-      const Tensor sum = ops::call("aten::sum.dim_IntList", gradient::exp(x - largest).tensor(), dims, true);
+      const Tensor sum = ops::sum(gradient::exp(x - largest).tensor(), dims, true);
       const Expr result = gradient::log(sum) + largest;
-      return ops::call("aten::reshape", result.tensor(), ReducedDims(in, dims).sizes(in, keepdim));
+      return ops::reshape(result.tensor(), ReducedDims(in, dims).sizes(in, keepdim));
     })
     .gradient(gradient::of_first(logsumexp_gradient))
     .saves("self, result");

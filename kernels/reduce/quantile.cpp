@@ -2,11 +2,15 @@
 #include "core/ops/attributes/written.h"
 #include "kernels/common/compose.h"
 #include "kernels/fused/gradient_expr.h"
+#include "ops/factory.h"
+#include "ops/index.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using compose::Expr;
 using ops::WritesInto;
 
@@ -20,41 +24,41 @@ void check_quantile(const Tensor& x, const Tensor& q, const std::string& interpo
             interpolation == "midpoint" || interpolation == "nearest",
         name, "() interpolation must be one of linear, lower, higher, midpoint or nearest, but got ", interpolation);
   if (q.is_meta() || q.numel() == 0) return;
-  const Tensor within = call("aten::logical_and", (Expr(q) >= 0).tensor(), (Expr(q) <= 1).tensor());
-  check(call("aten::all", within).item_bool(), name, "() q values must be in the range [0, 1]");
+  const Tensor within = ops::logical_and((Expr(q) >= 0).tensor(), (Expr(q) <= 1).tensor());
+  check(ops::all(within).item_bool(), name, "() q values must be in the range [0, 1]");
 }
 
 // Lanes of the reduced dimension as the last one.
 Tensor lines_of(const Tensor& x, const std::optional<int64_t>& dim) {
-  if (!dim) return call("aten::flatten.using_ints", x, int64_t{0}, int64_t{-1});
-  if (wrap_dim(*dim, x.ndim()) == x.ndim() - 1 || x.ndim() == 0) return x.ndim() ? x : compose::unsqueeze(x, 0);
-  return compose::transpose(compose::unsqueeze(x, -1), wrap_dim(*dim, x.ndim()), -1);
+  if (!dim) return ops::flatten(x, int64_t{0}, int64_t{-1});
+  if (wrap_dim(*dim, x.ndim()) == x.ndim() - 1 || x.ndim() == 0) return x.ndim() ? x : ops::unsqueeze(x, 0);
+  return ops::transpose(ops::unsqueeze(x, -1), wrap_dim(*dim, x.ndim()), -1);
 }
 
 // The position of each q in sorted lanes; where a NaN counts, that of the NaN, which is sorted last.
 Tensor positions(const Tensor& sorted, const Tensor& q, bool ignores_nan) {
   const int64_t last = sorted.size(-1) - 1;
   if (!ignores_nan) {
-    const Tensor has_nan = call("aten::any.dim", call("aten::isnan", sorted), int64_t{-1}, true);
+    const Tensor has_nan = ops::any(ops::isnan(sorted), int64_t{-1}, true);
     return gradient::where(has_nan, static_cast<double>(last), Expr(q) * static_cast<double>(last)).tensor();
   }
-  const Tensor present = call("aten::logical_not", call("aten::isnan", sorted));
-  const Tensor count = compose::to(compose::sum(present, Dims{-1}, true), q.dtype());
-  return call("aten::clamp_min", (Expr(q) * (Expr(count) - 1.0)).tensor(), ops::Scalar(0.0));
+  const Tensor present = ops::logical_not(ops::isnan(sorted));
+  const Tensor count = compose::to(ops::sum(present, Dims{-1}, true), q.dtype());
+  return ops::clamp_min((Expr(q) * (Expr(count) - 1.0)).tensor(), ops::Scalar(0.0));
 }
 
 Tensor read_at(const Tensor& sorted, Tensor ranks, const std::string& interpolation) {
-  if (interpolation == "lower") ranks = call("aten::floor", ranks);
-  if (interpolation == "higher") ranks = call("aten::ceil", ranks);
-  if (interpolation == "nearest") ranks = call("aten::round", ranks);
+  if (interpolation == "lower") ranks = ops::floor(ranks);
+  if (interpolation == "higher") ranks = ops::ceil(ranks);
+  if (interpolation == "nearest") ranks = ops::round(ranks);
   const Tensor below = compose::to(ranks, DType::kInt64);
-  const Tensor low = call("aten::gather", sorted, int64_t{-1}, below);
+  const Tensor low = ops::gather(sorted, int64_t{-1}, below);
   if (interpolation != "linear" && interpolation != "midpoint") return low;
-  const Tensor above = compose::to(call("aten::ceil", ranks), DType::kInt64);
-  const Tensor high = call("aten::gather", sorted, int64_t{-1}, above);
-  const Tensor weights = interpolation == "midpoint" ? call("aten::full_like", ranks, ops::Scalar(0.5))
+  const Tensor above = compose::to(ops::ceil(ranks), DType::kInt64);
+  const Tensor high = ops::gather(sorted, int64_t{-1}, above);
+  const Tensor weights = interpolation == "midpoint" ? ops::full_like(ranks, ops::Scalar(0.5))
                                                      : (Expr(ranks) - Expr(compose::to(below, ranks.dtype()))).tensor();
-  return call("aten::lerp.Tensor", low, high, weights);
+  return ops::lerp(low, high, weights);
 }
 
 Tensor quantile_of(const Tensor& x, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
@@ -67,40 +71,36 @@ Tensor quantile_of(const Tensor& x, const Tensor& q, std::optional<int64_t> dim,
   }();
   Dims wide = sorted.sizes();
   wide[wide.size() - 1] = q.numel();
-  const Tensor ranks = positions(sorted, compose::reshape(q, Dims{-1}), ignores_nan);
-  Tensor out = read_at(sorted, compose::expand(ranks, wide), interpolation);
+  const Tensor ranks = positions(sorted, ops::reshape(q, Dims{-1}), ignores_nan);
+  Tensor out = read_at(sorted, ops::expand(ranks, wide), interpolation);
   // [..., q] with a 1 where the dimension was, or all dimensions gone.
   if (!dim) {
     Dims sizes(static_cast<size_t>(keepdim ? x.ndim() : 0), 1);
     sizes.push_back(q.numel());
-    out = compose::reshape(out, sizes);
+    out = ops::reshape(out, sizes);
   } else if (x.ndim() > 0 && wrap_dim(*dim, x.ndim()) == x.ndim() - 1) {
-    if (keepdim) out = compose::unsqueeze(out, -2);
+    if (keepdim) out = ops::unsqueeze(out, -2);
   } else if (!keepdim && x.ndim() > 0) {
-    out = call("aten::squeeze.dim", out, wrap_dim(*dim, x.ndim()));
+    out = ops::squeeze(out, wrap_dim(*dim, x.ndim()));
   }
-  return q.ndim() == 0 ? call("aten::squeeze.dim", out, int64_t{-1})
-                       : call("aten::movedim.int", out, int64_t{-1}, int64_t{0});
+  return q.ndim() == 0 ? ops::squeeze(out, int64_t{-1}) : ops::movedim(out, int64_t{-1}, int64_t{0});
 }
 
 void add_quantile(const std::string& name, bool ignores_nan) {
-  const char* const rest = "int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor";
-  ops::OpBuilder(concat("aten::", name, "(Tensor self, Tensor q, ", rest).c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(concat("aten::", name), __FILE__, __LINE__)
       .impl(
           [=](const Tensor& x, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
               const std::string& interpolation) { return quantile_of(x, q, dim, keepdim, interpolation, ignores_nan); })
       .composite()
-      .set<WritesInto>(WritesInto::kSameDType)
-      .with_out();
-  ops::OpBuilder(concat("aten::", name, ".scalar(Tensor self, float q, ", rest).c_str(), __FILE__, __LINE__)
+      .set<WritesInto>(WritesInto::kSameDType);
+  ops::OpBuilder(concat("aten::", name, ".scalar"), __FILE__, __LINE__)
       .impl([=](const Tensor& x, double q, std::optional<int64_t> dim, bool keepdim, const std::string& interpolation) {
         check(q >= 0 && q <= 1, name, "() q must be in the range [0, 1] but got ", q);
-        const Tensor at = call("aten::scalar_tensor", ops::Scalar(q), x.dtype(), ops::Value(), x.device());
+        const Tensor at = ops::scalar_tensor(ops::Scalar(q), {.dtype = x.dtype(), .device = x.device()});
         return quantile_of(x, at, dim, keepdim, interpolation, ignores_nan);
       })
       .composite()
-      .set<WritesInto>(WritesInto::kSameDType)
-      .with_out();
+      .set<WritesInto>(WritesInto::kSameDType);
 }
 [[maybe_unused]] const bool quantile_registered =
     (add_quantile("quantile", false), add_quantile("nanquantile", true), true);

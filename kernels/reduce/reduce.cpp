@@ -8,6 +8,10 @@
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/reduce/dims.h"
+#include "ops/factory.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -36,10 +40,10 @@ DType mean_dtype(const Tensor& in, const MaybeDType& dtype) {
 Tensor spread(const ops::GradArgs& args, const MaybeDims& dims, bool is_mean) {
   const Tensor& in = args.inputs[0].to_tensor();
   const ReducedDims reduced(in, dims);
-  Tensor g = ops::call("aten::reshape", args.grad_outputs[0], reduced.sizes(in, true));
-  if (is_mean) g = ops::call("aten::div.Scalar", g, static_cast<double>(std::max<int64_t>(1, reduced.count)));
-  g = ops::call("aten::expand", g, in.sizes());
-  return g.dtype() == in.dtype() ? g : ops::call("aten::to.dtype", g, in.dtype());
+  Tensor g = ops::reshape(args.grad_outputs[0], reduced.sizes(in, true));
+  if (is_mean) g = ops::div(g, static_cast<double>(std::max<int64_t>(1, reduced.count)));
+  g = ops::expand(g, in.sizes());
+  return g.dtype() == in.dtype() ? g : ops::to(g, in.dtype());
 }
 gradient::GradientFn spread_gradient(bool has_dims, bool is_mean) {
   return [=](const ops::GradArgs& args) {
@@ -55,23 +59,20 @@ gradient::GradientFn spread_gradient(bool has_dims, bool is_mean) {
 void add_sum(const char* name, bool is_mean) {
   const auto dtype_of_result = is_mean ? mean_dtype : sum_dtype;
   const std::string full = concat("aten::", name), dim = concat(full, is_mean ? ".dim" : ".dim_IntList");
-  ops::OpBuilder(concat(full, "(Tensor self, *, ScalarType? dtype=None) -> Tensor").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(full, __FILE__, __LINE__)
       .infer([=](const Tensor& in, MaybeDType dtype) {
         return TensorMeta{{}, dtype_of_result(in, dtype), {}, in.device()};
       })
       .gradient(spread_gradient(false, is_mean))
       .saves("")
       .reduction();
-  ops::OpBuilder(
-      concat(dim, "(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor").c_str(),
-      __FILE__, __LINE__)
+  ops::OpBuilder(dim, __FILE__, __LINE__)
       .infer([=](const Tensor& in, MaybeDims dims, bool keepdim, MaybeDType dtype) {
         return ReducedDims(in, dims).meta(in, keepdim, dtype_of_result(in, dtype));
       })
       .gradient(spread_gradient(true, is_mean))
       .saves("")
-      .reduction()
-      .with_out();
+      .reduction();
   const auto run = [=](const Tensor& in, const MaybeDims& dims, bool keepdim, MaybeDType dtype, Tensor& out) {
     const ReducedDims reduced(in, dims);
     Reduction reduction;
@@ -97,18 +98,17 @@ void run_simple(Reducer reducer, DType compute, const Tensor& in, const MaybeDim
 // Of each element the product of all others, as running products from both sides: no division, so that it has
 // derivatives at zeros, too.
 Expr products_of_others(const Tensor& in, const MaybeDims& dims) {
-  const Tensor x = dims && in.ndim() > 0 ? in : ops::call<Tensor>("aten::reshape", in, Dims{-1});
+  const Tensor x = dims && in.ndim() > 0 ? in : ops::reshape(in, Dims{-1});
   const int64_t dim = dims && in.ndim() > 0 ? wrap_dim((*dims)[0], in.ndim()) : 0, size = x.size(dim);
-  if (size == 0) return Expr(ops::call("aten::ones_like", in));
-  const Tensor one = ops::call("aten::ones_like", ops::call("aten::narrow", x, dim, 0, 1));
+  if (size == 0) return Expr(ops::ones_like(in));
+  const Tensor one = ops::ones_like(ops::narrow(x, dim, 0, 1));
   const auto before = [&](const Tensor& line) {
-    const Tensor moved =
-        ops::call("aten::cat", ops::make_tensor_list({one, ops::call("aten::narrow", line, dim, 0, size - 1)}), dim);
-    return ops::call<Tensor>("aten::cumprod", moved, dim);
+    const Tensor moved = ops::cat({one, ops::narrow(line, dim, 0, size - 1)}, dim);
+    return ops::cumprod(moved, dim);
   };
-  const auto turned = [&](const Tensor& line) { return ops::call<Tensor>("aten::flip", line, Dims{dim}); };
+  const auto turned = [&](const Tensor& line) { return ops::flip(line, Dims{dim}); };
   const Expr others = Expr(before(x)) * Expr(turned(before(turned(x))));
-  return Expr(ops::call("aten::reshape", others.tensor(), in.sizes()));
+  return Expr(ops::reshape(others.tensor(), in.sizes()));
 }
 
 // prod. Its gradient prod / x is wrong at zeros, so those are summed from masked products; a gradient that will have
@@ -119,25 +119,26 @@ std::vector<Tensor> prod_gradient(const ops::GradArgs& args, const MaybeDims& di
   if (!is_floating(in.dtype())) return gradients;
   const Dims kept = ReducedDims(in, dims).sizes(in, true);
   const auto over = [&](const Expr& x, const char* full, const char* by_dim) {
-    const Tensor reduced = dims ? ops::call(by_dim, x.tensor(), (*dims)[0], true) : ops::call(full, x.tensor());
-    return Expr(ops::call("aten::reshape", reduced, kept));
+    const Tensor reduced =
+        dims ? ops::call_by_name(by_dim, x.tensor(), (*dims)[0], true) : ops::call_by_name(full, x.tensor());
+    return Expr(ops::reshape(reduced, kept));
   };
   if (is_grad_enabled()) {
-    const Expr g = Expr(ops::call("aten::reshape", args.grad_outputs[0], kept));
+    const Expr g = Expr(ops::reshape(args.grad_outputs[0], kept));
     gradients[0] = gradient::fit_gradient(g * products_of_others(in, dims), in);
     return gradients;
   }
   const Expr x = in, is_zero = x == 0;
-  const Expr zeros = Expr(ops::call("aten::sum.dim_IntList", is_zero.tensor(), dims ? *dims : Dims{}, true));
+  const Expr zeros = Expr(ops::sum(is_zero.tensor(), dims ? *dims : Dims{}, true));
   const Expr others = over(gradient::where(is_zero, 1.0, x), "aten::prod", "aten::prod.dim_int");
   // No zero: others / x everywhere. One zero: others there, 0 elsewhere. More: 0.
   const Expr slope =
       gradient::where(is_zero, others * (zeros == 1), others * (zeros == 0) / gradient::where(is_zero, 1.0, x));
-  const Expr g = Expr(ops::call("aten::reshape", args.grad_outputs[0], kept));
+  const Expr g = Expr(ops::reshape(args.grad_outputs[0], kept));
   gradients[0] = gradient::fit_gradient(g * slope, in);
   return gradients;
 }
-OP("aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor")
+OP("aten::prod")
     .infer([](const Tensor& in, MaybeDType dtype) {
       return TensorMeta{{}, sum_dtype(in, dtype), {}, in.device()};
     })
@@ -147,7 +148,7 @@ OP("aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor")
 IMPL("aten::prod", kCPU, [](const KernelContext&, const Tensor& in, MaybeDType dtype, Tensor& out) {
   run_simple(Reducer::kProduct, sum_dtype(in, dtype), in, {}, false, out);
 });
-OP("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+OP("aten::prod.dim_int")
     .infer([](const Tensor& in, int64_t dim, bool keepdim, MaybeDType dtype) {
       return ReducedDims(in, Dims{dim}).meta(in, keepdim, sum_dtype(in, dtype));
     })
@@ -165,11 +166,11 @@ std::vector<Tensor> extreme_gradient(const ops::GradArgs& args, const MaybeDims&
   const Tensor& in = args.inputs[0].to_tensor();
   if (!is_floating(in.dtype())) return gradients;
   const Dims kept = ReducedDims(in, dims).sizes(in, true);
-  const Expr g = Expr(ops::call("aten::reshape", args.grad_outputs[0], kept));
-  const Expr y = Expr(ops::call("aten::reshape", args.outputs[0].to_tensor(), kept));
+  const Expr g = Expr(ops::reshape(args.grad_outputs[0], kept));
+  const Expr y = Expr(ops::reshape(args.outputs[0].to_tensor(), kept));
   const bool is_nan = !dims && std::isnan(y.tensor().item_double());
   const Expr is_extreme = is_nan ? Expr(in) != Expr(in) : Expr(in) == y;
-  const Expr ties = Expr(ops::call("aten::sum.dim_IntList", is_extreme.tensor(), dims ? *dims : Dims{}, true));
+  const Expr ties = Expr(ops::sum(is_extreme.tensor(), dims ? *dims : Dims{}, true));
   gradients[0] = gradient::fit_gradient(g * is_extreme / ties, in);
   return gradients;
 }
@@ -180,7 +181,7 @@ void check_not_empty(const char* op, const Tensor& in, const ReducedDims& reduce
 }
 void add_extreme_of_all(const char* name, Reducer reducer) {
   const std::string full = concat("aten::", name), dims = concat("aten::a", name);
-  ops::OpBuilder(concat(full, "(Tensor self) -> Tensor").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(full, __FILE__, __LINE__)
       .infer([name](const Tensor& in) {
         check_not_empty(name, in, ReducedDims(in, {}));
         return TensorMeta{{}, in.dtype(), {}, in.device()};
@@ -188,7 +189,7 @@ void add_extreme_of_all(const char* name, Reducer reducer) {
       .gradient([](const ops::GradArgs& args) { return extreme_gradient(args, {}); })
       .saves("self, result")
       .reduction();
-  ops::OpBuilder(concat(dims, "(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(dims, __FILE__, __LINE__)
       .infer([name](const Tensor& in, IntList dim, bool keepdim) {
         const ReducedDims reduced(in, dim);
         check_not_empty(name, in, reduced);
@@ -197,8 +198,7 @@ void add_extreme_of_all(const char* name, Reducer reducer) {
       .gradient([](const ops::GradArgs& args) { return extreme_gradient(args, dims_of(args.inputs[1])); })
       .saves("self, result")
       .reduction()
-      .set<WritesInto>(WritesInto::kSameDType)
-      .with_out();
+      .set<WritesInto>(WritesInto::kSameDType);
   ops::ImplBuilder(full.c_str(), kCPU, [reducer](const KernelContext&, const Tensor& in, Tensor& out) {
     run_simple(reducer, in.dtype(), in, {}, false, out);
   });
@@ -212,18 +212,17 @@ void add_extreme_of_all(const char* name, Reducer reducer) {
 DType truth_dtype(const Tensor& in) { return in.dtype() == DType::kUInt8 ? DType::kUInt8 : DType::kBool; }
 void add_truth(const char* name, Reducer reducer) {
   const std::string full = concat("aten::", name), dim = concat(full, ".dim");
-  ops::OpBuilder(concat(full, "(Tensor self) -> Tensor").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(full, __FILE__, __LINE__)
       .infer([](const Tensor& in) {
         return TensorMeta{{}, truth_dtype(in), {}, in.device()};
       })
       .reduction();
-  ops::OpBuilder(concat(dim, "(Tensor self, int dim, bool keepdim=False) -> Tensor").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(dim, __FILE__, __LINE__)
       .infer([](const Tensor& in, int64_t d, bool keepdim) {
         return ReducedDims(in, Dims{d}).meta(in, keepdim, truth_dtype(in));
       })
       .reduction()
-      .set<WritesInto>(WritesInto::kSameDType)
-      .with_out();
+      .set<WritesInto>(WritesInto::kSameDType);
   ops::ImplBuilder(full.c_str(), kCPU, [reducer](const KernelContext&, const Tensor& in, Tensor& out) {
     run_simple(reducer, in.dtype(), in, {}, false, out);
   });
@@ -233,14 +232,14 @@ void add_truth(const char* name, Reducer reducer) {
                    });
 }
 
-OP("aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor")
+OP("aten::count_nonzero.dim_IntList")
     .infer([](const Tensor& in, IntList dims) { return ReducedDims(in, dims).meta(in, false, DType::kInt64); })
     .reduction();
 IMPL("aten::count_nonzero.dim_IntList", kCPU, [](const KernelContext&, const Tensor& in, IntList dims, Tensor& out) {
   run_simple(Reducer::kNonzeros, in.dtype(), in, dims, false, out);
 });
 MaybeDims one_dim(const std::optional<int64_t>& dim) { return dim ? MaybeDims(Dims{*dim}) : std::nullopt; }
-OP("aten::count_nonzero(Tensor self, int? dim=None) -> Tensor")
+OP("aten::count_nonzero")
     .infer([](const Tensor& in, std::optional<int64_t> dim) {
       return ReducedDims(in, one_dim(dim)).meta(in, false, DType::kInt64);
     })

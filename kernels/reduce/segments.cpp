@@ -1,20 +1,20 @@
 // segment_reduce: reductions of pieces of one dimension, cut by lengths or offsets.
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
+#include "ops/reduce.h"
 
 namespace tensord::kernels {
 namespace {
 
-OP("aten::_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, "
-   "Tensor? "
-   "offsets=None, int axis=0, Scalar? initial=None) -> Tensor")
-    .dynamic_shape();
-OP("aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, "
-   "int "
-   "axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor")
+OP("aten::_segment_reduce_backward").dynamic_shape();
+OP("aten::segment_reduce")
     .gradient(gradient::of_first([](const ops::GradArgs& args, const Tensor& g) {
-      return ops::call("aten::_segment_reduce_backward", g, args.outputs[0], args.inputs[0], args.inputs[1],
-                       args.inputs[2], args.inputs[4], args.inputs[5], args.inputs[7]);
+      return ops::_segment_reduce_backward(g, args.outputs[0].to_tensor(), args.inputs[0].to_tensor(),
+                                           args.inputs[1].to_string(),
+                                           {.lengths = ops::unbox<std::optional<Tensor>>(args.inputs[2]),
+                                            .offsets = ops::unbox<std::optional<Tensor>>(args.inputs[4]),
+                                            .axis = args.inputs[5].to_int(),
+                                            .initial = ops::unbox<std::optional<ops::Scalar>>(args.inputs[7])});
     }))
     .saves("data, lengths, offsets, result")
     .dynamic_shape();

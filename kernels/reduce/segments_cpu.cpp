@@ -6,6 +6,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "ops/factory.h"
 
 namespace tensord::kernels {
 namespace {
@@ -165,7 +166,7 @@ Tensor run_segment_reduce_backward(const Tensor& g, const Tensor& result, const 
   check(g.dtype() == x.dtype() && result.dtype() == x.dtype(),
         "_segment_reduce_backward: expected gradient, output and data of one dtype, but got ", name_of(g.dtype()), ", ",
         name_of(result.dtype()), " and ", name_of(x.dtype()));
-  const Tensor out = ops::call("aten::zeros", x.sizes(), x.dtype());
+  const Tensor out = ops::zeros(x.sizes(), {.dtype = x.dtype()});
   dispatch(x.dtype(), [&]<class T>() {
     reduce_back<T>(kind_of(name), s, initial, g.contiguous(), result.contiguous(), x.contiguous(), out);
   });

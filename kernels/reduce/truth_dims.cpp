@@ -4,13 +4,14 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/reduce/dims.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
 void add_truth_dims(const std::string& name) {
-  ops::OpBuilder(concat(name, ".dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor").c_str(), __FILE__,
-                 __LINE__)
+  ops::OpBuilder(concat(name, ".dims"), __FILE__, __LINE__)
       .impl([name](const Tensor& self, const std::optional<Dims>& dims, bool keepdim) {
         Dims order;
         for (const int64_t dim : dims.value_or(Dims())) order.push_back(wrap_dim(dim, self.ndim()));
@@ -22,11 +23,12 @@ void add_truth_dims(const std::string& name) {
               "dim appears multiple times in the list of dims ", to_string(order));
         // No dimension: only made bool (uint8 stays).
         if (order.empty() || self.ndim() == 0) {
-          const Tensor truth = ops::call("aten::ne.Scalar", self, ops::Scalar(0));
-          return self.dtype() == DType::kUInt8 ? ops::call("aten::to.dtype", truth, self.dtype()) : truth;
+          const Tensor truth = ops::ne(self, ops::Scalar(0));
+          return self.dtype() == DType::kUInt8 ? ops::to(truth, self.dtype()) : truth;
         }
         Tensor x = self;
-        for (size_t i = order.size(); i-- > 0;) x = ops::call(concat(name, ".dim").c_str(), x, order[i], keepdim);
+        for (size_t i = order.size(); i-- > 0;)
+          x = ops::call_by_name(concat(name, ".dim").c_str(), x, order[i], keepdim);
         return x;
       })
       .constant_result();

@@ -6,6 +6,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/rnn/recorded.h"
+#include "ops/linear.h"
 
 namespace tensord::kernels {
 namespace {
@@ -54,9 +55,8 @@ TensorMeta meta_of(const CellCall& cell) {
 
 // The same with differentiable operators.
 std::vector<Tensor> record(const CellCall& cell) {
-  const Value bias = cell.input_bias ? Value(*cell.input_bias) : Value();
   const RecordedCell step{cell.kind, cell.recurrent_weights, cell.recurrent_bias.value_or(Tensor()), Tensor()};
-  return step.step(ops::call("aten::linear", cell.input, cell.input_weights, bias), cell.states);
+  return step.step(ops::linear(cell.input, cell.input_weights, cell.input_bias), cell.states);
 }
 
 // Next h, and c of the LSTM.
@@ -76,10 +76,7 @@ std::vector<Tensor> run(const CellCall& cell, std::initializer_list<Value> tenso
 
 void add_lstm() {
   constexpr const char* kName = "aten::lstm_cell";
-  ops::OpBuilder(
-      "aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> "
-      "(Tensor, Tensor)",
-      __FILE__, __LINE__)
+  ops::OpBuilder(kName, __FILE__, __LINE__)
       .impl([](const Tensor& x, const TensorList& hx, const Tensor& w_ih, const Tensor& w_hh,
                const OptionalTensor& b_ih, const OptionalTensor& b_hh) -> ops::Returns {
         const std::vector<Tensor> next = run(make_cell(RnnKind::kLstm, x, hx, w_ih, w_hh, b_ih, b_hh),
@@ -97,10 +94,7 @@ void add_lstm() {
 }
 
 void add(RnnKind kind, const std::string& name) {
-  ops::OpBuilder(
-      (name + "(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor")
-          .c_str(),
-      __FILE__, __LINE__)
+  ops::OpBuilder(name, __FILE__, __LINE__)
       .impl([kind](const Tensor& x, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
                    const OptionalTensor& b_ih, const OptionalTensor& b_hh) {
         return run(make_cell(kind, x, {hx}, w_ih, w_hh, b_ih, b_hh), {x, hx, w_ih, w_hh, b_ih, b_hh}).front();

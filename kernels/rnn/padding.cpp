@@ -2,6 +2,7 @@
 // sequence first.
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "ops/rnn.h"
 
 namespace tensord::kernels {
 namespace {
@@ -14,26 +15,19 @@ std::vector<Tensor> gradient_of_pack(const ops::GradArgs& args) {
   if (!args.needs(0)) return std::vector<Tensor>(3);
   const bool batch_first = in[2].to_bool();
   const int64_t length = in[0].to_tensor().sizes()[batch_first ? 1 : 0];
-  return {
-      ops::call("aten::_pad_packed_sequence", args.grad_outputs[0], args.outputs[1], batch_first, Scalar(0.0), length),
-      Tensor(), Tensor()};
+  return {std::get<0>(ops::_pad_packed_sequence(args.grad_outputs[0], args.outputs[1].to_tensor(), batch_first,
+                                                Scalar(0.0), length)),
+          Tensor(), Tensor()};
 }
 std::vector<Tensor> gradient_of_pad(const ops::GradArgs& args) {
   const auto& in = args.inputs;
   if (!args.needs(0)) return std::vector<Tensor>(5);
-  return {ops::call("aten::_pack_padded_sequence", args.grad_outputs[0], args.outputs[1], in[2]), Tensor(), Tensor(),
-          Tensor(), Tensor()};
+  return {std::get<0>(ops::_pack_padded_sequence(args.grad_outputs[0], args.outputs[1].to_tensor(), in[2].to_bool())),
+          Tensor(), Tensor(), Tensor(), Tensor()};
 }
 
-OP("aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)")
-    .gradient(gradient_of_pack)
-    .saves("result1")
-    .dynamic_shape();
-OP("aten::_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int "
-   "total_length) -> (Tensor, Tensor)")
-    .gradient(gradient_of_pad)
-    .saves("result1")
-    .dynamic_shape();
+OP("aten::_pack_padded_sequence").gradient(gradient_of_pack).saves("result1").dynamic_shape();
+OP("aten::_pad_packed_sequence").gradient(gradient_of_pad).saves("result1").dynamic_shape();
 
 }  // namespace
 }  // namespace tensord::kernels

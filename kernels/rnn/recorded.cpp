@@ -6,6 +6,10 @@
 #include "core/ops/run.h"
 #include "kernels/common/numbers.h"
 #include "kernels/fused/gradient_expr.h"
+#include "ops/linear.h"
+#include "ops/pointwise.h"
+#include "ops/random.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -13,22 +17,16 @@ namespace {
 using gradient::Expr;
 using ops::Value;
 
-Value optional(const Tensor& t) { return t ? Value(t) : Value(); }
-
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  return ops::call("aten::linear", x, weight, optional(bias));
-}
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) { return ops::linear(x, weight, bias); }
 
 std::vector<Expr> chunks(const Tensor& gates, int64_t count) {
-  const auto parts = ops::call<std::vector<Tensor>>("aten::chunk", gates, count, int64_t{1});
+  const auto parts = ops::chunk(gates, count, int64_t{1});
   return {parts.begin(), parts.end()};
 }
 
-Tensor narrowed(const Tensor& t, int64_t start, int64_t length) {
-  return ops::call("aten::narrow", t, 0, start, length);
-}
+Tensor narrowed(const Tensor& t, int64_t start, int64_t length) { return ops::narrow(t, 0, start, length); }
 Tensor joined(const std::vector<Tensor>& tensors, int64_t dim) {
-  return tensors.size() == 1 ? tensors[0] : ops::call("aten::cat", tensors, dim);
+  return tensors.size() == 1 ? tensors[0] : ops::cat(tensors, dim);
 }
 
 // The rows of time steps: all of one size, or those of packed data, which never grow.
@@ -38,13 +36,13 @@ struct Steps {
 
   // Rows of step `t` of `all`, [steps, batch, …] or [rows, …].
   Tensor of(const Tensor& all, size_t t) const {
-    if (!is_packed) return ops::call("aten::select.int", all, 0, static_cast<int64_t>(t));
+    if (!is_packed) return ops::select(all, 0, static_cast<int64_t>(t));
     int64_t first = 0;
     for (size_t i = 0; i < t; ++i) first += counts[i];
     return narrowed(all, first, counts[t]);
   }
   Tensor join(const std::vector<Tensor>& steps) const {
-    return is_packed ? joined(steps, 0) : ops::call("aten::stack", steps, int64_t{0});
+    return is_packed ? joined(steps, 0) : ops::stack(steps, int64_t{0});
   }
 };
 
@@ -129,7 +127,7 @@ std::vector<Tensor> RecordedCell::step(const Tensor& input, const std::vector<Te
   const Tensor own = linear(h, recurrent, recurrent_bias);
   switch (kind) {
     case RnnKind::kTanh: return {tanh(Expr(input) + Expr(own)).tensor()};
-    case RnnKind::kRelu: return {ops::call("aten::relu", (Expr(input) + Expr(own)).value)};
+    case RnnKind::kRelu: return {ops::relu((Expr(input) + Expr(own)).tensor())};
     case RnnKind::kGru: {
       const std::vector<Expr> x = chunks(input, 3), y = chunks(own, 3);
       const Expr reset = sigmoid(x[0] + y[0]), update = sigmoid(x[1] + y[1]), fresh = tanh(x[2] + reset * y[2]);
@@ -145,7 +143,7 @@ std::vector<Tensor> RecordedCell::step(const Tensor& input, const std::vector<Te
 
 std::vector<Tensor> record_rnn(const RnnCall& call) {
   const Steps steps = steps_of(call);
-  Tensor input = call.batch_first ? ops::call("aten::transpose.int", call.input, 0, 1) : call.input;
+  Tensor input = call.batch_first ? ops::transpose(call.input, 0, 1) : call.input;
   std::vector<std::vector<Tensor>> last(call.states.size());
   for (int64_t layer = 0; layer < call.layers; ++layer) {
     std::vector<Tensor> outputs;
@@ -154,7 +152,7 @@ std::vector<Tensor> record_rnn(const RnnCall& call) {
       const RnnParameters& p = call.parameters[static_cast<size_t>(index)];
       const RecordedCell cell{call.kind, p.recurrent, p.recurrent_bias, p.projection};
       std::vector<Tensor> states;
-      for (const Tensor& state : call.states) states.push_back(ops::call("aten::select.int", state, 0, index));
+      for (const Tensor& state : call.states) states.push_back(ops::select(state, 0, index));
       const Tensor gates = linear(input, p.input, p.input_bias);
       Direction done =
           direction == 0 ? run_forward(steps, cell, gates, states) : run_backward(steps, cell, gates, states);
@@ -162,10 +160,10 @@ std::vector<Tensor> record_rnn(const RnnCall& call) {
       for (size_t i = 0; i < last.size(); ++i) last[i].push_back(done.states[i]);
     }
     input = joined(outputs, -1);
-    if (call.dropout > 0 && layer + 1 < call.layers) input = ops::call("aten::dropout", input, call.dropout, true);
+    if (call.dropout > 0 && layer + 1 < call.layers) input = ops::dropout(input, call.dropout, true);
   }
-  std::vector<Tensor> results{call.batch_first ? ops::call("aten::transpose.int", input, 0, 1) : input};
-  for (const std::vector<Tensor>& states : last) results.push_back(ops::call("aten::stack", states, int64_t{0}));
+  std::vector<Tensor> results{call.batch_first ? ops::transpose(input, 0, 1) : input};
+  for (const std::vector<Tensor>& states : last) results.push_back(ops::stack(states, int64_t{0}));
   return results;
 }
 

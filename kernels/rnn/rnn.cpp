@@ -66,35 +66,28 @@ using Argument = const Value&;
 // Dropout between layers is the only thing random here, and is for training only: a served layer stays
 // an operator like any other.
 template <size_t... I>
-void add_form(RnnKind kind, bool is_packed, const char* name, const char* arguments, const char* returns,
-              std::index_sequence<I...>) {
-  const std::string schema = concat(name, "(", arguments, ") -> ", returns);
-  ops::OpBuilder(schema.c_str(), __FILE__, __LINE__)
+void add_form(RnnKind kind, bool is_packed, const std::string& name, std::index_sequence<I...>) {
+  ops::OpBuilder(name, __FILE__, __LINE__)
       .impl([kind, is_packed](Argument<I>... argument) -> ops::Returns {
         const Value values[] = {argument...};
         const std::vector<Tensor> outputs = run_layers(call_of(kind, is_packed, values), values);
         return {{outputs.begin(), outputs.end()}};
       })
       .composite();
-  ops::PrepareBuilder(name, DeviceKind::kCPU,
+  ops::PrepareBuilder(name.c_str(), DeviceKind::kCPU,
                       [kind, is_packed](const ops::PrepareArgs& args) { return prepare(kind, is_packed, args); });
 }
 
-void add_family(RnnKind kind, const std::string& name, const std::string& states, const char* returns) {
-  const std::string rest =
-      states + " hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional";
-  add_form(kind, false, (name + ".input").c_str(), ("Tensor input, " + rest + ", bool batch_first").c_str(), returns,
-           std::make_index_sequence<9>());
-  add_form(kind, true, (name + ".data").c_str(), ("Tensor data, Tensor batch_sizes, " + rest).c_str(), returns,
-           std::make_index_sequence<9>());
+void add_family(RnnKind kind, const std::string& name) {
+  add_form(kind, false, name + ".input", std::make_index_sequence<9>());
+  add_form(kind, true, name + ".data", std::make_index_sequence<9>());
 }
 
 bool register_rnn() {
-  constexpr const char* kTwo = "(Tensor, Tensor)";
-  add_family(RnnKind::kLstm, "aten::lstm", "Tensor[]", "(Tensor, Tensor, Tensor)");
-  add_family(RnnKind::kGru, "aten::gru", "Tensor", kTwo);
-  add_family(RnnKind::kTanh, "aten::rnn_tanh", "Tensor", kTwo);
-  add_family(RnnKind::kRelu, "aten::rnn_relu", "Tensor", kTwo);
+  add_family(RnnKind::kLstm, "aten::lstm");
+  add_family(RnnKind::kGru, "aten::gru");
+  add_family(RnnKind::kTanh, "aten::rnn_tanh");
+  add_family(RnnKind::kRelu, "aten::rnn_relu");
   return true;
 }
 [[maybe_unused]] const bool rnn_registered = register_rnn();

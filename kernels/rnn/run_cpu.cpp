@@ -5,6 +5,7 @@
 #include "core/tensor/strided_copy.h"
 #include "kernels/common/packed_half.h"
 #include "kernels/rnn/rnn.h"
+#include "ops/random.h"
 
 namespace tensord::kernels {
 namespace {
@@ -197,7 +198,7 @@ void run_rnn(const RnnCall& call, std::span<const Tensor> outputs) {
       results.push_back(Tensor::empty(rnn_metas(one)[0].sizes, call.input.dtype()));
     for (const Tensor& state : outputs.subspan(1)) results.push_back(first_rows(state, first, call.directions));
     run_layers(one, results);
-    if (!is_last) one.input = ops::call("aten::dropout", results[0], call.dropout, true);
+    if (!is_last) one.input = ops::dropout(results[0], call.dropout, true);
   }
 }
 

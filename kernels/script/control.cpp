@@ -8,6 +8,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/script/value_text.h"
+#include "ops/factory.h"
 
 // Operators that speak to the world outside of the script: raise, warn, print, modes.
 namespace tensord::kernels {
@@ -63,23 +64,23 @@ Value unwrap_optional(const Value& value) {
   return value;
 }
 
-OP("prim::RaiseException(str msg, str? cls=None) -> ()").impl(raise).impure();
-OP("prim::InvalidInput(str message, int? actual=None) -> ()").impl(refuse_input).impure();
-OP("prim::MissingOperator(str msg) -> ()").impl(refuse).impure();
-OP("aten::warn(str message, int stacklevel=2) -> ()").impl(warn).impure();
-OP("prim::Print(...) -> ()").impl(print).impure();
-OP("aten::is_autocast_enabled() -> bool").impl([]() { return false; });
-OP("aten::is_scripting() -> bool").impl([]() { return true; });
-OP("aten::_unwrap_optional(t(a)? optional) -> t(a)").impl(unwrap_optional);
-OP("prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)").impl([](const Value& value) { return value; });
+OP("prim::RaiseException").impl(raise).impure();
+OP("prim::InvalidInput").impl(refuse_input).impure();
+OP("prim::MissingOperator").impl(refuse).impure();
+OP("aten::warn").impl(warn).impure();
+OP("prim::Print").impl(print).impure();
+OP("aten::is_autocast_enabled").impl([]() { return false; });
+OP("aten::is_scripting").impl([]() { return true; });
+OP("aten::_unwrap_optional").impl(unwrap_optional);
+OP("prim::unchecked_unwrap_optional").impl([](const Value& value) { return value; });
 // Around the body of a "with": the interpreter calls the context's __exit__ when the body fails.
-OP("prim::Enter(Any context) -> ()").impl([](const Value&) {}).impure();
-OP("prim::Exit(Any context) -> ()").impl([](const Value&) {}).impure();
+OP("prim::Enter").impl([](const Value&) {}).impure();
+OP("prim::Exit").impl([](const Value&) {}).impure();
 // Marks of the profiler, which is none here. The handle is what the class of record_function keeps.
-OP("profiler::_record_function_enter(str name, str? args=None) -> Tensor")
-    .impl([](const std::string&, const Value&) { return ops::call("aten::zeros", Dims{1}); })
+OP("profiler::_record_function_enter")
+    .impl([](const std::string&, const Value&) { return ops::zeros(Dims{1}); })
     .impure();
-OP("profiler::_record_function_exit(Tensor handle) -> ()").impl([](const Tensor&) {}).impure();
+OP("profiler::_record_function_exit").impl([](const Tensor&) {}).impure();
 // Since PyTorch 1.13.
 #define RECORD "__torch__.torch.classes.profiler._RecordFunction"
 struct RecordFunction final : ops::OpaqueObject {
@@ -89,32 +90,26 @@ struct RecordFunction final : ops::OpaqueObject {
   const std::string name;
   const std::optional<std::string> arguments;
 };
-OP("profiler::_record_function_enter_new(str name, str? args=None) -> " RECORD)
+OP("profiler::_record_function_enter_new")
     .impl([](const std::string& name, std::optional<std::string> arguments) {
       return Value(IntrusivePtr<ops::OpaqueObject>(make_intrusive<RecordFunction>(name, std::move(arguments))));
     })
     .impure();
-OP("profiler::_record_function_exit._RecordFunction(" RECORD " handle) -> ()").impl([](const Value&) {}).impure();
-OP("profiler::_call_end_callbacks_on_jit_fut(Tensor handle, Future(t) future) -> Future(t)")
-    .impl([](const Tensor&, const Value& future) { return future; })
-    .impure();
-OP("profiler::_call_end_callbacks_on_jit_fut._RecordFunction(" RECORD " handle, Future(t) future) -> Future(t)")
+OP("profiler::_record_function_exit._RecordFunction").impl([](const Value&) {}).impure();
+OP("profiler::_call_end_callbacks_on_jit_fut").impl([](const Tensor&, const Value& future) { return future; }).impure();
+OP("profiler::_call_end_callbacks_on_jit_fut._RecordFunction")
     .impl([](const Value&, const Value& future) { return future; })
     .impure();
 #undef RECORD
 // Nanoseconds from an arbitrary origin, as PyTorch's.
-OP("prim::TimePoint() -> int").impl([]() { return Clock::system().now_ns(); }).impure();
+OP("prim::TimePoint").impl([]() { return Clock::system().now_ns(); }).impure();
 
-OP("prim::EnumName(AnyEnumType enum) -> str").impl([](const Value& value) { return value.to_enum()->name; });
-OP("prim::EnumValue.int(AnyEnumType enum) -> int").impl([](const Value& value) { return value.to_enum()->value; });
-OP("prim::EnumValue.float(AnyEnumType enum) -> float").impl([](const Value& value) { return value.to_enum()->value; });
-OP("prim::EnumValue.str(AnyEnumType enum) -> str").impl([](const Value& value) { return value.to_enum()->value; });
-OP("aten::eq.enum(AnyEnumType a, AnyEnumType b) -> bool").impl([](const Value& a, const Value& b) {
-  return a.equals(b);
-});
-OP("aten::ne.enum(AnyEnumType a, AnyEnumType b) -> bool").impl([](const Value& a, const Value& b) {
-  return !a.equals(b);
-});
+OP("prim::EnumName").impl([](const Value& value) { return value.to_enum()->name; });
+OP("prim::EnumValue.int").impl([](const Value& value) { return value.to_enum()->value; });
+OP("prim::EnumValue.float").impl([](const Value& value) { return value.to_enum()->value; });
+OP("prim::EnumValue.str").impl([](const Value& value) { return value.to_enum()->value; });
+OP("aten::eq.enum").impl([](const Value& a, const Value& b) { return a.equals(b); });
+OP("aten::ne.enum").impl([](const Value& a, const Value& b) { return !a.equals(b); });
 
 }  // namespace
 

@@ -44,24 +44,22 @@ std::string in_base(int64_t value, const char* prefix, unsigned base) {
   return (value < 0 ? "-" : "") + std::string(prefix) + digits;
 }
 
-OP("aten::Int.bool(bool a) -> int").impl([](bool a) { return int64_t{a}; });
-OP("aten::Int.float(float a) -> int").impl([](double a) { return float_to_int(a); });
-OP("aten::Int.Scalar(Scalar a) -> int").impl([](const Scalar& a) {
-  return a.is_float() ? float_to_int(a.to_double()) : a.to_int();
-});
-OP("aten::Int.str(str a) -> int").impl(parse_int);
-OP("aten::Float.Scalar(Scalar a) -> float").impl([](const Scalar& a) { return a.to_double(); });
-OP("aten::Float.int(int a) -> float").impl([](int64_t a) { return static_cast<double>(a); });
-OP("aten::Float.bool(bool a) -> float").impl([](bool a) { return a ? 1.0 : 0.0; });
-OP("aten::Float.str(str a) -> float").impl(parse_float);
-OP("aten::Bool.int(int a) -> bool").impl([](int64_t a) { return a != 0; });
-OP("aten::Bool.float(float a) -> bool").impl([](double a) { return a != 0; });
-OP("aten::str(t elem) -> str").impl([](const Value& value) { return value_text(value); });
-OP("aten::hex(int i) -> str").impl([](int64_t i) { return in_base(i, "0x", 16); });
-OP("aten::oct(int i) -> str").impl([](int64_t i) { return in_base(i, "0o", 8); });
-OP("aten::bin(int i) -> str").impl([](int64_t i) { return in_base(i, "0b", 2); });
+OP("aten::Int.bool").impl([](bool a) { return int64_t{a}; });
+OP("aten::Int.float").impl([](double a) { return float_to_int(a); });
+OP("aten::Int.Scalar").impl([](const Scalar& a) { return a.is_float() ? float_to_int(a.to_double()) : a.to_int(); });
+OP("aten::Int.str").impl(parse_int);
+OP("aten::Float.Scalar").impl([](const Scalar& a) { return a.to_double(); });
+OP("aten::Float.int").impl([](int64_t a) { return static_cast<double>(a); });
+OP("aten::Float.bool").impl([](bool a) { return a ? 1.0 : 0.0; });
+OP("aten::Float.str").impl(parse_float);
+OP("aten::Bool.int").impl([](int64_t a) { return a != 0; });
+OP("aten::Bool.float").impl([](double a) { return a != 0; });
+OP("aten::str").impl([](const Value& value) { return value_text(value); });
+OP("aten::hex").impl([](int64_t i) { return in_base(i, "0x", 16); });
+OP("aten::oct").impl([](int64_t i) { return in_base(i, "0o", 8); });
+OP("aten::bin").impl([](int64_t i) { return in_base(i, "0b", 2); });
 // What libtorch gives, where both are built with libstdc++. Of tensors and containers it hashes addresses.
-OP("aten::hash.generic(t value) -> int").impl([](const Value& value) {
+OP("aten::hash.generic").impl([](const Value& value) {
   size_t hash = 0;
   if (value.is_bool())
     hash = std::hash<bool>()(value.to_bool());
@@ -77,24 +75,24 @@ OP("aten::hash.generic(t value) -> int").impl([](const Value& value) {
 });
 
 // floor and ceil give ints, round (to even) gives a float. libtorch takes the floor of an int through a float.
-#define ROUNDING(NAME, FUNCTION, OF_INT)                                                               \
-  OP("aten::" NAME ".int(int a) -> int").impl([](int64_t a) { return OF_INT(a); });                    \
-  OP("aten::" NAME ".float(float a) -> int").impl([](double a) { return whole_number(FUNCTION(a)); }); \
-  OP("aten::" NAME ".Scalar(Scalar a) -> Scalar").impl([](const Scalar& a) {                           \
-    return a.is_float() ? whole_number(FUNCTION(a.to_double())) : OF_INT(a.to_int());                  \
+#define ROUNDING(NAME, FUNCTION, OF_INT)                                               \
+  OP("aten::" NAME ".int").impl([](int64_t a) { return OF_INT(a); });                  \
+  OP("aten::" NAME ".float").impl([](double a) { return whole_number(FUNCTION(a)); }); \
+  OP("aten::" NAME ".Scalar").impl([](const Scalar& a) {                               \
+    return a.is_float() ? whole_number(FUNCTION(a.to_double())) : OF_INT(a.to_int());  \
   })
 ROUNDING("floor", std::floor, [](int64_t a) { return float_to_int(static_cast<double>(a)); });
 ROUNDING("ceil", std::ceil, [](int64_t a) { return a; });
 
-#define FLOAT_FUNCTION(NAME, EXPRESSION)                                                            \
-  OP("aten::" NAME ".int(int a) -> float").impl([](int64_t number) -> double {                      \
-    const double a = static_cast<double>(number);                                                   \
-    return EXPRESSION;                                                                              \
-  });                                                                                               \
-  OP("aten::" NAME ".float(float a) -> float").impl([](double a) -> double { return EXPRESSION; }); \
-  OP("aten::" NAME ".Scalar(Scalar a) -> Scalar").impl([](const Scalar& number) -> Value {          \
-    const double a = number.to_double();                                                            \
-    return Value(static_cast<double>(EXPRESSION));                                                  \
+#define FLOAT_FUNCTION(NAME, EXPRESSION)                                          \
+  OP("aten::" NAME ".int").impl([](int64_t number) -> double {                    \
+    const double a = static_cast<double>(number);                                 \
+    return EXPRESSION;                                                            \
+  });                                                                             \
+  OP("aten::" NAME ".float").impl([](double a) -> double { return EXPRESSION; }); \
+  OP("aten::" NAME ".Scalar").impl([](const Scalar& number) -> Value {            \
+    const double a = number.to_double();                                          \
+    return Value(static_cast<double>(EXPRESSION));                                \
   })
 FLOAT_FUNCTION("round", std::nearbyint(a));
 FLOAT_FUNCTION("sqrt", std::sqrt(a));
@@ -124,22 +122,20 @@ FLOAT_FUNCTION("fabs", std::fabs(a));
 FLOAT_FUNCTION("degrees", a * 180.0 / M_PI);
 FLOAT_FUNCTION("radians", a*(M_PI / 180.0));
 
-#define MATH2(NAME, INTS, FLOATS, EXPRESSION)                                                        \
-  OP("aten::" NAME "." INTS "(int a, int b) -> float").impl([](int64_t m, int64_t n) -> double {     \
-    const double a = static_cast<double>(m);                                                         \
-    const double b = static_cast<double>(n);                                                         \
-    return EXPRESSION;                                                                               \
-  });                                                                                                \
-  OP("aten::" NAME "." FLOATS "(float a, float b) -> float").impl([](double a, double b) -> double { \
-    return EXPRESSION;                                                                               \
-  });                                                                                                \
-  OP("aten::" NAME ".int_float(int a, float b) -> float").impl([](int64_t m, double b) -> double {   \
-    const double a = static_cast<double>(m);                                                         \
-    return EXPRESSION;                                                                               \
-  });                                                                                                \
-  OP("aten::" NAME ".float_int(float a, int b) -> float").impl([](double a, int64_t n) -> double {   \
-    const double b = static_cast<double>(n);                                                         \
-    return EXPRESSION;                                                                               \
+#define MATH2(NAME, INTS, FLOATS, EXPRESSION)                                                 \
+  OP("aten::" NAME "." INTS).impl([](int64_t m, int64_t n) -> double {                        \
+    const double a = static_cast<double>(m);                                                  \
+    const double b = static_cast<double>(n);                                                  \
+    return EXPRESSION;                                                                        \
+  });                                                                                         \
+  OP("aten::" NAME "." FLOATS).impl([](double a, double b) -> double { return EXPRESSION; }); \
+  OP("aten::" NAME ".int_float").impl([](int64_t m, double b) -> double {                     \
+    const double a = static_cast<double>(m);                                                  \
+    return EXPRESSION;                                                                        \
+  });                                                                                         \
+  OP("aten::" NAME ".float_int").impl([](double a, int64_t n) -> double {                     \
+    const double b = static_cast<double>(n);                                                  \
+    return EXPRESSION;                                                                        \
   })
 MATH2("log", "int_int", "float_float", std::log(a) / std::log(b));
 MATH2("fmod", "int", "float", std::fmod(a, b));
@@ -147,23 +143,23 @@ MATH2("atan2", "int", "float", std::atan2(a, b));
 MATH2("copysign", "int", "float", std::copysign(a, b));
 MATH2("mathremainder", "int", "float", std::remainder(a, b));
 
-OP("aten::isnan.float(float a) -> bool").impl([](double a) { return std::isnan(a); });
-OP("aten::isinf.float(float a) -> bool").impl([](double a) { return std::isinf(a); });
-OP("aten::isfinite.float(float a) -> bool").impl([](double a) { return std::isfinite(a); });
-OP("aten::ldexp(float x, int i) -> float").impl([](double x, int64_t i) {
+OP("aten::isnan.float").impl([](double a) { return std::isnan(a); });
+OP("aten::isinf.float").impl([](double a) { return std::isinf(a); });
+OP("aten::isfinite.float").impl([](double a) { return std::isfinite(a); });
+OP("aten::ldexp").impl([](double x, int64_t i) {
   return std::ldexp(x, static_cast<int>(i));  // libtorch cuts to 32 bits
 });
-OP("aten::frexp(float a) -> (float, int)").impl([](double a) {
+OP("aten::frexp").impl([](double a) {
   int exponent = 0;
   const double mantissa = std::frexp(a, &exponent);
   return std::tuple(mantissa, static_cast<int64_t>(exponent));
 });
-OP("aten::modf(float a) -> (float, float)").impl([](double a) {
+OP("aten::modf").impl([](double a) {
   double whole = 0;
   const double fraction = std::modf(a, &whole);
   return std::tuple(fraction, whole);
 });
-OP("aten::gcd.int(int a, int b) -> int").impl([](int64_t a, int64_t b) {
+OP("aten::gcd.int").impl([](int64_t a, int64_t b) {
   while (b != 0) {
     const int64_t rest = b == -1 ? 0 : a % b;
     a = b;
@@ -171,7 +167,7 @@ OP("aten::gcd.int(int a, int b) -> int").impl([](int64_t a, int64_t b) {
   }
   return a < 0 ? wrap_negate(a) : a;
 });
-OP("aten::factorial.int(int a) -> int").impl([](int64_t a) {
+OP("aten::factorial.int").impl([](int64_t a) {
   check(a >= 0, "factorial() not defined for negative values");
   int64_t out = 1;
   for (int64_t i = 2; i <= std::min<int64_t>(a, 66); ++i) out = wrap_multiply(out, i);
@@ -179,30 +175,30 @@ OP("aten::factorial.int(int a) -> int").impl([](int64_t a) {
 });
 
 // Reductions of lists of numbers.
-#define LIST_TEST(TYPE, CPP)                                                                  \
-  OP("aten::any." TYPE "(" TYPE "[] self) -> bool").impl([](const std::vector<CPP>& values) { \
-    return std::any_of(values.begin(), values.end(), [](CPP v) { return v != CPP(0); });      \
-  });                                                                                         \
-  OP("aten::all." TYPE "(" TYPE "[] self) -> bool").impl([](const std::vector<CPP>& values) { \
-    return std::all_of(values.begin(), values.end(), [](CPP v) { return v != CPP(0); });      \
+#define LIST_TEST(TYPE, CPP)                                                             \
+  OP("aten::any." TYPE).impl([](const std::vector<CPP>& values) {                        \
+    return std::any_of(values.begin(), values.end(), [](CPP v) { return v != CPP(0); }); \
+  });                                                                                    \
+  OP("aten::all." TYPE).impl([](const std::vector<CPP>& values) {                        \
+    return std::all_of(values.begin(), values.end(), [](CPP v) { return v != CPP(0); }); \
   })
 LIST_TEST("int", int64_t);
 LIST_TEST("float", double);
 LIST_TEST("bool", bool);
-OP("aten::any.str(str[] self) -> bool").impl([](const std::vector<std::string>& values) {
+OP("aten::any.str").impl([](const std::vector<std::string>& values) {
   return std::any_of(values.begin(), values.end(), [](const std::string& v) { return !v.empty(); });
 });
-OP("aten::sum.int(int[] self) -> int").impl([](const std::vector<int64_t>& values) {
+OP("aten::sum.int").impl([](const std::vector<int64_t>& values) {
   int64_t sum = 0;
   for (int64_t v : values) sum = wrap_add(sum, v);
   return sum;
 });
-OP("aten::sum.float(float[] self) -> float").impl([](const std::vector<double>& values) {
+OP("aten::sum.float").impl([](const std::vector<double>& values) {
   double sum = 0;
   for (double v : values) sum += v;
   return sum;
 });
-OP("aten::sum.bool(bool[] self) -> int").impl([](const std::vector<bool>& values) {
+OP("aten::sum.bool").impl([](const std::vector<bool>& values) {
   return static_cast<int64_t>(std::count(values.begin(), values.end(), true));
 });
 
@@ -216,12 +212,12 @@ T extreme(const std::vector<T>& values) {
   }
   return best;
 }
-OP("prim::max.self_int(int[] self) -> int").impl(extreme<int64_t, true>);
-OP("prim::min.self_int(int[] self) -> int").impl(extreme<int64_t, false>);
-OP("prim::max.self_float(float[] self) -> float").impl(extreme<double, true>);
-OP("prim::min.self_float(float[] self) -> float").impl(extreme<double, false>);
-OP("prim::max.self_bool(bool[] self) -> bool").impl(extreme<bool, true>);
-OP("prim::min.self_bool(bool[] self) -> bool").impl(extreme<bool, false>);
+OP("prim::max.self_int").impl(extreme<int64_t, true>);
+OP("prim::min.self_int").impl(extreme<int64_t, false>);
+OP("prim::max.self_float").impl(extreme<double, true>);
+OP("prim::min.self_float").impl(extreme<double, false>);
+OP("prim::max.self_bool").impl(extreme<bool, true>);
+OP("prim::min.self_bool").impl(extreme<bool, false>);
 // The first items that differ decide, NaN from everything; else the lengths.
 template <class T>
 bool is_list_less(const std::vector<T>& x, const std::vector<T>& y) {
@@ -236,15 +232,13 @@ ops::List larger_list(const ops::List& a, const ops::List& b) {
   const auto x = ops::Unbox<std::vector<T>>::get(Value(a)), y = ops::Unbox<std::vector<T>>::get(Value(b));
   return (kMax ? is_list_less(x, y) : is_list_less(y, x)) ? b : a;
 }
-OP("prim::max.int_list(int[] l, int[] r) -> int[]").impl(larger_list<int64_t, true>);
-OP("prim::min.int_list(int[] l, int[] r) -> int[]").impl(larger_list<int64_t, false>);
-OP("prim::max.float_list(float[] l, float[] r) -> float[]").impl(larger_list<double, true>);
-OP("prim::min.float_list(float[] l, float[] r) -> float[]").impl(larger_list<double, false>);
-OP("prim::max.bool_list(bool[] l, bool[] r) -> bool[]").impl(larger_list<bool, true>);
-OP("prim::min.bool_list(bool[] l, bool[] r) -> bool[]").impl(larger_list<bool, false>);
-OP("aten::_infer_size(int[] a, int[] b) -> int[]").impl([](const ops::IntList& a, const ops::IntList& b) {
-  return broadcast_sizes(a, b);
-});
+OP("prim::max.int_list").impl(larger_list<int64_t, true>);
+OP("prim::min.int_list").impl(larger_list<int64_t, false>);
+OP("prim::max.float_list").impl(larger_list<double, true>);
+OP("prim::min.float_list").impl(larger_list<double, false>);
+OP("prim::max.bool_list").impl(larger_list<bool, true>);
+OP("prim::min.bool_list").impl(larger_list<bool, false>);
+OP("aten::_infer_size").impl([](const ops::IntList& a, const ops::IntList& b) { return broadcast_sizes(a, b); });
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -98,30 +98,26 @@ Dict dict_from_items(const List& list) {
   return out;
 }
 
-#define DICT_OPS(KEY)                                                                                             \
-  OP("aten::len.Dict_" KEY "(Dict(" KEY ", t) self) -> int").impl([](const Dict& dict) {                          \
-    return static_cast<int64_t>(dict->items().size());                                                            \
-  });                                                                                                             \
-  OP("aten::__getitem__.Dict_" KEY "(Dict(" KEY ", t) self, " KEY " key) -> t(*)").impl(dict_get);                \
-  OP("aten::_set_item." KEY "(Dict(" KEY ", t)(a!) l, " KEY "(b -> *) idx, t(c -> *) v) -> ()").impl(dict_set);   \
-  OP("aten::__contains__." KEY "(Dict(" KEY ", t) dict, " KEY " key) -> bool").impl(dict_contains);               \
-  OP("aten::get." KEY "(Dict(" KEY ", t) self, " KEY " key) -> t(*)?").impl(dict_get_or_none);                    \
-  OP("aten::get.default_" KEY "(Dict(" KEY ", t) self, " KEY " key, t default_value) -> t(*)").impl(dict_get_or); \
-  OP("aten::pop.Dict_" KEY "(Dict(" KEY ", t)(a!) self, " KEY " key) -> t(*)").impl(dict_pop);                    \
-  OP("aten::pop.Dict_default_" KEY "(Dict(" KEY ", t)(a!) self, " KEY " key, t default_value) -> t(*)")           \
-      .impl(dict_pop_or);                                                                                         \
-  OP("aten::Delete.Dict_" KEY "(Dict(" KEY ", t)(a!) self, " KEY " key) -> ()").impl(dict_delete);                \
-  OP("aten::setdefault." KEY "(Dict(" KEY ", t)(a!) self, " KEY "(b -> *) key, t(c -> *) default_value) -> t(*)") \
-      .impl(dict_set_default);                                                                                    \
-  OP("aten::popitem." KEY "(Dict(" KEY ", t)(a!) self) -> ((" KEY ", t))").impl(dict_pop_item);                   \
-  OP("aten::clear." KEY "(Dict(" KEY ", t)(a!) self) -> ()").impl([](const Dict& dict) { dict->clear(); });       \
-  OP("aten::keys." KEY "(Dict(" KEY ", t) self) -> " KEY "[](*)").impl(dict_keys);                                \
-  OP("aten::values." KEY "(Dict(" KEY ", t) self) -> t[](*)").impl(dict_values);                                  \
-  OP("aten::items." KEY "(Dict(" KEY ", t) self) -> ((" KEY ", t)[])").impl(dict_items);                          \
-  OP("aten::update." KEY "(Dict(" KEY ", t)(a!) self, Dict(" KEY ", t)(a!) to_add) -> ()").impl(dict_update);     \
-  OP("aten::copy.Dict_" KEY "(Dict(" KEY ", t)(a) self) -> Dict(" KEY ", t)").impl(dict_copy);                    \
-  OP("aten::dict.Dict_" KEY "(Dict(" KEY ", t)(a) self) -> Dict(" KEY ", t)").impl(dict_copy);                    \
-  OP("aten::dict." KEY "((" KEY ", tVal)[] inputs) -> Dict(" KEY ", tVal)").impl(dict_from_items)
+#define DICT_OPS(KEY)                                                                                          \
+  OP("aten::len.Dict_" KEY).impl([](const Dict& dict) { return static_cast<int64_t>(dict->items().size()); }); \
+  OP("aten::__getitem__.Dict_" KEY).impl(dict_get);                                                            \
+  OP("aten::_set_item." KEY).impl(dict_set);                                                                   \
+  OP("aten::__contains__." KEY).impl(dict_contains);                                                           \
+  OP("aten::get." KEY).impl(dict_get_or_none);                                                                 \
+  OP("aten::get.default_" KEY).impl(dict_get_or);                                                              \
+  OP("aten::pop.Dict_" KEY).impl(dict_pop);                                                                    \
+  OP("aten::pop.Dict_default_" KEY).impl(dict_pop_or);                                                         \
+  OP("aten::Delete.Dict_" KEY).impl(dict_delete);                                                              \
+  OP("aten::setdefault." KEY).impl(dict_set_default);                                                          \
+  OP("aten::popitem." KEY).impl(dict_pop_item);                                                                \
+  OP("aten::clear." KEY).impl([](const Dict& dict) { dict->clear(); });                                        \
+  OP("aten::keys." KEY).impl(dict_keys);                                                                       \
+  OP("aten::values." KEY).impl(dict_values);                                                                   \
+  OP("aten::items." KEY).impl(dict_items);                                                                     \
+  OP("aten::update." KEY).impl(dict_update);                                                                   \
+  OP("aten::copy.Dict_" KEY).impl(dict_copy);                                                                  \
+  OP("aten::dict.Dict_" KEY).impl(dict_copy);                                                                  \
+  OP("aten::dict." KEY).impl(dict_from_items)
 DICT_OPS("str");
 DICT_OPS("int");
 DICT_OPS("bool");
@@ -129,9 +125,7 @@ DICT_OPS("float");
 DICT_OPS("complex");
 DICT_OPS("Tensor");
 
-OP("aten::dict() -> Dict(str, Tensor)").impl([]() {
-  return make_intrusive<DictObject>(ops::string_type(), ops::tensor_type());
-});
+OP("aten::dict").impl([]() { return make_intrusive<DictObject>(ops::string_type(), ops::tensor_type()); });
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -16,20 +16,11 @@ int category(DType dtype) {
   return dtype == DType::kBool ? 0 : is_integral(dtype, false) ? 1 : is_complex(dtype) ? 3 : 2;
 }
 
-OP("aten::result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType").impl([](const Tensor& a, const Tensor& b) {
-  return result_type(a, b);
-});
-OP("aten::result_type.Scalar(Tensor tensor, Scalar other) -> ScalarType").impl([](const Tensor& a, const Scalar& b) {
-  return result_type(a, b);
-});
-OP("aten::result_type.Scalar_Tensor(Scalar scalar, Tensor tensor) -> ScalarType")
-    .impl([](const Scalar& a, const Tensor& b) { return result_type(a, b); });
-OP("aten::promote_types(ScalarType type1, ScalarType type2) -> ScalarType").impl([](DType a, DType b) {
-  return static_cast<int64_t>(promote_types(a, b));
-});
-OP("aten::can_cast(ScalarType from, ScalarType to) -> bool").impl([](DType from, DType to) {
-  return category(from) <= category(to);
-});
+OP("aten::result_type.Tensor").impl([](const Tensor& a, const Tensor& b) { return result_type(a, b); });
+OP("aten::result_type.Scalar").impl([](const Tensor& a, const Scalar& b) { return result_type(a, b); });
+OP("aten::result_type.Scalar_Tensor").impl([](const Scalar& a, const Tensor& b) { return result_type(a, b); });
+OP("aten::promote_types").impl([](DType a, DType b) { return static_cast<int64_t>(promote_types(a, b)); });
+OP("aten::can_cast").impl([](DType from, DType to) { return category(from) <= category(to); });
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -93,8 +93,8 @@ std::string percent_format(std::span<const Value> arguments) {
   return out.append(pattern, begin);
 }
 
-OP("aten::format(str self, ...) -> str").impl(format);
-OP("aten::percentFormat(str self, ...) -> str").impl(percent_format);
+OP("aten::format").impl(format);
+OP("aten::percentFormat").impl(percent_format);
 
 }  // namespace
 }  // namespace tensord::kernels

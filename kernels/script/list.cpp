@@ -4,6 +4,7 @@
 #include "core/ops/run.h"
 #include "kernels/pointwise/scalar_math.h"
 #include "kernels/script/value_text.h"
+#include "ops/pointwise.h"
 
 // Lists: Python's list methods on shared, mutable lists.
 namespace tensord::kernels {
@@ -28,7 +29,7 @@ List copy_of(const List& list) { return ops::make_list(list->element, list->item
 
 // Tensors are equal when their one element is.
 bool values_equal(const Value& a, const Value& b) {
-  if (a.is_tensor() && b.is_tensor()) return ops::call<Tensor>("aten::eq.Tensor", a, b).item_bool();
+  if (a.is_tensor() && b.is_tensor()) return ops::eq(a.to_tensor(), b.to_tensor()).item_bool();
   return a.equals(b);
 }
 
@@ -142,53 +143,49 @@ List int_range(int64_t n) {
   return ops::make_list(ops::int_type(), std::move(out));
 }
 
-OP("aten::len.t(t[] a) -> int").impl([](const List& list) { return static_cast<int64_t>(list->items.size()); });
-OP("aten::__getitem__.t(t[](a) list, int idx) -> t(*)").impl([](const List& list, int64_t index) {
+OP("aten::len.t").impl([](const List& list) { return static_cast<int64_t>(list->items.size()); });
+OP("aten::__getitem__.t").impl([](const List& list, int64_t index) {
   return list->items[wrap_index(index, list->items.size())];
 });
-OP("aten::select.t(t[](a) list, int idx) -> t(*)").impl([](const List& list, int64_t index) {
+OP("aten::select.t").impl([](const List& list, int64_t index) {
   return list->items[wrap_index(index, list->items.size())];
 });
-OP("aten::_set_item.t(t[](a!) l, int idx, t(b -> *) el) -> t[](a!)").impl(list_set_item);
-OP("aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)").impl(list_append);
-OP("aten::extend.t(t[](a!) self, t[] other) -> ()").impl(list_extend);
-OP("aten::insert.t(t[](a!) self, int idx, t(b -> *) el) -> ()").impl(list_insert);
-OP("aten::pop.t(t[](a!) self, int idx=-1) -> t(*)").impl(list_pop);
-OP("aten::Delete.t(t[](a!) self, int idx) -> ()").impl(list_delete);
-OP("aten::clear.t(t[](a!) self) -> ()").impl([](const List& list) { list->items.clear(); });
-OP("aten::reverse.t(t[](a!) self) -> ()").impl([](const List& list) {
-  std::reverse(list->items.begin(), list->items.end());
-});
-OP("aten::copy.t(t[](a) self) -> t[]").impl(copy_of);
-OP("aten::list.t(t[] l) -> t[]").impl(copy_of);
-OP("aten::add.t(t[] a, t[] b) -> t[]").impl(list_concat);
-OP("aten::add_.t(t[](a!) self, t[] b) -> t[]").impl([](const List& list, const List& other) {
+OP("aten::_set_item.t").impl(list_set_item);
+OP("aten::append.t").impl(list_append);
+OP("aten::extend.t").impl(list_extend);
+OP("aten::insert.t").impl(list_insert);
+OP("aten::pop.t").impl(list_pop);
+OP("aten::Delete.t").impl(list_delete);
+OP("aten::clear.t").impl([](const List& list) { list->items.clear(); });
+OP("aten::reverse.t").impl([](const List& list) { std::reverse(list->items.begin(), list->items.end()); });
+OP("aten::copy.t").impl(copy_of);
+OP("aten::list.t").impl(copy_of);
+OP("aten::add.t").impl(list_concat);
+OP("aten::add_.t").impl([](const List& list, const List& other) {
   list_extend(list, other);
   return list;
 });
-OP("aten::mul.left_t(t[] l, int n) -> t[]").impl(list_repeat);
-OP("aten::mul.right_(int n, t[] l) -> t[]").impl([](int64_t n, const List& list) { return list_repeat(list, n); });
-OP("aten::mul_.t(t[](a!) l, int n) -> t[](a!)").impl([](const List& list, int64_t n) {
+OP("aten::mul.left_t").impl(list_repeat);
+OP("aten::mul.right_").impl([](int64_t n, const List& list) { return list_repeat(list, n); });
+OP("aten::mul_.t").impl([](const List& list, int64_t n) {
   list->items = list_repeat(list, std::max<int64_t>(n, 0))->items;
   return list;
 });
-OP("aten::slice.t(t[] l, int? start=None, int? end=None, int step=1) -> t[]").impl(list_slice);
-OP("prim::rangelist(int n) -> int[]").impl(int_range);
+OP("aten::slice.t").impl(list_slice);
+OP("prim::rangelist").impl(int_range);
 
-#define TYPED_LIST(OVERLOAD, TYPE)                                                                             \
-  OP("aten::remove." OVERLOAD "(" TYPE "[](a!) self, " TYPE " el) -> ()").impl(list_remove);                   \
-  OP("aten::index.list_" OVERLOAD "(" TYPE "[] self, " TYPE " el) -> int").impl(list_index);                   \
-  OP("aten::count." OVERLOAD "(" TYPE "[] self, " TYPE " el) -> int").impl(list_count);                        \
-  OP("aten::__contains__." OVERLOAD "_list(" TYPE "[] l, " TYPE " item) -> bool").impl(list_contains);         \
-  OP("aten::eq." OVERLOAD "_list(" TYPE "[] a, " TYPE "[] b) -> bool").impl(lists_equal);                      \
-  OP("aten::ne." OVERLOAD "_list(" TYPE "[] a, " TYPE "[] b) -> bool").impl([](const List& a, const List& b) { \
-    return !lists_equal(a, b);                                                                                 \
-  })
-TYPED_LIST("int", "int");
-TYPED_LIST("float", "float");
-TYPED_LIST("bool", "bool");
-TYPED_LIST("str", "str");
-TYPED_LIST("Tensor", "Tensor");
+#define TYPED_LIST(OVERLOAD)                                      \
+  OP("aten::remove." OVERLOAD).impl(list_remove);                 \
+  OP("aten::index.list_" OVERLOAD).impl(list_index);              \
+  OP("aten::count." OVERLOAD).impl(list_count);                   \
+  OP("aten::__contains__." OVERLOAD "_list").impl(list_contains); \
+  OP("aten::eq." OVERLOAD "_list").impl(lists_equal);             \
+  OP("aten::ne." OVERLOAD "_list").impl([](const List& a, const List& b) { return !lists_equal(a, b); })
+TYPED_LIST("int");
+TYPED_LIST("float");
+TYPED_LIST("bool");
+TYPED_LIST("str");
+TYPED_LIST("Tensor");
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -144,24 +144,24 @@ double on_scalars_as_floats(const Scalar& a, const Scalar& b) {
   return F::apply(a.to_double(), b.to_double());
 }
 
-#define ARITHMETIC(NAME, F)                                             \
-  OP(NAME ".int(int a, int b) -> int").impl(on_ints<F>);                \
-  OP(NAME ".float(float a, float b) -> float").impl(on_floats<F>);      \
-  OP(NAME ".int_float(int a, float b) -> float").impl(on_int_float<F>); \
-  OP(NAME ".float_int(float a, int b) -> float").impl(on_float_int<F>); \
-  OP(NAME "(Scalar a, Scalar b) -> Scalar").impl(on_scalars<F>)
-#define COMPARISON(NAME, F)                                                                   \
-  OP(NAME ".int(int a, int b) -> bool").impl(on_ints<F>);                                     \
-  OP(NAME ".float(float a, float b) -> bool").impl(on_floats<F>);                             \
-  OP(NAME ".int_float(int a, float b) -> bool").impl(on_int_float<F>);                        \
-  OP(NAME ".float_int(float a, int b) -> bool").impl(on_float_int<F>);                        \
-  OP(NAME "(Scalar a, Scalar b) -> bool").impl(on_scalars<F>);                                \
-  OP(NAME ".str(str a, str b) -> bool").impl([](const std::string& a, const std::string& b) { \
-    return F::apply(std::string_view(a), std::string_view(b));                                \
+#define ARITHMETIC(NAME, F)                    \
+  OP(NAME ".int").impl(on_ints<F>);            \
+  OP(NAME ".float").impl(on_floats<F>);        \
+  OP(NAME ".int_float").impl(on_int_float<F>); \
+  OP(NAME ".float_int").impl(on_float_int<F>); \
+  OP(NAME).impl(on_scalars<F>)
+#define COMPARISON(NAME, F)                                             \
+  OP(NAME ".int").impl(on_ints<F>);                                     \
+  OP(NAME ".float").impl(on_floats<F>);                                 \
+  OP(NAME ".int_float").impl(on_int_float<F>);                          \
+  OP(NAME ".float_int").impl(on_float_int<F>);                          \
+  OP(NAME).impl(on_scalars<F>);                                         \
+  OP(NAME ".str").impl([](const std::string& a, const std::string& b) { \
+    return F::apply(std::string_view(a), std::string_view(b));          \
   })
-#define FLOAT_RESULT(NAME, F)                                        \
-  OP(NAME ".int(int a, int b) -> float").impl(on_ints_as_floats<F>); \
-  OP(NAME ".float(float a, float b) -> float").impl(on_floats<F>)
+#define FLOAT_RESULT(NAME, F)                 \
+  OP(NAME ".int").impl(on_ints_as_floats<F>); \
+  OP(NAME ".float").impl(on_floats<F>)
 
 ARITHMETIC("aten::add", Add);
 ARITHMETIC("aten::sub", Subtract);
@@ -177,68 +177,66 @@ COMPARISON("aten::le", LessEqual);
 COMPARISON("aten::gt", Greater);
 COMPARISON("aten::ge", GreaterEqual);
 FLOAT_RESULT("aten::div", Divide);
-OP("aten::div(Scalar a, Scalar b) -> float").impl(on_scalars_as_floats<Divide>);
+OP("aten::div").impl(on_scalars_as_floats<Divide>);
 FLOAT_RESULT("aten::pow", Power);
-OP("aten::pow.int_float(int a, float b) -> float").impl(on_int_float<Power>);
-OP("aten::pow.float_int(float a, int b) -> float").impl(on_float_int<Power>);
-OP("aten::pow.Scalar_Scalar(Scalar a, Scalar b) -> float").impl(on_scalars_as_floats<Power>);
+OP("aten::pow.int_float").impl(on_int_float<Power>);
+OP("aten::pow.float_int").impl(on_float_int<Power>);
+OP("aten::pow.Scalar_Scalar").impl(on_scalars_as_floats<Power>);
 
-OP("aten::eq.bool(bool a, bool b) -> bool").impl([](bool a, bool b) { return a == b; });
-OP("aten::ne.bool(bool a, bool b) -> bool").impl([](bool a, bool b) { return a != b; });
-OP("aten::eq.device(Device a, Device b) -> bool").impl([](Device a, Device b) { return a == b; });
-OP("aten::ne.device(Device a, Device b) -> bool").impl([](Device a, Device b) { return !(a == b); });
+OP("aten::eq.bool").impl([](bool a, bool b) { return a == b; });
+OP("aten::ne.bool").impl([](bool a, bool b) { return a != b; });
+OP("aten::eq.device").impl([](Device a, Device b) { return a == b; });
+OP("aten::ne.device").impl([](Device a, Device b) { return !(a == b); });
 
-OP("aten::neg.int(int a) -> int").impl([](int64_t a) { return wrap_negate(a); });
-OP("aten::neg.float(float a) -> float").impl([](double a) { return -a; });
-OP("aten::neg.Scalar(Scalar a) -> Scalar").impl([](const Scalar& a) -> Value {
+OP("aten::neg.int").impl([](int64_t a) { return wrap_negate(a); });
+OP("aten::neg.float").impl([](double a) { return -a; });
+OP("aten::neg.Scalar").impl([](const Scalar& a) -> Value {
   return a.is_float() ? Value(-a.to_double()) : Value(wrap_negate(a.to_int()));
 });
-OP("prim::abs.int(int a) -> int").impl([](int64_t a) { return a < 0 ? wrap_negate(a) : a; });
-OP("prim::abs.float(float a) -> float").impl([](double a) { return std::abs(a); });
-OP("prim::abs.Scalar(Scalar a) -> Scalar").impl([](const Scalar& a) -> Value {
+OP("prim::abs.int").impl([](int64_t a) { return a < 0 ? wrap_negate(a) : a; });
+OP("prim::abs.float").impl([](double a) { return std::abs(a); });
+OP("prim::abs.Scalar").impl([](const Scalar& a) -> Value {
   if (a.is_float()) return std::abs(a.to_double());
   return a.to_int() < 0 ? wrap_negate(a.to_int()) : a.to_int();
 });
 
-OP("aten::__not__(bool self) -> bool").impl([](bool a) { return !a; });
-OP("aten::__and__.bool(bool a, bool b) -> bool").impl([](bool a, bool b) { return a && b; });
-OP("aten::__or__.bool(bool a, bool b) -> bool").impl([](bool a, bool b) { return a || b; });
-OP("aten::__xor__.bool(bool a, bool b) -> bool").impl([](bool a, bool b) { return a != b; });
-OP("aten::__and__.int(int a, int b) -> int").impl([](int64_t a, int64_t b) { return a & b; });
-OP("aten::__or__.int(int a, int b) -> int").impl([](int64_t a, int64_t b) { return a | b; });
-OP("aten::__xor__.int(int a, int b) -> int").impl([](int64_t a, int64_t b) { return a ^ b; });
-OP("aten::__lshift__.int(int a, int b) -> int").impl([](int64_t a, int64_t b) {
+OP("aten::__not__").impl([](bool a) { return !a; });
+OP("aten::__and__.bool").impl([](bool a, bool b) { return a && b; });
+OP("aten::__or__.bool").impl([](bool a, bool b) { return a || b; });
+OP("aten::__xor__.bool").impl([](bool a, bool b) { return a != b; });
+OP("aten::__and__.int").impl([](int64_t a, int64_t b) { return a & b; });
+OP("aten::__or__.int").impl([](int64_t a, int64_t b) { return a | b; });
+OP("aten::__xor__.int").impl([](int64_t a, int64_t b) { return a ^ b; });
+OP("aten::__lshift__.int").impl([](int64_t a, int64_t b) {
   check(b >= 0, "negative shift count");
   return b > 63 ? int64_t{0} : static_cast<int64_t>(static_cast<uint64_t>(a) << b);
 });
-OP("aten::__rshift__.int(int a, int b) -> int").impl([](int64_t a, int64_t b) {
+OP("aten::__rshift__.int").impl([](int64_t a, int64_t b) {
   check(b >= 0, "negative shift count");
   return a >> std::min<int64_t>(b, 63);
 });
 
-OP("aten::__is__(t1 self, t2 obj) -> bool").impl([](const Value& a, const Value& b) { return a.is_same(b); });
-OP("aten::__isnot__(t1 self, t2 obj) -> bool").impl([](const Value& a, const Value& b) { return !a.is_same(b); });
-OP("aten::__range_length(int lo, int hi, int step) -> int")
-    .impl([](int64_t low, int64_t high, int64_t step) -> int64_t {
-      check(step != 0, "range() arg 3 must not be zero");
-      // In unsigned arithmetic the distance of any two ints fits.
-      const auto distance = [](int64_t from, int64_t to) {
-        return static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
-      };
-      if (step > 0 && low < high)
-        return static_cast<int64_t>((distance(low, high) - 1) / static_cast<uint64_t>(step) + 1);
-      if (step < 0 && low > high)
-        return static_cast<int64_t>((distance(high, low) - 1) / (~static_cast<uint64_t>(step) + 1) + 1);
-      return 0;
-    });
-OP("aten::__derive_index(int index, int start, int step) -> int").impl([](int64_t index, int64_t start, int64_t step) {
+OP("aten::__is__").impl([](const Value& a, const Value& b) { return a.is_same(b); });
+OP("aten::__isnot__").impl([](const Value& a, const Value& b) { return !a.is_same(b); });
+OP("aten::__range_length").impl([](int64_t low, int64_t high, int64_t step) -> int64_t {
+  check(step != 0, "range() arg 3 must not be zero");
+  // In unsigned arithmetic the distance of any two ints fits.
+  const auto distance = [](int64_t from, int64_t to) {
+    return static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
+  };
+  if (step > 0 && low < high) return static_cast<int64_t>((distance(low, high) - 1) / static_cast<uint64_t>(step) + 1);
+  if (step < 0 && low > high)
+    return static_cast<int64_t>((distance(high, low) - 1) / (~static_cast<uint64_t>(step) + 1) + 1);
+  return 0;
+});
+OP("aten::__derive_index").impl([](int64_t index, int64_t start, int64_t step) {
   return wrap_add(start, wrap_multiply(index, step));
 });
-OP("aten::divmod.int(int x, int y) -> (int, int)").impl([](int64_t a, int64_t b) {
+OP("aten::divmod.int").impl([](int64_t a, int64_t b) {
   check(b != 0, "ZeroDivisionError: integer division or modulo by zero");
   return std::tuple(floor_divide(a, b), floor_remainder(a, b));
 });
-OP("aten::divmod.float(float x, float y) -> (float, float)").impl([](double a, double b) {
+OP("aten::divmod.float").impl([](double a, double b) {
   check(b != 0, "ZeroDivisionError: float divmod()");
   const double rest = floor_remainder(a, b);
   return std::tuple((a - rest) / b, rest);
@@ -250,10 +248,10 @@ std::tuple<double, double> divmod_of_two_types(A a, B b) {
   const auto quotient = static_cast<double>(whole_number(std::floor(a / b)));
   return {quotient, a - quotient * b};
 }
-OP("aten::divmod.int_float(int x, float y) -> (float, float)").impl([](int64_t a, double b) {
+OP("aten::divmod.int_float").impl([](int64_t a, double b) {
   return divmod_of_two_types(static_cast<int32_t>(a), static_cast<float>(b));
 });
-OP("aten::divmod.float_int(float x, int y) -> (float, float)").impl([](double a, int64_t b) {
+OP("aten::divmod.float_int").impl([](double a, int64_t b) {
   return divmod_of_two_types(static_cast<float>(a), static_cast<int32_t>(b));
 });
 

@@ -4,6 +4,7 @@
 
 #include "core/ops/method_call.h"
 #include "core/ops/run.h"
+#include "ops/script.h"
 
 // list.sort and sorted, in libtorch's order: its comparisons, and the standard library's algorithm, which decides where
 // equal items and NaN end up.
@@ -57,7 +58,7 @@ class Iterator {
 };
 
 bool tensor_holds(const char* op, const Value& a, const Value& b) {
-  return ops::call<bool>("aten::is_nonzero", ops::call<Tensor>(op, a, b));
+  return ops::is_nonzero(ops::call_by_name(op, a, b));
 }
 
 bool same_value(const Value& a, const Value& b) {
@@ -135,16 +136,16 @@ List sorted(const List& list) {
   return ops::make_list(list->element, sorted_items(items, is_less));
 }
 
-#define SORTED(TYPE)                                                                         \
-  OP("aten::sort." TYPE "(" TYPE "[](a!) self, bool reverse=False) -> ()").impl(sort_plain); \
-  OP("aten::sorted." TYPE "(" TYPE "[](a) input) -> " TYPE "[]").impl(sorted)
+#define SORTED(TYPE)                       \
+  OP("aten::sort." TYPE).impl(sort_plain); \
+  OP("aten::sorted." TYPE).impl(sorted)
 SORTED("int");
 SORTED("float");
 SORTED("bool");
 SORTED("str");
 SORTED("Tensor");
-OP("aten::sort.any(t[](a!) self, bool reverse=False) -> ()").impl(sort_any);
-OP("aten::sorted.any(t[](a) self) -> t[]").impl(sorted);
+OP("aten::sort.any").impl(sort_any);
+OP("aten::sorted.any").impl(sorted);
 CALLS_METHODS("aten::sort.any");
 CALLS_METHODS("aten::sorted.any");
 

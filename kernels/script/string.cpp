@@ -197,53 +197,51 @@ std::string multiply(Text text, int64_t times) {
   return out;
 }
 
-OP("aten::len.str(str s) -> int").impl([](Text s) { return static_cast<int64_t>(s.size()); });
-OP("aten::add.str(str a, str b) -> str").impl([](Text a, Text b) { return a + b; });
-OP("aten::mul.str_int(str a, int b) -> str").impl(multiply);
-OP("aten::__getitem__.str(str s, int index) -> str").impl(character);
-OP("prim::StringIndex(str string, int index) -> str").impl(character);
-OP("aten::slice.str(str string, int? start=None, int? end=None, int step=1) -> str").impl(slice_text);
-OP("aten::list(str t) -> str[]").impl([](Text text) {
+OP("aten::len.str").impl([](Text s) { return static_cast<int64_t>(s.size()); });
+OP("aten::add.str").impl([](Text a, Text b) { return a + b; });
+OP("aten::mul.str_int").impl(multiply);
+OP("aten::__getitem__.str").impl(character);
+OP("prim::StringIndex").impl(character);
+OP("aten::slice.str").impl(slice_text);
+OP("aten::list").impl([](Text text) {
   std::vector<std::string> parts;
   for (const char c : text) parts.emplace_back(1, c);
   return strings(parts);
 });
-OP("aten::ord(str string) -> int").impl([](Text text) {
+OP("aten::ord").impl([](Text text) {
   check(text.size() == 1, "String for ord() must be 1 character, found ", text.size());
   return static_cast<int64_t>(static_cast<unsigned char>(text[0]));
 });
-OP("aten::chr(int i) -> str").impl([](int64_t code) {
+OP("aten::chr").impl([](int64_t code) {
   check(code >= 0 && code <= 1114111, "chr() arg not in range(0x110000), found: ", code);
   return std::string(1, static_cast<char>(code));
 });
-OP("aten::upper(str self) -> str").impl(map_characters<std::toupper>);
-OP("aten::lower(str self) -> str").impl(map_characters<std::tolower>);
-OP("aten::swapcase(str self) -> str").impl(swap_case);
-OP("aten::capitalize(str self) -> str").impl(capitalize);
-OP("aten::title(str self) -> str").impl(title);
-OP("aten::isdigit(str self) -> bool").impl(all_characters<std::isdigit>);
-OP("aten::isdecimal(str self) -> bool").impl(all_characters<std::isdigit>);
-OP("aten::isnumeric(str self) -> bool").impl(all_characters<std::isdigit>);
-OP("aten::isalpha(str self) -> bool").impl(all_characters<std::isalpha>);
-OP("aten::isalnum(str self) -> bool").impl(all_characters<std::isalnum>);
-OP("aten::isspace(str self) -> bool").impl(all_characters<std::isspace>);
-OP("aten::isprintable(str self) -> bool").impl([](Text text) {
-  return text.empty() || all_characters<std::isprint>(text);
-});
-OP("aten::isidentifier(str self) -> bool").impl(is_identifier);
-OP("aten::istitle(str self) -> bool").impl(is_title);
-OP("aten::isupper(str self) -> bool").impl([](Text text) { return is_case(text, std::isupper, std::islower); });
-OP("aten::islower(str self) -> bool").impl([](Text text) { return is_case(text, std::islower, std::isupper); });
-OP("aten::center(str self, int width, str fillchar=\" \") -> str").impl(center);
-OP("aten::ljust(str self, int width, str fillchar=\" \") -> str").impl(left_justify);
-OP("aten::rjust(str self, int width, str fillchar=\" \") -> str").impl(right_justify);
-OP("aten::zfill(str self, int width) -> str").impl(zero_fill);
-OP("aten::strip(str self, str chars=\" \\n\\t\\f\\v\") -> str").impl(strip);
-OP("aten::lstrip(str self, str chars=\" \\n\\t\\f\\v\") -> str").impl(left_strip);
-OP("aten::rstrip(str self, str chars=\" \\n\\t\\f\\v\") -> str").impl(right_strip);
-OP("aten::replace(str self, str old, str new, int max=-1) -> str").impl(replace);
-OP("aten::expandtabs(str self, int tabsize=8) -> str").impl(expand_tabs);
-OP("aten::join(str self, str[] values) -> str").impl(join);
+OP("aten::upper").impl(map_characters<std::toupper>);
+OP("aten::lower").impl(map_characters<std::tolower>);
+OP("aten::swapcase").impl(swap_case);
+OP("aten::capitalize").impl(capitalize);
+OP("aten::title").impl(title);
+OP("aten::isdigit").impl(all_characters<std::isdigit>);
+OP("aten::isdecimal").impl(all_characters<std::isdigit>);
+OP("aten::isnumeric").impl(all_characters<std::isdigit>);
+OP("aten::isalpha").impl(all_characters<std::isalpha>);
+OP("aten::isalnum").impl(all_characters<std::isalnum>);
+OP("aten::isspace").impl(all_characters<std::isspace>);
+OP("aten::isprintable").impl([](Text text) { return text.empty() || all_characters<std::isprint>(text); });
+OP("aten::isidentifier").impl(is_identifier);
+OP("aten::istitle").impl(is_title);
+OP("aten::isupper").impl([](Text text) { return is_case(text, std::isupper, std::islower); });
+OP("aten::islower").impl([](Text text) { return is_case(text, std::islower, std::isupper); });
+OP("aten::center").impl(center);
+OP("aten::ljust").impl(left_justify);
+OP("aten::rjust").impl(right_justify);
+OP("aten::zfill").impl(zero_fill);
+OP("aten::strip").impl(strip);
+OP("aten::lstrip").impl(left_strip);
+OP("aten::rstrip").impl(right_strip);
+OP("aten::replace").impl(replace);
+OP("aten::expandtabs").impl(expand_tabs);
+OP("aten::join").impl(join);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -161,25 +161,23 @@ Parts partition_from_right(Text text, Text separator) {
   return {text.substr(0, found), separator, text.substr(found + separator.size())};
 }
 
-OP("aten::find(str self, str substr, int start=0, int end=-1) -> int").impl(find);
-OP("aten::rfind(str self, str substr, int start=0, int end=-1) -> int").impl(find_last);
-OP("aten::index.str(str self, str substr, int start=0, int end=-1) -> int")
-    .impl([](Text text, Text part, int64_t start, int64_t end) { return found_or_fail(find(text, part, start, end)); });
-OP("aten::rindex(str self, str substr, int start=0, int end=-1) -> int")
-    .impl([](Text text, Text part, int64_t start, int64_t end) {
-      return found_or_fail(find_last(text, part, start, end));
-    });
-OP("aten::count(str self, str substr, int start=0, int end=-1) -> int").impl(count);
-OP("aten::startswith(str self, str substr, int start=0, int end=-1) -> bool").impl(starts_with);
-OP("aten::endswith(str self, str substr, int start=0, int end=-1) -> bool").impl(ends_with);
-OP("aten::__contains__.str_str(str self, str item) -> bool").impl([](Text text, Text part) {
-  return text.find(part) != std::string::npos;
+OP("aten::find").impl(find);
+OP("aten::rfind").impl(find_last);
+OP("aten::index.str").impl([](Text text, Text part, int64_t start, int64_t end) {
+  return found_or_fail(find(text, part, start, end));
 });
-OP("aten::split.str(str self, str? separator=None, int max=-1) -> str[]").impl(split_text);
-OP("aten::rsplit(str self, str separator=\" \", int max=-1) -> str[]").impl(split_from_right);
-OP("aten::splitlines(str self, bool keepends=False) -> str[]").impl(split_lines);
-OP("aten::partition(str self, str separator) -> (str, str, str)").impl(partition);
-OP("aten::rpartition(str self, str separator) -> (str, str, str)").impl(partition_from_right);
+OP("aten::rindex").impl([](Text text, Text part, int64_t start, int64_t end) {
+  return found_or_fail(find_last(text, part, start, end));
+});
+OP("aten::count").impl(count);
+OP("aten::startswith").impl(starts_with);
+OP("aten::endswith").impl(ends_with);
+OP("aten::__contains__.str_str").impl([](Text text, Text part) { return text.find(part) != std::string::npos; });
+OP("aten::split.str").impl(split_text);
+OP("aten::rsplit").impl(split_from_right);
+OP("aten::splitlines").impl(split_lines);
+OP("aten::partition").impl(partition);
+OP("aten::rpartition").impl(partition_from_right);
 
 }  // namespace
 }  // namespace tensord::kernels

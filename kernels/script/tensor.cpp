@@ -89,81 +89,63 @@ int64_t tensor_length(const Tensor& x) {
   return x.sizes()[0];
 }
 
-OP("aten::size(Tensor self) -> int[]").impl([](const Tensor& x) { return x.sizes(); }).shape_only();
-OP("aten::size.int(Tensor self, int dim) -> int")
-    .impl([](const Tensor& x, int64_t dim) { return x.size(dim); })
-    .shape_only();
-OP("prim::shape(Tensor a) -> int[]").impl([](const Tensor& x) { return x.sizes(); }).shape_only();
-OP("aten::_shape_as_tensor(Tensor self) -> Tensor")
-    .impl([](const Tensor& x) { return vector_of(x.sizes()); })
-    .kind(ops::OpKind::kScript);
-OP("aten::stride(Tensor self) -> int[]").impl([](const Tensor& x) { return x.strides(); });
-OP("aten::stride.int(Tensor self, int dim) -> int").impl([](const Tensor& x, int64_t dim) { return x.stride(dim); });
-OP("aten::storage_offset(Tensor self) -> int").impl([](const Tensor& x) { return x.offset(); });
-OP("aten::dim(Tensor self) -> int").impl([](const Value& x) { return rows_of(x).ndim(); }).shape_only();
-OP("aten::numel(Tensor self) -> int").impl([](const Tensor& x) { return x.numel(); }).shape_only();
-OP("aten::len.Tensor(Tensor t) -> int").impl(tensor_length).shape_only();
-OP("aten::element_size(Tensor self) -> int").impl([](const Tensor& x) {
-  return static_cast<int64_t>(size_of(x.dtype()));
-});
-OP("aten::get_device(Tensor self) -> int").impl([](const Tensor& x) -> int64_t {
+OP("aten::size").impl([](const Tensor& x) { return x.sizes(); }).shape_only();
+OP("aten::size.int").impl([](const Tensor& x, int64_t dim) { return x.size(dim); }).shape_only();
+OP("prim::shape").impl([](const Tensor& x) { return x.sizes(); }).shape_only();
+OP("aten::_shape_as_tensor").impl([](const Tensor& x) { return vector_of(x.sizes()); }).kind(ops::OpKind::kScript);
+OP("aten::stride").impl([](const Tensor& x) { return x.strides(); });
+OP("aten::stride.int").impl([](const Tensor& x, int64_t dim) { return x.stride(dim); });
+OP("aten::storage_offset").impl([](const Tensor& x) { return x.offset(); });
+OP("aten::dim").impl([](const Value& x) { return rows_of(x).ndim(); }).shape_only();
+OP("aten::numel").impl([](const Tensor& x) { return x.numel(); }).shape_only();
+OP("aten::len.Tensor").impl(tensor_length).shape_only();
+OP("aten::element_size").impl([](const Tensor& x) { return static_cast<int64_t>(size_of(x.dtype())); });
+OP("aten::get_device").impl([](const Tensor& x) -> int64_t {
   return x.device().kind == DeviceKind::kCPU ? -1 : x.device().index;
 });
-OP("aten::is_floating_point(Tensor self) -> bool")
-    .impl([](const Tensor& x) { return is_floating(x.dtype()); })
-    .shape_only();
-OP("aten::is_complex(Tensor self) -> bool").impl([](const Tensor& x) { return is_complex(x.dtype()); }).shape_only();
-OP("aten::is_signed(Tensor self) -> bool").impl([](const Tensor& x) { return is_signed(x.dtype()); }).shape_only();
-OP("aten::is_conj(Tensor self) -> bool").impl([](const Tensor&) { return false; });
-OP("aten::is_neg(Tensor self) -> bool").impl([](const Tensor&) { return false; });
-OP("aten::is_same_size(Tensor self, Tensor other) -> bool").impl([](const Tensor& a, const Tensor& b) {
-  return a.sizes() == b.sizes();
-});
-OP("aten::is_contiguous(Tensor self) -> bool").impl([](const Tensor& x) { return x.is_contiguous(); });
-OP("aten::is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool").impl(is_contiguous_as);
+OP("aten::is_floating_point").impl([](const Tensor& x) { return is_floating(x.dtype()); }).shape_only();
+OP("aten::is_complex").impl([](const Tensor& x) { return is_complex(x.dtype()); }).shape_only();
+OP("aten::is_signed").impl([](const Tensor& x) { return is_signed(x.dtype()); }).shape_only();
+OP("aten::is_conj").impl([](const Tensor&) { return false; });
+OP("aten::is_neg").impl([](const Tensor&) { return false; });
+OP("aten::is_same_size").impl([](const Tensor& a, const Tensor& b) { return a.sizes() == b.sizes(); });
+OP("aten::is_contiguous").impl([](const Tensor& x) { return x.is_contiguous(); });
+OP("aten::is_contiguous.memory_format").impl(is_contiguous_as);
 
-OP("prim::dtype(Tensor a) -> int")
-    .impl([](const Value& x) { return static_cast<int64_t>(rows_of(x).dtype()); })
-    .shape_only();
-OP("prim::device(Tensor a) -> Device").impl([](const Value& x) { return rows_of(x).device(); }).shape_only();
-OP("prim::layout(Tensor a) -> int").impl([](const Tensor&) { return int64_t{0}; }).shape_only();
-OP("prim::itemsize(Tensor a) -> int")
-    .impl([](const Tensor& x) { return static_cast<int64_t>(size_of(x.dtype())); })
-    .shape_only();
-OP("prim::nbytes(Tensor a) -> int")
+OP("prim::dtype").impl([](const Value& x) { return static_cast<int64_t>(rows_of(x).dtype()); }).shape_only();
+OP("prim::device").impl([](const Value& x) { return rows_of(x).device(); }).shape_only();
+OP("prim::layout").impl([](const Tensor&) { return int64_t{0}; }).shape_only();
+OP("prim::itemsize").impl([](const Tensor& x) { return static_cast<int64_t>(size_of(x.dtype())); }).shape_only();
+OP("prim::nbytes")
     .impl([](const Tensor& x) { return x.numel() * static_cast<int64_t>(size_of(x.dtype())); })
     .shape_only();
-OP("prim::is_cuda(Tensor a) -> bool")
-    .impl([](const Value& x) { return rows_of(x).device().kind == DeviceKind::kCUDA; })
-    .shape_only();
-OP("prim::is_cpu(Tensor a) -> bool")
-    .impl([](const Value& x) { return rows_of(x).device().kind == DeviceKind::kCPU; })
-    .shape_only();
-OP("prim::is_nested(Tensor a) -> bool").impl([](const Value& x) { return as_nested(x) != nullptr; }).shape_only();
-OP("prim::is_sparse(Tensor a) -> bool").impl([](const Tensor&) { return false; }).shape_only();
-OP("prim::is_sparse_csr(Tensor a) -> bool").impl([](const Tensor&) { return false; });
-OP("prim::is_mkldnn(Tensor a) -> bool").impl([](const Tensor&) { return false; }).shape_only();
-OP("prim::is_quantized(Tensor a) -> bool").impl([](const Tensor&) { return false; }).shape_only();
-OP("prim::is_meta(Tensor a) -> bool").impl([](const Tensor&) { return false; }).shape_only();
-OP("prim::is_xpu(Tensor a) -> bool").impl([](const Tensor&) { return false; });
-OP("prim::is_mps(Tensor a) -> bool").impl([](const Tensor&) { return false; });
-OP("prim::name(Tensor a) -> str?").impl([](const Tensor&) { return Value(); });
-OP("prim::type(Device self) -> str").impl([](Device device) { return std::string(name_of(device.kind)); });
-OP("prim::index(Device self) -> int?").impl([](Device device) {
+OP("prim::is_cuda").impl([](const Value& x) { return rows_of(x).device().kind == DeviceKind::kCUDA; }).shape_only();
+OP("prim::is_cpu").impl([](const Value& x) { return rows_of(x).device().kind == DeviceKind::kCPU; }).shape_only();
+OP("prim::is_nested").impl([](const Value& x) { return as_nested(x) != nullptr; }).shape_only();
+OP("prim::is_sparse").impl([](const Tensor&) { return false; }).shape_only();
+OP("prim::is_sparse_csr").impl([](const Tensor&) { return false; });
+OP("prim::is_mkldnn").impl([](const Tensor&) { return false; }).shape_only();
+OP("prim::is_quantized").impl([](const Tensor&) { return false; }).shape_only();
+OP("prim::is_meta").impl([](const Tensor&) { return false; }).shape_only();
+OP("prim::is_xpu").impl([](const Tensor&) { return false; });
+OP("prim::is_mps").impl([](const Tensor&) { return false; });
+OP("prim::name").impl([](const Tensor&) { return Value(); });
+OP("prim::type").impl([](Device device) { return std::string(name_of(device.kind)); });
+OP("prim::index").impl([](Device device) {
   return device.kind == DeviceKind::kCPU ? Value() : Value(int64_t{device.index});
 });
-OP("aten::device(str a) -> Device").impl([](const std::string& name) { return parse_device(name); });
+OP("aten::device").impl([](const std::string& name) { return parse_device(name); });
 
-OP("aten::item(Tensor self) -> Scalar").impl(item);
-OP("aten::Int.Tensor(Tensor a) -> int").impl(item_int);
-OP("aten::Float.Tensor(Tensor a) -> float").impl(item_float);
-OP("aten::Bool.Tensor(Tensor a) -> bool").impl(item_bool);
-OP("aten::is_nonzero(Tensor self) -> bool").impl(item_bool);
-OP("aten::IntImplicit(Tensor a) -> int").impl(int_implicit);
-OP("aten::FloatImplicit(Tensor a) -> float").impl(float_implicit);
-OP("aten::ScalarImplicit(Tensor a) -> Scalar").impl(item_implicit);
-OP("prim::NumToTensor.Scalar(Scalar a) -> Tensor").impl(number_to_tensor);
-OP("prim::NumToTensor.bool(bool a) -> Tensor").impl([](bool value) { return Tensor::scalar(value); });
+OP("aten::item").impl(item);
+OP("aten::Int.Tensor").impl(item_int);
+OP("aten::Float.Tensor").impl(item_float);
+OP("aten::Bool.Tensor").impl(item_bool);
+OP("aten::is_nonzero").impl(item_bool);
+OP("aten::IntImplicit").impl(int_implicit);
+OP("aten::FloatImplicit").impl(float_implicit);
+OP("aten::ScalarImplicit").impl(item_implicit);
+OP("prim::NumToTensor.Scalar").impl(number_to_tensor);
+OP("prim::NumToTensor.bool").impl([](bool value) { return Tensor::scalar(value); });
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -3,11 +3,13 @@
 #include "kernels/common/compose.h"
 #include "kernels/common/numbers.h"
 #include "kernels/sparse/sparse.h"
+#include "ops/index.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using ops::Value;
 
 // --- Zero-preserving functions, and predicates that are false at 0, are applied to values() only. The tensor is
@@ -62,7 +64,7 @@ constexpr const char* kQuestions[] = {"aten::isinf",    "aten::isnan",   "aten::
 IMPL("aten::zero_", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
   if (x.is_of_module) fail(ErrorCode::kUnimplemented, "writes into a sparse tensor that belongs to the module");
-  call("aten::zero_", x.values());
+  ops::zero_(x.values());
   returns.push_back(v[0]);
 });
 // 0 to the power of a positive number is 0.
@@ -92,7 +94,7 @@ Value with_number(const char* name, const SparseTensor& x, Arguments v) {
 Value scaled(const SparseTensor& x, const Value& alpha) {
   const ops::Scalar factor = alpha.to_scalar();
   const bool is_one = !factor.is_complex() && factor.to_double() == 1;
-  return is_one ? with_values(x, x.values()) : with_values(x, call("aten::mul.Scalar", x.values(), alpha));
+  return is_one ? with_values(x, x.values()) : with_values(x, ops::mul(x.values(), factor));
 }
 
 SparsePtr in_dtype(const SparseTensor& x, DType dtype) {
@@ -104,8 +106,8 @@ SparsePtr in_dtype(const SparseTensor& x, DType dtype) {
 SparsePtr joined(const SparseTensor& a, const SparseTensor& b) {
   check(a.sparse_dim() == b.sparse_dim(), "expected both tensors to have the same sparse dimensions, but got ",
         a.sparse_dim(), " and ", b.sparse_dim());
-  const SparsePtr out = SparseTensor::coo(a.sizes(), compose::cat({a.indices(), b.indices()}, 1),
-                                          compose::cat({a.values(), b.values()}, 0), false);
+  const SparsePtr out = SparseTensor::coo(a.sizes(), ops::cat({a.indices(), b.indices()}, 1),
+                                          ops::cat({a.values(), b.values()}, 0), false);
   return a.is_coalesced() && b.is_coalesced() ? coalesced(*out) : out;
 }
 
@@ -121,7 +123,7 @@ Value add_sparse(const SparseTensor& a, const SparseTensor& b, const Value& alph
 
 Tensor add_dense(const Tensor& a, const SparseTensor& b, const Value& alpha) {
   check(a.sizes() == b.sizes(), "expected sizes of both tensors to match, but got ", a.sizes(), " and ", b.sizes());
-  return call("aten::add.Tensor", a, to_dense(*ops::as_sparse(scaled(b, alpha))));
+  return ops::add(a, to_dense(*ops::as_sparse(scaled(b, alpha))));
 }
 
 Value add(const Value& a, const Value& b, const Value& alpha, const char* name) {
@@ -145,13 +147,13 @@ Tensor add_in_place(const Tensor& to, const SparseTensor& b, const Value& alpha)
   const bool has_rows =
       b.is_coo() && b.sparse_dim() > 0 && to.is_contiguous() && to.dtype() == b.dtype() && !is_complex(to.dtype());
   const bool is_recorded = is_grad_enabled() && (autograd::requires_grad(to) || autograd::requires_grad(b.values()));
-  if (!has_rows || is_recorded) return call("aten::add_.Tensor", to, to_dense(*ops::as_sparse(scaled(b, alpha))));
+  if (!has_rows || is_recorded) return ops::add_(to, to_dense(*ops::as_sparse(scaled(b, alpha))));
   const std::span sizes(b.sizes().data(), static_cast<size_t>(b.sparse_dim()));
   Dims rows{1};
   for (const int64_t size : sizes) rows[0] *= size;
   for (size_t d = sizes.size(); d < b.sizes().size(); ++d) rows.push_back(b.sizes()[d]);
-  call("aten::index_add_", to.as_view(rows, contiguous_strides(rows), to.offset()), int64_t{0},
-       places_of(b.indices(), sizes), b.values(), alpha);
+  ops::index_add_(to.as_view(rows, contiguous_strides(rows), to.offset()), int64_t{0}, places_of(b.indices(), sizes),
+                  b.values(), {.alpha = alpha.to_scalar()});
   return to;
 }
 
@@ -176,8 +178,8 @@ Value mul_sparse(const SparseTensor& a, const SparseTensor& b) {
   const std::span sizes(a.sizes().data(), static_cast<size_t>(left->sparse_dim()));
   const Tensor p = places_of(left->indices(), sizes), q = places_of(right->indices(), sizes);
   const SharedPlaces shared = shared_places(p, q);
-  const Tensor values = call("aten::mul.Tensor", gather_rows(vector_of(shared.from_left), left->values()),
-                             gather_rows(vector_of(shared.from_right), right->values()));
+  const Tensor values = ops::mul(gather_rows(vector_of(shared.from_left), left->values()),
+                                 gather_rows(vector_of(shared.from_right), right->values()));
   return box(to_layout_of(*SparseTensor::coo(a.sizes(), indices_of(shared.places, sizes), values, true), a));
 }
 
@@ -191,13 +193,14 @@ Tensor at_places(const Tensor& dense, const SparseTensor& coo) {
   for (const int64_t size : sizes) count *= size;
   Dims rows{count};
   for (size_t d = static_cast<size_t>(dims); d < coo.sizes().size(); ++d) rows.push_back(coo.sizes()[d]);
-  return gather_rows(places_of(coo.indices(), sizes), compose::reshape(compose::expand(dense, coo.sizes()), rows));
+  return gather_rows(places_of(coo.indices(), sizes), ops::reshape(ops::expand(dense, coo.sizes()), rows));
 }
 
 Value combine_dense(const char* name, const SparseTensor& x, const Tensor& dense, bool is_first) {
   const SparsePtr coo = to_coo(x);
   const Tensor other = at_places(dense, *coo);
-  const Tensor values = is_first ? call(name, coo->values(), other) : call(name, other, coo->values());
+  const Tensor values =
+      is_first ? ops::call_by_name(name, coo->values(), other) : ops::call_by_name(name, other, coo->values());
   return box(to_layout_of(*SparseTensor::coo(x.sizes(), coo->indices(), values, coo->is_coalesced()), x));
 }
 
@@ -206,7 +209,7 @@ IMPL("aten::mul.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
   if (a && b) return returns.push_back(mul_sparse(*a, *b));
   const SparseTensor& x = a ? *a : *b;
   const Tensor& other = (a ? v[1] : v[0]).to_tensor();
-  returns.push_back(other.ndim() == 0 ? with_values(x, call("aten::mul.Tensor", x.values(), other))
+  returns.push_back(other.ndim() == 0 ? with_values(x, ops::mul(x.values(), other))
                                       : combine_dense("aten::mul.Tensor", x, other, true));
 });
 IMPL("aten::mul.Scalar", ops::kSparseCPU,
@@ -216,7 +219,7 @@ IMPL("aten::mul.Scalar", ops::kSparseCPU,
 IMPL("aten::div.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
   check(is_number(v[1]), "Sparse division requires a scalar or zero-dim dense tensor divisor");
   const SparseTensor& x = sparse_of(v[0]);
-  returns.push_back(with_values(x, call("aten::div.Tensor", x.values(), v[1].to_tensor())));
+  returns.push_back(with_values(x, ops::div(x.values(), v[1].to_tensor())));
 });
 IMPL("aten::div.Scalar", ops::kSparseCPU,
      [](Arguments v, Results& returns) { returns.push_back(with_number("aten::div.Scalar", sparse_of(v[0]), v)); });
@@ -230,7 +233,7 @@ ops::ReturnFn times_in_place(const char* name) {
     const SparseTensor& x = sparse_of(v[0]);
     if (x.is_of_module) fail(ErrorCode::kUnimplemented, "writes into a sparse tensor that belongs to the module");
     check(is_number(v[1]), "in place is implemented for sparse tensors and numbers");
-    call(name, x.values(), v[1]);
+    ops::call_by_name(name, x.values(), v[1]);
     returns.push_back(v[0]);
   };
 }
@@ -241,7 +244,7 @@ IMPL("aten::div_.Tensor", ops::kSparseCPU, times_in_place("aten::div_.Tensor"));
 
 // --- masks: the elements of the first at the places of the second
 
-SPARSE_OP("aten::sparse_mask(Tensor self, Tensor mask) -> Tensor", [](Arguments v, Results& returns) {
+SPARSE_OP("aten::sparse_mask", [](Arguments v, Results& returns) {
   const SparseTensor& mask = sparse_of(v[1]);
   check((v[0].is_strided() ? v[0].to_tensor().sizes() : sparse_of(v[0]).sizes()) == mask.sizes(),
         "sparse_mask(): operands have incompatible sizes");

@@ -1,11 +1,11 @@
 // Conversions as operators: between layouts, to dense tensors and back, to other dtypes.
 #include "kernels/common/compose.h"
 #include "kernels/sparse/sparse.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using ops::Value;
 
 // --- from dense tensors, and between layouts
@@ -34,9 +34,9 @@ Value sparse_to(const Value& given, SparseLayout layout, const Value& blocksize)
   const bool is_same = x.sparse_layout() == layout &&
                        (!ops::is_blocked(layout) || blocksize.is_none() || x.block() == block_for(layout, blocksize));
   // Never the same memory: the compiler takes the result to be new.
-  if (is_same) return with_values(x, call("aten::clone", x.values()));
+  if (is_same) return with_values(x, ops::clone(x.values()));
   const SparsePtr coo = to_coo(x);
-  if (layout == SparseLayout::kCoo) return with_values(*coo, call("aten::clone", coo->values()));
+  if (layout == SparseLayout::kCoo) return with_values(*coo, ops::clone(coo->values()));
   const DType dtype = x.is_coo() ? DType::kInt64 : x.indices().dtype();
   return box(to_compressed(*coo, layout, block_for(layout, blocksize), dtype));
 }
@@ -49,9 +49,9 @@ Value to(const Value& x, SparseLayout layout, const Value& blocksize, const Valu
 }
 
 // The same function serves dense and sparse tensors.
-void add_conversion(const std::string& schema, const ops::ReturnFn& function) {
-  add_factory(schema, function);
-  ops::ImplBuilder(schema.substr(0, schema.find('(')).c_str(), ops::kSparseCPU, function);
+void add_conversion(const std::string& name, const ops::ReturnFn& function) {
+  add_factory(name, function);
+  ops::ImplBuilder(name, ops::kSparseCPU, function);
 }
 
 [[maybe_unused]] const bool has_conversions = [] {
@@ -60,32 +60,25 @@ void add_conversion(const std::string& schema, const ops::ReturnFn& function) {
     const ops::ReturnFn function = [=](Arguments v, Results& returns) {
       returns.push_back(blocked ? to(v[0], layout, v[1], v[2]) : to(v[0], layout, Value(), v[1]));
     };
-    const std::string arguments =
-        concat("(Tensor self", blocked ? ", int[2] blocksize" : "", ", int? dense_dim=None) -> Tensor");
-    for (const char* start : {"aten::to_", "aten::_to_"})
-      add_conversion(concat(start, name_of(layout), arguments), function);
+    for (const char* start : {"aten::to_", "aten::_to_"}) add_conversion(concat(start, name_of(layout)), function);
   }
   for (const char* name : {"aten::to_sparse", "aten::_to_sparse"}) {
-    add_conversion(concat(name, ".sparse_dim(Tensor self, int sparse_dim) -> Tensor"),
-                   [](Arguments v, Results& returns) {
-                     if (v[0].is_strided()) return returns.push_back(box(to_sparse(v[0].to_tensor(), v[1].to_int())));
-                     check(v[1].to_int() == sparse_of(v[0]).sparse_dim() + sparse_of(v[0]).batch_dim(),
-                           "changing the sparse dimensions of ", sparse_of(v[0]).describe(), " is not supported");
-                     returns.push_back(sparse_to(v[0], SparseLayout::kCoo, Value()));
-                   });
-    add_conversion(
-        concat(name, "(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor"),
-        [](Arguments v, Results& returns) {
-          returns.push_back(
-              to(v[0], v[1].is_none() ? SparseLayout::kCoo : ops::sparse_layout(v[1].to_int()), v[2], v[3]));
-        });
+    add_conversion(concat(name, ".sparse_dim"), [](Arguments v, Results& returns) {
+      if (v[0].is_strided()) return returns.push_back(box(to_sparse(v[0].to_tensor(), v[1].to_int())));
+      check(v[1].to_int() == sparse_of(v[0]).sparse_dim() + sparse_of(v[0]).batch_dim(),
+            "changing the sparse dimensions of ", sparse_of(v[0]).describe(), " is not supported");
+      returns.push_back(sparse_to(v[0], SparseLayout::kCoo, Value()));
+    });
+    add_conversion(name, [](Arguments v, Results& returns) {
+      returns.push_back(to(v[0], v[1].is_none() ? SparseLayout::kCoo : ops::sparse_layout(v[1].to_int()), v[2], v[3]));
+    });
   }
   const ops::ReturnFn dense = [](Arguments v, Results& returns) {
-    const Tensor x = v[0].is_strided() ? call("aten::clone", v[0].to_tensor()) : to_dense(sparse_of(v[0]));
+    const Tensor x = v[0].is_strided() ? ops::clone(v[0].to_tensor()) : to_dense(sparse_of(v[0]));
     returns.emplace_back(v[1].is_none() ? x : compose::to(x, v[1].to_dtype()));
   };
-  add_conversion("aten::to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor", dense);
-  add_conversion("aten::_to_dense(Tensor self, ScalarType? dtype=None, bool? masked_grad=None) -> Tensor", dense);
+  add_conversion("aten::to_dense", dense);
+  add_conversion("aten::_to_dense", dense);
   return true;
 }();
 
@@ -93,8 +86,7 @@ void add_conversion(const std::string& schema, const ops::ReturnFn& function) {
 
 Value value_in_dtype(const Value& given, const Value& dtype, bool copy) {
   const SparseTensor& x = sparse_of(given);
-  if (dtype.is_none() || dtype.to_dtype() == x.dtype())
-    return copy ? with_values(x, call("aten::clone", x.values())) : given;
+  if (dtype.is_none() || dtype.to_dtype() == x.dtype()) return copy ? with_values(x, ops::clone(x.values())) : given;
   return with_values(x, compose::to(x.values(), dtype.to_dtype()));
 }
 
@@ -125,7 +117,7 @@ IMPL("aten::to.other aten::type_as", ops::kSparseCPU, [](Arguments v, Results& r
   }
 });
 IMPL("aten::clone", ops::kSparseCPU, [](Arguments v, Results& returns) {
-  returns.push_back(with_values(sparse_of(v[0]), call("aten::clone", sparse_of(v[0]).values())));
+  returns.push_back(with_values(sparse_of(v[0]), ops::clone(sparse_of(v[0]).values())));
 });
 IMPL("aten::cpu", ops::kSparseCPU, [](Arguments v, Results& returns) { returns.push_back(v[0]); });
 

@@ -2,6 +2,9 @@
 #include "kernels/common/compose.h"
 #include "kernels/common/numbers.h"
 #include "kernels/sparse/sparse.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 
@@ -83,8 +86,7 @@ Target find_targets(const SparseTensor& coo, SparseLayout layout, const Dims& bl
   const int64_t count = coo.nnz(), dims = coo.sparse_dim();
   const int64_t height = coo.sizes()[static_cast<size_t>(dims) - 2] / block[0];
   const int64_t width = coo.sizes()[static_cast<size_t>(dims) - 1] / block[1];
-  const Tensor batch =
-      places_of(compose::narrow(coo.indices(), 0, 0, dims - 2).contiguous(), first(coo.sizes(), dims - 2));
+  const Tensor batch = places_of(ops::narrow(coo.indices(), 0, 0, dims - 2).contiguous(), first(coo.sizes(), dims - 2));
   const int64_t* row = coo.indices().data<int64_t>() + (dims - 2) * count;
   const int64_t* column = row + count;
   Target out;
@@ -109,7 +111,7 @@ SparsePtr to_coo(const SparseTensor& x) {
   if (x.is_coo()) return SparseTensor::coo(x.sizes(), x.indices(), x.values(), x.is_coalesced());
   const int64_t leading = x.batch_dim() + 2;
   const Tensor places = vector_of(element_places(x));
-  const Tensor values = compose::reshape(x.values(), with_count(places.numel(), x.sizes(), leading));
+  const Tensor values = ops::reshape(x.values(), with_count(places.numel(), x.sizes(), leading));
   return from_places(places, values, x.sizes(), leading);
 }
 
@@ -154,9 +156,9 @@ SparsePtr to_compressed(const SparseTensor& given, SparseLayout layout, const Di
     value_sizes.push_back(block[1]);
   }
   for (size_t i = static_cast<size_t>(dims); i < coo->sizes().size(); ++i) value_sizes.push_back(coo->sizes()[i]);
-  values = compose::reshape(values, value_sizes);
+  values = ops::reshape(values, value_sizes);
   return SparseTensor::compressed(layout, coo->sizes(), in_dtype(starts, dtype),
-                                  in_dtype(compose::reshape(vector_of(plain), plain_sizes), dtype), values);
+                                  in_dtype(ops::reshape(vector_of(plain), plain_sizes), dtype), values);
 }
 
 SparsePtr to_layout_of(const SparseTensor& coo, const SparseTensor& like) {
@@ -168,17 +170,17 @@ Tensor to_dense(const SparseTensor& x) {
   const int64_t leading = x.batch_dim() + x.sparse_dim();
   const auto sparse_sizes = first(x.sizes(), leading);
   const Tensor places = x.is_coo() ? places_of(x.indices(), sparse_sizes) : vector_of(element_places(x));
-  const Tensor values = compose::reshape(x.values(), with_count(places.numel(), x.sizes(), leading));
-  return compose::reshape(scatter_rows(places, values, product(sparse_sizes)), x.sizes());
+  const Tensor values = ops::reshape(x.values(), with_count(places.numel(), x.sizes(), leading));
+  return ops::reshape(scatter_rows(places, values, product(sparse_sizes)), x.sizes());
 }
 
 SparsePtr to_sparse(const Tensor& x, int64_t sparse_dim) {
   check(sparse_dim >= 0 && sparse_dim <= x.ndim() && (sparse_dim > 0 || x.ndim() == 0), "sparse_dim must be in 1 … ",
         x.ndim(), ", but got ", sparse_dim);
   const auto sizes = first(x.sizes(), sparse_dim);
-  const Tensor rows = compose::reshape(x, with_count(product(sizes), x.sizes(), sparse_dim));
-  Tensor is_kept = ops::call("aten::ne.Scalar", ops::call("aten::detach", rows), 0);
-  while (is_kept.ndim() > 1) is_kept = ops::call("aten::any.dim", is_kept, int64_t{-1}, false);
+  const Tensor rows = ops::reshape(x, with_count(product(sizes), x.sizes(), sparse_dim));
+  Tensor is_kept = ops::ne(ops::detach(rows), 0);
+  while (is_kept.ndim() > 1) is_kept = ops::any(is_kept, int64_t{-1});
   std::vector<int64_t> kept;
   const Tensor flags = is_kept.contiguous();
   for (int64_t i = 0; i < flags.numel(); ++i) {

@@ -5,11 +5,14 @@
 #include "kernels/common/compose.h"
 #include "kernels/common/numbers.h"
 #include "kernels/sparse/sparse.h"
+#include "ops/linear.h"
+#include "ops/pointwise.h"
+#include "ops/sparse.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using ops::Value;
 
 void check_product(const Dims& a, const Dims& b, size_t dims) {
@@ -20,7 +23,7 @@ void check_product(const Dims& a, const Dims& b, size_t dims) {
 Tensor rows_times(const Rows& rows, const Tensor& dense) {
   check(rows.values.dtype() == dense.dtype(), "expected both matrices to have the same dtype, but got ",
         name_of(rows.values.dtype()), " and ", name_of(dense.dtype()));
-  return call("tensord::csr_product", rows.starts, rows.columns, rows.values, dense);
+  return ops::tensord_csr_product(rows.starts, rows.columns, rows.values, dense);
 }
 
 // The matrix with rows and columns swapped, as COO.
@@ -35,22 +38,22 @@ SparsePtr transposed(const SparseTensor& x) {
   for (int64_t d = 0; d < dims - 2; ++d) order.push_back(d);
   order.push_back(dims - 1);
   order.push_back(dims - 2);
-  for (const int64_t d : order) indices.push_back(compose::narrow(coo->indices(), 0, d, 1));
-  return SparseTensor::coo(sizes, compose::cat(indices, 0), coo->values(), false);
+  for (const int64_t d : order) indices.push_back(ops::narrow(coo->indices(), 0, d, 1));
+  return SparseTensor::coo(sizes, ops::cat(indices, 0), coo->values(), false);
 }
 
 // [batch, rows, inner] times [batch, inner, columns], or the same without batches. One is sparse.
 Tensor with_dense(const Value& a, const Value& b) {
   if (const SparseTensor* left = ops::as_sparse(a)) {
     const Tensor& right = b.to_tensor();
-    const Tensor product = rows_times(rows_of(*left), compose::reshape(right, Dims{-1, right.sizes().back()}));
+    const Tensor product = rows_times(rows_of(*left), ops::reshape(right, Dims{-1, right.sizes().back()}));
     Dims sizes = left->sizes();
     sizes[sizes.size() - 1] = right.sizes().back();
-    return compose::reshape(product, sizes);
+    return ops::reshape(product, sizes);
   }
   // A · S = (Sᵀ · Aᵀ)ᵀ
-  const Tensor left = compose::transpose(a.to_tensor(), -1, -2);
-  return compose::transpose(with_dense(box(transposed(sparse_of(b))), left), -1, -2);
+  const Tensor left = ops::transpose(a.to_tensor(), -1, -2);
+  return ops::transpose(with_dense(box(transposed(sparse_of(b))), left), -1, -2);
 }
 
 bool has_empty(const Dims& sizes) { return std::find(sizes.begin(), sizes.end(), 0) != sizes.end(); }
@@ -60,7 +63,7 @@ Tensor dense_product(const Value& a, const Value& b) {
   if (has_empty(sizes_of(a)) || has_empty(sizes_of(b))) {
     const Tensor left = a.is_strided() ? a.to_tensor() : to_dense(sparse_of(a));
     const Tensor right = b.is_strided() ? b.to_tensor() : to_dense(sparse_of(b));
-    return call("aten::matmul", left, right);
+    return ops::matmul(left, right);
   }
   return with_dense(a, b);
 }
@@ -73,8 +76,8 @@ Value sparse_product(const SparseTensor& a, const SparseTensor& b) {
         b.describe());
   const Rows left = rows_of(a), right = rows_of(b);
   const Pairs pairs = pairs_of(left, right);
-  const Tensor terms = call("aten::mul.Tensor", gather_rows(vector_of(pairs.left), left.values),
-                            gather_rows(vector_of(pairs.right), right.values));
+  const Tensor terms =
+      ops::mul(gather_rows(vector_of(pairs.left), left.values), gather_rows(vector_of(pairs.right), right.values));
   const auto count = static_cast<int64_t>(pairs.rows.size());
   const Tensor indices = Tensor::empty(Dims{2, count}, DType::kInt64);
   set_row(indices, 0, pairs.rows);
@@ -95,12 +98,11 @@ Value product(const Value& a, const Value& b, size_t dims) {
 }
 
 IMPL("aten::mm", ops::kSparseCPU, [](Arguments v, Results& returns) { returns.push_back(product(v[0], v[1], 2)); });
-SPARSE_OP("aten::_sparse_mm(Tensor sparse, Tensor dense) -> Tensor",
-          [](Arguments v, Results& returns) { returns.push_back(product(v[0], v[1], 2)); });
-SPARSE_OP("aten::_sparse_sparse_matmul(Tensor self, Tensor other) -> Tensor",
+SPARSE_OP("aten::_sparse_mm", [](Arguments v, Results& returns) { returns.push_back(product(v[0], v[1], 2)); });
+SPARSE_OP("aten::_sparse_sparse_matmul",
           [](Arguments v, Results& returns) { returns.push_back(sparse_product(sparse_of(v[0]), sparse_of(v[1]))); });
 IMPL("aten::bmm", ops::kSparseCPU, [](Arguments v, Results& returns) { returns.push_back(product(v[0], v[1], 3)); });
-SPARSE_OP("aten::smm(Tensor self, Tensor mat2) -> Tensor", [](Arguments v, Results& returns) {
+SPARSE_OP("aten::smm", [](Arguments v, Results& returns) {
   const Value dense = product(v[0], v[1], 2);
   returns.push_back(box(to_sparse(dense.to_tensor(), 2)));
 });
@@ -109,7 +111,7 @@ Tensor times_vector(const Value& matrix, const Tensor& vector) {
   const SparseTensor& x = sparse_of(matrix);
   check(x.ndim() == 2 && vector.ndim() == 1 && x.sizes()[1] == vector.numel(),
         "expected a matrix and a vector, but got ", x.describe(), " and ", describe(vector));
-  return call("aten::squeeze.dim", dense_product(matrix, compose::unsqueeze(vector, 1)), 1);
+  return ops::squeeze(dense_product(matrix, ops::unsqueeze(vector, 1)), 1);
 }
 IMPL("aten::mv", ops::kSparseCPU,
      [](Arguments v, Results& returns) { returns.emplace_back(times_vector(v[0], v[1].to_tensor())); });
@@ -130,8 +132,8 @@ IMPL("aten::matmul", ops::kSparseCPU, [](Arguments v, Results& returns) {
 Value with_addend(const Value& self, const Value& product, const Value& beta, const Value& alpha) {
   const auto times = [](const Value& x, const Value& factor) -> Value {
     if (const SparseTensor* sparse = ops::as_sparse(x))
-      return with_values(*sparse, call("aten::mul.Scalar", sparse->values(), factor));
-    return call("aten::mul.Scalar", x.to_tensor(), factor);
+      return with_values(*sparse, ops::mul(sparse->values(), factor.to_scalar()));
+    return ops::mul(x.to_tensor(), factor.to_scalar());
   };
   Value right = times(product, alpha);
   const ops::Scalar factor = beta.to_scalar();
@@ -142,43 +144,39 @@ Value with_addend(const Value& self, const Value& product, const Value& beta, co
 
 IMPL("aten::addmm", ops::kSparseCPU,
      [](Arguments v, Results& returns) { returns.push_back(with_addend(v[0], product(v[1], v[2], 2), v[3], v[4])); });
-SPARSE_OP("aten::_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-          [](Arguments v, Results& returns) {
-            returns.push_back(with_addend(v[0], product(v[1], v[2], 2), v[3], v[4]));
-          });
+SPARSE_OP("aten::_sparse_addmm", [](Arguments v, Results& returns) {
+  returns.push_back(with_addend(v[0], product(v[1], v[2], 2), v[3], v[4]));
+});
 IMPL("aten::addmv", ops::kSparseCPU, [](Arguments v, Results& returns) {
   returns.push_back(with_addend(v[0], times_vector(v[1], v[2].to_tensor()), v[3], v[4]));
 });
-SPARSE_OP("aten::sspaddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-          [](Arguments v, Results& returns) {
-            const Value product_of = product(v[1], v[2], 2);
-            returns.push_back(with_addend(v[0], box(to_sparse(product_of.to_tensor(), 2)), v[3], v[4]));
-          });
+SPARSE_OP("aten::sspaddmm", [](Arguments v, Results& returns) {
+  const Value product_of = product(v[1], v[2], 2);
+  returns.push_back(with_addend(v[0], box(to_sparse(product_of.to_tensor(), 2)), v[3], v[4]));
+});
 // Rows that are there, dense: a hybrid tensor.
-SPARSE_OP("aten::hspmm(Tensor mat1, Tensor mat2) -> Tensor", [](Arguments v, Results& returns) {
+SPARSE_OP("aten::hspmm", [](Arguments v, Results& returns) {
   returns.push_back(box(to_sparse(product(v[0], v[1], 2).to_tensor(), 1)));
 });
 
 // alpha · (A · B) at the places of a CSR matrix, and beta times that.
-SPARSE_OP(
-    "aten::sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-    [](Arguments v, Results& returns) {
-      const SparseTensor& x = sparse_of(v[0]);
-      check(x.sparse_layout() == SparseLayout::kCsr, "expected a tensor of layout sparse_csr, but got ", x.describe());
-      const Tensor &a = v[1].to_tensor(), &b = v[2].to_tensor();
-      check_product(a.sizes(), b.sizes(), static_cast<size_t>(x.ndim()));
-      check(x.ndim() == 2 || x.ndim() == 3, "is implemented for matrices and batches of them");
-      const Rows rows = rows_of(x);
-      check(a.sizes()[0] == x.sizes()[0] && b.sizes().back() == x.sizes().back() &&
-                a.sizes()[a.sizes().size() - 2] == x.sizes()[x.sizes().size() - 2],
-            "expected a product of sizes ", x.sizes());
-      const int64_t inner = a.sizes().back();
-      const Tensor left = compose::reshape(a, Dims{rows.rows, inner});
-      const Tensor right = compose::reshape(compose::transpose(b, -1, -2), Dims{rows.column_count, inner});
-      const Tensor sampled = call("tensord::csr_sampled", rows.starts, rows.columns, left, right);
-      const Value sum = with_addend(rows.values, sampled, v[3], v[4]);
-      returns.push_back(with_values(x, compose::reshape(sum.to_tensor(), x.values().sizes())));
-    });
+SPARSE_OP("aten::sparse_sampled_addmm", [](Arguments v, Results& returns) {
+  const SparseTensor& x = sparse_of(v[0]);
+  check(x.sparse_layout() == SparseLayout::kCsr, "expected a tensor of layout sparse_csr, but got ", x.describe());
+  const Tensor &a = v[1].to_tensor(), &b = v[2].to_tensor();
+  check_product(a.sizes(), b.sizes(), static_cast<size_t>(x.ndim()));
+  check(x.ndim() == 2 || x.ndim() == 3, "is implemented for matrices and batches of them");
+  const Rows rows = rows_of(x);
+  check(a.sizes()[0] == x.sizes()[0] && b.sizes().back() == x.sizes().back() &&
+            a.sizes()[a.sizes().size() - 2] == x.sizes()[x.sizes().size() - 2],
+        "expected a product of sizes ", x.sizes());
+  const int64_t inner = a.sizes().back();
+  const Tensor left = ops::reshape(a, Dims{rows.rows, inner});
+  const Tensor right = ops::reshape(ops::transpose(b, -1, -2), Dims{rows.column_count, inner});
+  const Tensor sampled = ops::tensord_csr_sampled(rows.starts, rows.columns, left, right);
+  const Value sum = with_addend(rows.values, sampled, v[3], v[4]);
+  returns.push_back(with_values(x, ops::reshape(sum.to_tensor(), x.values().sizes())));
+});
 
 // A layer that was packed for dense tensors: its calls one by one, on the weights as they were.
 void run_packed(Arguments v, Results& returns) {

@@ -3,11 +3,14 @@
 
 #include "kernels/common/compose.h"
 #include "kernels/sparse/sparse.h"
+#include "ops/norm.h"
+#include "ops/reduce.h"
+#include "ops/sparse.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using ops::Value;
 
 Tensor total(const SparseTensor& x, const Value& dtype) {
@@ -53,10 +56,10 @@ Value sum_dims(const SparseTensor& x, const std::vector<bool>& is_summed, const 
   }
   if (kept_sparse == 0) return sum_over(values, Dims{0}, Value());
   std::vector<Tensor> rows;
-  for (const int64_t d : left) rows.push_back(compose::narrow(x.indices(), 0, d, 1));
+  for (const int64_t d : left) rows.push_back(ops::narrow(x.indices(), 0, d, 1));
   const bool is_whole = kept_sparse == sparse;
   return box(
-      SparseTensor::coo(sizes, is_whole ? x.indices() : compose::cat(rows, 0), values, is_whole && x.is_coalesced()));
+      SparseTensor::coo(sizes, is_whole ? x.indices() : ops::cat(rows, 0), values, is_whole && x.is_coalesced()));
 }
 
 Value sum_coo(const Value& self, const Value& dims, const Value& dtype) {
@@ -70,13 +73,13 @@ Value sum_coo(const Value& self, const Value& dims, const Value& dtype) {
 
 IMPL("aten::sum", ops::kSparseCPU,
      [](Arguments v, Results& returns) { returns.emplace_back(total(sparse_of(v[0]), v[1])); });
-SPARSE_OP("aten::_sparse_sum(Tensor self) -> Tensor",
+SPARSE_OP("aten::_sparse_sum",
           [](Arguments v, Results& returns) { returns.emplace_back(total(coo_of(v[0]), Value())); });
-SPARSE_OP("aten::_sparse_sum.dtype(Tensor self, *, ScalarType dtype) -> Tensor",
+SPARSE_OP("aten::_sparse_sum.dtype",
           [](Arguments v, Results& returns) { returns.emplace_back(total(coo_of(v[0]), v[1])); });
-SPARSE_OP("aten::_sparse_sum.dim(Tensor self, int[1] dim) -> Tensor",
+SPARSE_OP("aten::_sparse_sum.dim",
           [](Arguments v, Results& returns) { returns.push_back(sum_coo(v[0], v[1], Value())); });
-SPARSE_OP("aten::_sparse_sum.dim_dtype(Tensor self, int[1] dim, *, ScalarType dtype) -> Tensor",
+SPARSE_OP("aten::_sparse_sum.dim_dtype",
           [](Arguments v, Results& returns) { returns.push_back(sum_coo(v[0], v[1], v[2])); });
 
 // Along rows or columns of a CSR matrix, which stays one.
@@ -98,9 +101,9 @@ Value sum_csr(const SparseTensor& x, const Value& dims, bool keepdim, const Valu
   if (dtype.is_none() && is_integral(values.dtype(), true)) values = compose::to(values, DType::kInt64);
   return box(to_layout_of(*SparseTensor::coo(sizes, indices, values, false), x));
 }
-SPARSE_OP(
-    "aten::_sparse_csr_sum.dim_dtype(Tensor self, int[1] dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-    [](Arguments v, Results& returns) { returns.push_back(sum_csr(sparse_of(v[0]), v[1], v[2].to_bool(), v[3])); });
+SPARSE_OP("aten::_sparse_csr_sum.dim_dtype", [](Arguments v, Results& returns) {
+  returns.push_back(sum_csr(sparse_of(v[0]), v[1], v[2].to_bool(), v[3]));
+});
 
 IMPL("aten::sum.dim_IntList", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
@@ -123,8 +126,8 @@ Value softmax(const Value& self, int64_t dim, bool is_log, const Value& dtype) {
   const auto at = static_cast<int64_t>(axis_of(dim, x->ndim()));
   const Tensor values = dtype.is_none() ? x->values() : compose::to(x->values(), dtype.to_dtype());
   if (at >= x->sparse_dim()) {
-    const char* name = is_log ? "aten::log_softmax.int" : "aten::softmax.int";
-    return with_values(*x, call(name, values, at - x->sparse_dim() + 1));
+    const int64_t along = at - x->sparse_dim() + 1;
+    return with_values(*x, is_log ? ops::log_softmax(values, along) : ops::softmax(values, along));
   }
   Dims others = x->sizes();
   others[static_cast<size_t>(at)] = 1;
@@ -132,23 +135,21 @@ Value softmax(const Value& self, int64_t dim, bool is_log, const Value& dtype) {
   zero_row(indices, at);
   const Groups groups = group_places(places_of(indices, {others.data(), static_cast<size_t>(x->sparse_dim())}));
   return with_values(
-      *x, call("tensord::group_softmax", groups.group, values, static_cast<int64_t>(groups.distinct.size()), is_log));
+      *x, ops::tensord_group_softmax(groups.group, values, static_cast<int64_t>(groups.distinct.size()), is_log));
 }
 
-SPARSE_OP("aten::_sparse_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+SPARSE_OP("aten::_sparse_softmax.int",
           [](Arguments v, Results& returns) { returns.push_back(softmax(v[0], v[1].to_int(), false, v[2])); });
-SPARSE_OP("aten::_sparse_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
-          [](Arguments v, Results& returns) {
-            check(!v[2].to_bool(), "half_to_float is not supported");
-            returns.push_back(softmax(v[0], v[1].to_int(), false, Value()));
-          });
-SPARSE_OP("aten::_sparse_log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+SPARSE_OP("aten::_sparse_softmax", [](Arguments v, Results& returns) {
+  check(!v[2].to_bool(), "half_to_float is not supported");
+  returns.push_back(softmax(v[0], v[1].to_int(), false, Value()));
+});
+SPARSE_OP("aten::_sparse_log_softmax.int",
           [](Arguments v, Results& returns) { returns.push_back(softmax(v[0], v[1].to_int(), true, v[2])); });
-SPARSE_OP("aten::_sparse_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
-          [](Arguments v, Results& returns) {
-            check(!v[2].to_bool(), "half_to_float is not supported");
-            returns.push_back(softmax(v[0], v[1].to_int(), true, Value()));
-          });
+SPARSE_OP("aten::_sparse_log_softmax", [](Arguments v, Results& returns) {
+  check(!v[2].to_bool(), "half_to_float is not supported");
+  returns.push_back(softmax(v[0], v[1].to_int(), true, Value()));
+});
 IMPL("aten::softmax.int", ops::kSparseCPU,
      [](Arguments v, Results& returns) { returns.push_back(softmax(v[0], v[1].to_int(), false, v[2])); });
 IMPL("aten::log_softmax.int", ops::kSparseCPU,
@@ -160,12 +161,12 @@ IMPL("aten::norm.Scalar", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const ops::Scalar p = v[1].to_scalar();
   check(p.to_double() > 0, "norm of a sparse tensor is implemented for positive p");
   const SparsePtr coo = x.is_coo() ? coalesced(x) : nullptr;
-  returns.emplace_back(call("aten::norm.Scalar", coo ? coo->values() : x.values(), v[1]));
+  returns.emplace_back(ops::norm(coo ? coo->values() : x.values(), v[1].to_scalar()));
 });
 IMPL("aten::any", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
   const SparsePtr coo = x.is_coo() ? coalesced(x) : nullptr;
-  returns.emplace_back(call("aten::any", coo ? coo->values() : x.values()));
+  returns.emplace_back(ops::any(coo ? coo->values() : x.values()));
 });
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "kernels/common/compose.h"
 #include "kernels/sparse/sparse.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 
@@ -71,7 +72,7 @@ Rows rows_of(const SparseTensor& x) {
     for (int64_t i = 0; i < nnz; ++i)
       columns.data<int64_t>()[b * nnz + i] = plain.data<int64_t>()[b * nnz + i] + b * width;
   }
-  return {starts, columns, compose::reshape(x.values(), Dims{batches * nnz}), batches * height, batches * width};
+  return {starts, columns, ops::reshape(x.values(), Dims{batches * nnz}), batches * height, batches * width};
 }
 
 Pairs pairs_of(const Rows& a, const Rows& b) {

@@ -5,11 +5,13 @@
 #include "kernels/common/compose.h"
 #include "kernels/complex/parts.h"
 #include "kernels/sparse/sparse.h"
+#include "ops/pointwise.h"
+#include "ops/sparse.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using ops::GradArgs;
 using ops::TensorMeta;
 
@@ -63,10 +65,10 @@ std::vector<Tensor> gradient_of_product(const GradArgs& args) {
   const Tensor &g = args.grad_outputs[0], &starts = in[0].to_tensor(), &columns = in[1].to_tensor(),
                &dense = in[3].to_tensor();
   std::vector<Tensor> out(4);
-  if (args.needs(2)) out[2] = call("tensord::csr_sampled", starts, columns, g, dense);
+  if (args.needs(2)) out[2] = ops::tensord_csr_sampled(starts, columns, g, dense);
   if (args.needs(3)) {
     const TransposedRows t = transposed_rows(starts, columns, dense.sizes()[0]);
-    out[3] = call("tensord::csr_product", t.starts, t.columns, gather_rows(t.order, in[2].to_tensor()), g);
+    out[3] = ops::tensord_csr_product(t.starts, t.columns, gather_rows(t.order, in[2].to_tensor()), g);
   }
   return out;
 }
@@ -75,35 +77,29 @@ std::vector<Tensor> gradient_of_sampled(const GradArgs& args) {
   const auto& in = args.inputs;
   const Tensor &g = args.grad_outputs[0], &starts = in[0].to_tensor(), &columns = in[1].to_tensor();
   std::vector<Tensor> out(4);
-  if (args.needs(2)) out[2] = call("tensord::csr_product", starts, columns, g, in[3].to_tensor());
+  if (args.needs(2)) out[2] = ops::tensord_csr_product(starts, columns, g, in[3].to_tensor());
   if (args.needs(3)) {
     const TransposedRows t = transposed_rows(starts, columns, in[3].to_tensor().sizes()[0]);
-    out[3] = call("tensord::csr_product", t.starts, t.columns, gather_rows(t.order, g), in[2].to_tensor());
+    out[3] = ops::tensord_csr_product(t.starts, t.columns, gather_rows(t.order, g), in[2].to_tensor());
   }
   return out;
 }
 
-OP("tensord::scatter_rows(Tensor index, Tensor values, int count) -> Tensor")
+OP("tensord::scatter_rows")
     .infer(scatter_meta)
     .gradient([](const GradArgs& args) {
       return std::vector<Tensor>{Tensor(), gather_rows(args.inputs[0].to_tensor(), args.grad_outputs[0]), Tensor()};
     })
     .saves("index");
-OP("tensord::gather_rows(Tensor index, Tensor x) -> Tensor")
+OP("tensord::gather_rows")
     .infer(gather_meta)
     .gradient([](const GradArgs& args) {
       return std::vector<Tensor>{Tensor(), scatter_rows(args.inputs[0].to_tensor(), args.grad_outputs[0],
                                                         args.inputs[1].to_tensor().sizes()[0])};
     })
     .saves("index");
-OP("tensord::csr_product(Tensor starts, Tensor columns, Tensor values, Tensor dense) -> Tensor")
-    .infer(product_meta)
-    .gradient(gradient_of_product)
-    .saves("starts, columns, values, dense");
-OP("tensord::csr_sampled(Tensor starts, Tensor columns, Tensor a, Tensor b) -> Tensor")
-    .infer(sampled_meta)
-    .gradient(gradient_of_sampled)
-    .saves("starts, columns, a, b");
+OP("tensord::csr_product").infer(product_meta).gradient(gradient_of_product).saves("starts, columns, values, dense");
+OP("tensord::csr_sampled").infer(sampled_meta).gradient(gradient_of_sampled).saves("starts, columns, a, b");
 
 [[maybe_unused]] const bool has_complex = [] {
   complex_parts::add_by_parts("tensord::scatter_rows tensord::gather_rows");
@@ -130,21 +126,17 @@ std::vector<Tensor> gradient_of_solve(const GradArgs& args) {
   const bool upper = in[4].to_bool(), transpose = in[5].to_bool(), unit = in[6].to_bool();
   std::vector<Tensor> out(7);
   const Tensor right =
-      call("tensord::csr_solve", starts, columns, in[2].to_tensor(), args.grad_outputs[0], upper, !transpose, unit);
+      ops::tensord_csr_solve(starts, columns, in[2].to_tensor(), args.grad_outputs[0], upper, !transpose, unit);
   if (args.needs(3)) out[3] = right;
   if (!args.needs(2)) return out;
-  const Tensor all = transpose ? call("tensord::csr_sampled", starts, columns, x, right)
-                               : call("tensord::csr_sampled", starts, columns, right, x);
+  const Tensor all = transpose ? ops::tensord_csr_sampled(starts, columns, x, right)
+                               : ops::tensord_csr_sampled(starts, columns, right, x);
   const Tensor is_read = elements_of_triangle(starts, columns, upper, unit);
-  out[2] = call("aten::mul.Tensor", call("aten::neg", all), call("aten::to.dtype", is_read, all.dtype()));
+  out[2] = ops::mul(ops::neg(all), ops::to(is_read, all.dtype()));
   return out;
 }
 
-OP("tensord::csr_solve(Tensor starts, Tensor columns, Tensor values, Tensor right, bool upper, bool transpose, bool "
-   "unitriangular) -> Tensor")
-    .infer(solve_meta)
-    .gradient(gradient_of_solve)
-    .saves("starts, columns, values, result");
+OP("tensord::csr_solve").infer(solve_meta).gradient(gradient_of_solve).saves("starts, columns, values, result");
 
 // --- softmax: over each group of elements
 
@@ -161,25 +153,22 @@ std::vector<Tensor> gradient_of_softmax(const GradArgs& args) {
   const auto summed = [&](const Tensor& x) { return gather_rows(groups, scatter_rows(groups, x, count)); };
   std::vector<Tensor> out(4);
   if (is_log) {
-    out[1] = call("aten::sub.Tensor", g, call("aten::mul.Tensor", call("aten::exp", y), summed(g)));
+    out[1] = ops::sub(g, ops::mul(ops::exp(y), summed(g)));
   } else {
-    const Tensor mean = summed(call("aten::mul.Tensor", g, y));
-    out[1] = call("aten::mul.Tensor", call("aten::sub.Tensor", g, mean), y);
+    const Tensor mean = summed(ops::mul(g, y));
+    out[1] = ops::mul(ops::sub(g, mean), y);
   }
   return out;
 }
 
-OP("tensord::group_softmax(Tensor index, Tensor values, int count, bool log) -> Tensor")
-    .infer(softmax_meta)
-    .gradient(gradient_of_softmax)
-    .saves("index, result");
+OP("tensord::group_softmax").infer(softmax_meta).gradient(gradient_of_softmax).saves("index, result");
 
 }  // namespace
 
 Tensor scatter_rows(const Tensor& places, const Tensor& values, int64_t count) {
-  return call("tensord::scatter_rows", places, values, count);
+  return ops::tensord_scatter_rows(places, values, count);
 }
 
-Tensor gather_rows(const Tensor& places, const Tensor& x) { return call("tensord::gather_rows", places, x); }
+Tensor gather_rows(const Tensor& places, const Tensor& x) { return ops::tensord_gather_rows(places, x); }
 
 }  // namespace tensord::kernels

@@ -100,14 +100,14 @@ Tensor scatter_rows(const Tensor& places, const Tensor& values, int64_t count);
 Tensor gather_rows(const Tensor& places, const Tensor& x);
 
 // An operator for sparse tensors alone: a function of the raw values.
-#define SPARSE_OP(SCHEMA, ...)                  \
-  OP(SCHEMA).dynamic_shape().constant_result(); \
-  IMPL(::tensord::ops::name_in(SCHEMA), ::tensord::ops::kSparseCPU, __VA_ARGS__)
+#define SPARSE_OP(NAME, ...)                  \
+  OP(NAME).dynamic_shape().constant_result(); \
+  IMPL(NAME, ::tensord::ops::kSparseCPU, __VA_ARGS__)
 
 using Arguments = std::span<const ops::Value>;
 using Results = std::vector<ops::Value>;
 
 // Registers an operator of dense tensors, written with others, that makes a sparse one.
-void add_factory(const std::string& schema, const ops::ReturnFn& function);
+void add_factory(const std::string& name, const ops::ReturnFn& function);
 
 }  // namespace tensord::kernels

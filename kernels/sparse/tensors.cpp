@@ -5,10 +5,10 @@
 #include "core/ops/complex.h"
 #include "kernels/common/compose.h"
 #include "kernels/sparse/sparse.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 
-using compose::call;
 using ops::Value;
 
 const SparseTensor& sparse_of(const Value& value) {
@@ -28,7 +28,7 @@ SparsePtr checked(SparseLayout layout, const Dims& sizes, const Tensor& compress
                   const Tensor& values, bool is_coalesced) {
   check(indices.ndim() > 0 && !indices.is_meta(), "expected indices, but got ", describe(indices));
   // Copies, so that nobody who writes what the parts came from writes into the tensor.
-  const Tensor own = call("aten::clone", values);
+  const Tensor own = ops::clone(values);
   const SparsePtr out = layout == SparseLayout::kCoo
                             ? SparseTensor::coo(sizes, indices.clone(), own, is_coalesced)
                             : SparseTensor::compressed(layout, sizes, compressed.clone(), indices.clone(), own);
@@ -53,7 +53,7 @@ Dims sizes_for(const Tensor& indices, const Tensor& values) {
         describe(values));
   Dims sizes;
   for (int64_t d = 0; d < indices.sizes()[0]; ++d) {
-    const int64_t max = largest_index(compose::select(indices, 0, d));
+    const int64_t max = largest_index(ops::select(indices, 0, d));
     check(max < INT64_MAX, "an index is too large");
     sizes.push_back(max + 1);
   }
@@ -67,11 +67,11 @@ Value make_coo(const Tensor& indices, const Tensor& values, const Dims& sizes, c
 }
 
 // One value without dimensions stands for a vector of one.
-Tensor as_values(const Tensor& values) { return values.ndim() == 0 ? compose::unsqueeze(values, 0) : values; }
+Tensor as_values(const Tensor& values) { return values.ndim() == 0 ? ops::unsqueeze(values, 0) : values; }
 
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
-OP("aten::sparse_coo_tensor.indices(Tensor indices, Tensor values, *, " OPTIONS ", bool? is_coalesced=None) -> Tensor")
+OP("aten::sparse_coo_tensor.indices")
     .impl([](Arguments v) {
       check_host(v[4]);
       const Tensor values = converted(as_values(v[1].to_tensor()), v[2]);
@@ -79,8 +79,7 @@ OP("aten::sparse_coo_tensor.indices(Tensor indices, Tensor values, *, " OPTIONS 
     })
     .composite()
     .dynamic_shape();
-OP("aten::sparse_coo_tensor.indices_size(Tensor indices, Tensor values, int[] size, *, " OPTIONS
-   ", bool? is_coalesced=None) -> Tensor")
+OP("aten::sparse_coo_tensor.indices_size")
     .impl([](Arguments v) {
       check_host(v[5]);
       return make_coo(v[0].to_tensor(), converted(as_values(v[1].to_tensor()), v[3]), ops::Unbox<Dims>::get(v[2]),
@@ -88,17 +87,14 @@ OP("aten::sparse_coo_tensor.indices_size(Tensor indices, Tensor values, int[] si
     })
     .composite()
     .dynamic_shape();
-OP("aten::_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, int[] size, *, " OPTIONS
-   ", bool? is_coalesced=None) -> Tensor")
+OP("aten::_sparse_coo_tensor_unsafe")
     .impl([](Arguments v) {
       check_host(v[5]);
       return make_coo(v[0].to_tensor(), converted(v[1].to_tensor(), v[3]), ops::Unbox<Dims>::get(v[2]), v[7]);
     })
     .composite()
     .dynamic_shape();
-OP("aten::sparse_coo_tensor.size(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-   "bool? "
-   "pin_memory=False) -> Tensor")
+OP("aten::sparse_coo_tensor.size")
     .impl([](Arguments v) {
       check_host(v[3]);
       const Dims sizes = ops::Unbox<Dims>::get(v[0]);
@@ -148,33 +144,28 @@ ops::ReturnFn of_layout(SparseLayout layout, bool has_sizes) {
 }
 
 struct Factory {
-  const char *name, *parts, *arguments;
+  const char *name, *parts;
   SparseLayout layout;
 };
 constexpr Factory kFactories[] = {
-    {"csr", "crow_col_value", "Tensor crow_indices, Tensor col_indices", SparseLayout::kCsr},
-    {"csc", "ccol_row_value", "Tensor ccol_indices, Tensor row_indices", SparseLayout::kCsc},
-    {"bsr", "crow_col_value", "Tensor crow_indices, Tensor col_indices", SparseLayout::kBsr},
-    {"bsc", "ccol_row_value", "Tensor ccol_indices, Tensor row_indices", SparseLayout::kBsc},
+    {"csr", "crow_col_value", SparseLayout::kCsr},
+    {"csc", "ccol_row_value", SparseLayout::kCsc},
+    {"bsr", "crow_col_value", SparseLayout::kBsr},
+    {"bsc", "ccol_row_value", SparseLayout::kBsc},
 };
 
 [[maybe_unused]] const bool has_factories = [] {
   for (const Factory& f : kFactories) {
     const std::string start = concat("aten::sparse_", f.name, "_tensor.", f.parts);
-    add_factory(concat(start, "(", f.arguments, ", Tensor values, *, " OPTIONS ") -> Tensor"),
-                of_layout(f.layout, false));
-    add_factory(concat(start, "_size(", f.arguments, ", Tensor values, int[] size, *, " OPTIONS ") -> Tensor"),
-                of_layout(f.layout, true));
-    add_factory(concat("aten::_sparse_", f.name, "_tensor_unsafe(", f.arguments,
-                       ", Tensor values, int[] size, *, " OPTIONS ") -> Tensor"),
-                of_layout(f.layout, true));
+    add_factory(start, of_layout(f.layout, false));
+    add_factory(concat(start, "_size"), of_layout(f.layout, true));
+    add_factory(concat("aten::_sparse_", f.name, "_tensor_unsafe"), of_layout(f.layout, true));
   }
   return true;
 }();
 
 // The layout is an argument.
-OP("aten::sparse_compressed_tensor.comp_plain_value_size(Tensor compressed_indices, Tensor plain_indices, Tensor "
-   "values, int[] size, *, " OPTIONS ") -> Tensor")
+OP("aten::sparse_compressed_tensor.comp_plain_value_size")
     .impl([](Arguments v) {
       const SparseLayout layout = ops::sparse_layout(v[5].is_none() ? 0 : v[5].to_int());
       check(layout != SparseLayout::kCoo, "expected a compressed layout, but got sparse_coo");
@@ -182,8 +173,7 @@ OP("aten::sparse_compressed_tensor.comp_plain_value_size(Tensor compressed_indic
     })
     .composite()
     .dynamic_shape();
-OP("aten::sparse_compressed_tensor.comp_plain_value(Tensor compressed_indices, Tensor plain_indices, Tensor values, "
-   "*, " OPTIONS ") -> Tensor")
+OP("aten::sparse_compressed_tensor.comp_plain_value")
     .impl([](Arguments v) {
       const SparseLayout layout = ops::sparse_layout(v[4].is_none() ? 0 : v[4].to_int());
       check(layout != SparseLayout::kCoo, "expected a compressed layout, but got sparse_coo");
@@ -236,24 +226,19 @@ IMPL("aten::len.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
 IMPL("aten::is_same_size", ops::kSparseCPU,
      [](Arguments v, Results& returns) { returns.emplace_back(sizes_of(v[0]) == sizes_of(v[1])); });
 
-SPARSE_OP("aten::sparse_dim(Tensor self) -> int",
+SPARSE_OP("aten::sparse_dim",
           [](Arguments v, Results& returns) { returns.emplace_back(sparse_of(v[0]).sparse_dim()); });
-SPARSE_OP("aten::dense_dim(Tensor self) -> int",
-          [](Arguments v, Results& returns) { returns.emplace_back(sparse_of(v[0]).dense_dim()); });
-SPARSE_OP("aten::_dimI(Tensor self) -> int",
-          [](Arguments v, Results& returns) { returns.emplace_back(coo_of(v[0]).sparse_dim()); });
-SPARSE_OP("aten::_dimV(Tensor self) -> int",
-          [](Arguments v, Results& returns) { returns.emplace_back(coo_of(v[0]).dense_dim()); });
-SPARSE_OP("aten::_nnz(Tensor self) -> int",
-          [](Arguments v, Results& returns) { returns.emplace_back(sparse_of(v[0]).nnz()); });
-SPARSE_OP("aten::is_coalesced(Tensor self) -> bool",
+SPARSE_OP("aten::dense_dim", [](Arguments v, Results& returns) { returns.emplace_back(sparse_of(v[0]).dense_dim()); });
+SPARSE_OP("aten::_dimI", [](Arguments v, Results& returns) { returns.emplace_back(coo_of(v[0]).sparse_dim()); });
+SPARSE_OP("aten::_dimV", [](Arguments v, Results& returns) { returns.emplace_back(coo_of(v[0]).dense_dim()); });
+SPARSE_OP("aten::_nnz", [](Arguments v, Results& returns) { returns.emplace_back(sparse_of(v[0]).nnz()); });
+SPARSE_OP("aten::is_coalesced",
           [](Arguments v, Results& returns) { returns.emplace_back(coo_of(v[0]).is_coalesced()); });
-SPARSE_OP("aten::coalesce(Tensor(a) self) -> Tensor(a)", [](Arguments v, Results& returns) {
+SPARSE_OP("aten::coalesce", [](Arguments v, Results& returns) {
   const SparseTensor& x = coo_of(v[0]);
   returns.push_back(x.is_coalesced() ? v[0] : box(coalesced(x)));
 });
-SPARSE_OP("aten::_coalesce(Tensor(a) self) -> Tensor(a)",
-          [](Arguments v, Results& returns) { returns.push_back(box(coalesced(coo_of(v[0])))); });
+SPARSE_OP("aten::_coalesce", [](Arguments v, Results& returns) { returns.push_back(box(coalesced(coo_of(v[0])))); });
 
 // --- parts. Indices are copies: whoever writes into them does not move elements to places that are not there.
 
@@ -263,18 +248,17 @@ const SparseTensor& coalesced_of(const Value& value) {
   return x;
 }
 
-SPARSE_OP("aten::_indices(Tensor self) -> Tensor",
+SPARSE_OP("aten::_indices",
           [](Arguments v, Results& returns) { returns.emplace_back(coo_of(v[0]).indices().clone()); });
-SPARSE_OP("aten::_values(Tensor(a) self) -> Tensor(a)",
-          [](Arguments v, Results& returns) { returns.emplace_back(call("aten::detach", coo_of(v[0]).values())); });
-SPARSE_OP("aten::indices(Tensor self) -> Tensor",
+SPARSE_OP("aten::_values",
+          [](Arguments v, Results& returns) { returns.emplace_back(ops::detach(coo_of(v[0]).values())); });
+SPARSE_OP("aten::indices",
           [](Arguments v, Results& returns) { returns.emplace_back(coalesced_of(v[0]).indices().clone()); });
 
 const Tensor& values_of(const Value& value) {
   return sparse_of(value).is_coo() ? coalesced_of(value).values() : sparse_of(value).values();
 }
-SPARSE_OP("aten::values(Tensor(a) self) -> Tensor(a)",
-          [](Arguments v, Results& returns) { returns.emplace_back(call("aten::alias", values_of(v[0]))); });
+SPARSE_OP("aten::values", [](Arguments v, Results& returns) { returns.emplace_back(ops::alias(values_of(v[0]))); });
 
 // Which of the two a compressed tensor has.
 const SparseTensor& compressed_of(const Value& value, bool by_rows) {
@@ -283,15 +267,15 @@ const SparseTensor& compressed_of(const Value& value, bool by_rows) {
         by_rows ? "rows" : "columns", ", but got ", x.describe());
   return x;
 }
-SPARSE_OP("aten::crow_indices(Tensor self) -> Tensor", [](Arguments v, Results& returns) {
+SPARSE_OP("aten::crow_indices", [](Arguments v, Results& returns) {
   returns.emplace_back(compressed_of(v[0], true).compressed_indices().clone());
 });
-SPARSE_OP("aten::col_indices(Tensor self) -> Tensor",
+SPARSE_OP("aten::col_indices",
           [](Arguments v, Results& returns) { returns.emplace_back(compressed_of(v[0], true).indices().clone()); });
-SPARSE_OP("aten::ccol_indices(Tensor self) -> Tensor", [](Arguments v, Results& returns) {
+SPARSE_OP("aten::ccol_indices", [](Arguments v, Results& returns) {
   returns.emplace_back(compressed_of(v[0], false).compressed_indices().clone());
 });
-SPARSE_OP("aten::row_indices(Tensor self) -> Tensor",
+SPARSE_OP("aten::row_indices",
           [](Arguments v, Results& returns) { returns.emplace_back(compressed_of(v[0], false).indices().clone()); });
 
 // --- gradients: those of the values
@@ -307,17 +291,17 @@ IMPL("prim::grad", ops::kSparseCPU, [](Arguments v, Results& returns) {
 });
 IMPL("aten::detach prim::data", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
-  returns.push_back(with_values(x, call("aten::detach", x.values())));
+  returns.push_back(with_values(x, ops::detach(x.values())));
 });
 
 }  // namespace
 
 // Values of any dtype: what is done to them is operators' affair.
-void add_factory(const std::string& schema, const ops::ReturnFn& function) {
+void add_factory(const std::string& name, const ops::ReturnFn& function) {
   static std::deque<ops::ReturnFn> functions;  // of operators, which stay
   const ops::ReturnFn* const own = &functions.emplace_back(function);
-  ops::ImplBuilder(schema.substr(0, schema.find('(')).c_str(), ops::kComplexCPU, ops::kSameAsDense);
-  ops::OpBuilder(schema.c_str(), __FILE__, __LINE__)
+  ops::ImplBuilder(name, ops::kComplexCPU, ops::kSameAsDense);
+  ops::OpBuilder(name, __FILE__, __LINE__)
       .impl([own](Arguments v) {
         Results returns;
         (*own)(v, returns);

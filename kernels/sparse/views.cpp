@@ -4,17 +4,19 @@
 #include "kernels/common/compose.h"
 #include "kernels/common/numbers.h"
 #include "kernels/sparse/sparse.h"
+#include "ops/embedding.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using ops::Value;
 
 Tensor rows_in_order(const Tensor& indices, std::span<const int64_t> order) {
   std::vector<Tensor> rows;
-  for (const int64_t d : order) rows.push_back(compose::narrow(indices, 0, d, 1));
-  return rows.empty() ? indices : compose::cat(rows, 0);
+  for (const int64_t d : order) rows.push_back(ops::narrow(indices, 0, d, 1));
+  return rows.empty() ? indices : ops::cat(rows, 0);
 }
 
 // --- order of dimensions
@@ -39,7 +41,7 @@ Value permuted(const SparseTensor& x, const Dims& given) {
         "permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed.");
   for (const int64_t d : tail) values_order.push_back(d - sparse + 1);
   const bool is_same = std::is_sorted(head.begin(), head.end());
-  const Tensor values = tail.empty() ? x.values() : call("aten::permute", x.values(), values_order);
+  const Tensor values = tail.empty() ? x.values() : ops::permute(x.values(), values_order);
   return box(
       SparseTensor::coo(sizes, rows_in_order(x.indices(), head), values, x.is_coalesced() && (is_same || x.nnz() < 2)));
 }
@@ -70,7 +72,7 @@ Value transposed_view(const SparseTensor& x, int64_t first, int64_t second) {
   if (std::min(a, b) != batch || std::max(a, b) != batch + 1)
     fail(ErrorCode::kUnimplemented, "transposes only rows and columns of ", x.describe());
   const Tensor values = ops::is_blocked(x.sparse_layout())
-                            ? compose::transpose(x.values(), x.batch_dim() + 1, x.batch_dim() + 2)
+                            ? ops::transpose(x.values(), x.batch_dim() + 1, x.batch_dim() + 2)
                             : x.values();
   return box(SparseTensor::compressed(turned(x.sparse_layout()), sizes, x.compressed_indices(), x.indices(), values));
 }
@@ -94,21 +96,20 @@ IMPL("aten::unsqueeze", ops::kSparseCPU, [](Arguments v, Results& returns) {
     if (d < x.ndim()) sizes.push_back(x.sizes()[static_cast<size_t>(d)]);
   }
   if (at > x.sparse_dim()) {
-    const Tensor values = compose::unsqueeze(x.values(), at - x.sparse_dim() + 1);
+    const Tensor values = ops::unsqueeze(x.values(), at - x.sparse_dim() + 1);
     return returns.push_back(box(SparseTensor::coo(sizes, x.indices(), values, x.is_coalesced())));
   }
   const Tensor zeros = Tensor::empty(Dims{1, x.nnz()}, DType::kInt64);
   zero_row(zeros, 0);
-  const Tensor before = compose::narrow(x.indices(), 0, 0, at),
-               after = compose::narrow(x.indices(), 0, at, x.sparse_dim() - at);
-  returns.push_back(
-      box(SparseTensor::coo(sizes, compose::cat({before, zeros, after}, 0), x.values(), x.is_coalesced())));
+  const Tensor before = ops::narrow(x.indices(), 0, 0, at),
+               after = ops::narrow(x.indices(), 0, at, x.sparse_dim() - at);
+  returns.push_back(box(SparseTensor::coo(sizes, ops::cat({before, zeros, after}, 0), x.values(), x.is_coalesced())));
 });
 
 // --- parts
 
 Tensor columns_of(const Tensor& indices, const std::vector<int64_t>& which) {
-  return call("aten::index_select", indices, 1, vector_of(which));
+  return ops::index_select(indices, 1, vector_of(which));
 }
 
 // One index of a dimension, which goes.
@@ -123,12 +124,12 @@ Value selected(const SparseTensor& x, int64_t dim, int64_t index) {
     if (d != at) sizes.push_back(x.sizes()[static_cast<size_t>(d)]);
   }
   if (at >= x.sparse_dim())
-    return box(SparseTensor::coo(sizes, x.indices(), compose::select(x.values(), at - x.sparse_dim() + 1, index),
+    return box(SparseTensor::coo(sizes, x.indices(), ops::select(x.values(), at - x.sparse_dim() + 1, index),
                                  x.is_coalesced()));
   const std::vector<int64_t> which = elements_between(x.indices(), at, index, index + 1);
   const Tensor values = gather_rows(vector_of(which), x.values());
   // No sparse dimension is left: a dense tensor.
-  if (x.sparse_dim() == 1) return call("aten::sum.dim_IntList", values, Dims{0}, false);
+  if (x.sparse_dim() == 1) return ops::sum(values, Dims{0});
   Dims others;
   for (int64_t d = 0; d < x.sparse_dim(); ++d) {
     if (d != at) others.push_back(d);
@@ -158,7 +159,7 @@ IMPL("aten::narrow", ops::kSparseCPU, [](Arguments v, Results& returns) {
   Dims sizes = x.sizes();
   sizes[static_cast<size_t>(at)] = length;
   if (at >= x.sparse_dim()) {
-    const Tensor values = compose::narrow(x.values(), at - x.sparse_dim() + 1, start, length);
+    const Tensor values = ops::narrow(x.values(), at - x.sparse_dim() + 1, start, length);
     return returns.push_back(box(SparseTensor::coo(sizes, x.indices(), values, x.is_coalesced())));
   }
   const std::vector<int64_t> which = elements_between(x.indices(), at, start, start + length);
@@ -178,7 +179,7 @@ IMPL("aten::index_select", ops::kSparseCPU, [](Arguments v, Results& returns) {
   Dims sizes = x.sizes();
   sizes[static_cast<size_t>(at)] = count;
   if (at >= x.sparse_dim()) {
-    const Tensor values = call("aten::index_select", x.values(), at - x.sparse_dim() + 1, index);
+    const Tensor values = ops::index_select(x.values(), at - x.sparse_dim() + 1, index);
     return returns.push_back(box(SparseTensor::coo(sizes, x.indices(), values, x.is_coalesced())));
   }
   const auto [which, position] = asked_elements(x.indices(), at, size, index);
@@ -215,7 +216,7 @@ IMPL("aten::cat", ops::kSparseCPU, [](Arguments v, Results& returns) {
     indices.push_back(moved);
     values.push_back(compose::to(x.values(), dtype));
   }
-  const SparsePtr out = SparseTensor::coo(sizes, compose::cat(indices, 1), compose::cat(values, 0), false);
+  const SparsePtr out = SparseTensor::coo(sizes, ops::cat(indices, 1), ops::cat(values, 0), false);
   out->check_invariants();
   returns.push_back(box(out));
 });

@@ -3,6 +3,10 @@
 // incomplete gamma functions' first argument, nextafter).
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/pointwise/pointwise.h"
+#include "ops/factory.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -34,28 +38,20 @@ std::vector<Tensor> evaluate_gradients(const GradArgs& args, const char* op, Gra
   return gradients;
 }
 
-// "aten::name.overload" of a schema.
-const char* name_in(const char* schema) {
-  const std::string_view text = schema;
-  return keep_text(std::string(text.substr(0, text.find('('))));
-}
-
 void finish(ops::OpBuilder& builder, const char* op, GradientFormula of_a, GradientFormula of_b, const char* saves) {
-  builder.pointwise().keeps_layout().with_out();
+  builder.pointwise().keeps_layout();
   if (saves == nullptr) return;
   builder.saves(saves).gradient([=](const GradArgs& args) { return evaluate_gradients(args, op, of_a, of_b); });
 }
 
-enum Form { kPlain, kInplace, kConstant };  // besides out=
+enum Form { kPlain, kConstant };  // besides out=
 
-void add_unary(const char* schema, Formula formula, Form form, GradientFormula gradient = kNoGradient,
+void add_unary(const char* op, Formula formula, Form form, GradientFormula gradient = kNoGradient,
                const char* saves = nullptr) {
-  const char* op = name_in(schema);
   const auto dtype = [op](const Tensor& a) { return compute_dtype(op, TypeClass::kFloat, std::array{Operand(a)}); };
-  ops::OpBuilder builder(schema, __FILE__, __LINE__);
+  ops::OpBuilder builder(op, __FILE__, __LINE__);
   builder.infer([=](const Tensor& a) { return infer_pointwise(std::array{Operand(a)}, dtype(a)); });
   finish(builder, op, gradient, kNoGradient, saves);
-  if (form == kInplace) builder.with_inplace();
   if (form == kConstant) builder.constant_result();
   add_pointwise_kernel(op, [=](const Tensor& a) { return PointwiseCall(formula, dtype(a), std::array{Operand(a)}); });
 }
@@ -68,9 +64,8 @@ struct Binary {
   const char* saves = nullptr;
 };
 template <class A = const Tensor&, class B = const Tensor&>
-void add_binary(const char* schema, const Binary& binary) {
-  const char* op = name_in(schema);
-  ops::OpBuilder builder(schema, __FILE__, __LINE__);
+void add_binary(const char* op, const Binary& binary) {
+  ops::OpBuilder builder(op, __FILE__, __LINE__);
   const auto dtype = [op, type_class = binary.type_class](Operands operands) {
     return compute_dtype(op, type_class, operands);
   };
@@ -79,7 +74,6 @@ void add_binary(const char* schema, const Binary& binary) {
     return infer_pointwise(operands, dtype(operands));
   });
   finish(builder, op, binary.of_a, binary.of_b, binary.saves);
-  if (binary.form == kInplace) builder.with_inplace();
   if (binary.form == kConstant) builder.constant_result();
   add_pointwise_kernel(op, [dtype, formula = binary.formula](A a, B b) {
     const std::array operands{Operand(a), Operand(b)};
@@ -89,21 +83,17 @@ void add_binary(const char* schema, const Binary& binary) {
 // The three overloads of a polynomial of degree n at x.
 void add_polynomial(const std::string& name, Formula formula) {
   const Binary binary{formula, TypeClass::kFloat, kConstant};
-  const auto schema = [&name](const char* overload, const char* arguments) {
-    return keep_text(concat("aten::special_", name, overload, "(", arguments, ") -> Tensor"));
-  };
-  add_binary<>(schema("", "Tensor x, Tensor n"), binary);
-  add_binary<Scalar>(schema(".x_scalar", "Scalar x, Tensor n"), binary);
-  add_binary<const Tensor&, Scalar>(schema(".n_scalar", "Tensor x, Scalar n"), binary);
+  const auto overload = [&name](const char* of) { return keep_text(concat("aten::special_", name, of)); };
+  add_binary<>(overload(""), binary);
+  add_binary<Scalar>(overload(".x_scalar"), binary);
+  add_binary<const Tensor&, Scalar>(overload(".n_scalar"), binary);
 }
 // Tensors, a number first, a number last.
 void add_three(const std::string& name, const Binary& binary) {
-  const auto schema = [&name](const char* overload, const char* arguments) {
-    return keep_text(concat("aten::", name, overload, "(", arguments, ") -> Tensor"));
-  };
-  add_binary<>(schema("", "Tensor self, Tensor other"), binary);
-  add_binary<Scalar>(schema(".self_scalar", "Scalar self, Tensor other"), binary);
-  add_binary<const Tensor&, Scalar>(schema(".other_scalar", "Tensor self, Scalar other"), binary);
+  const auto overload = [&name](const char* of) { return keep_text(concat("aten::", name, of)); };
+  add_binary<>(overload(""), binary);
+  add_binary<Scalar>(overload(".self_scalar"), binary);
+  add_binary<const Tensor&, Scalar>(overload(".other_scalar"), binary);
 }
 
 // Gradients.
@@ -136,25 +126,24 @@ Expr igammac_gradient(Given x) { return -igamma_density(x); }
 
 bool register_bessel() {
   add_unary(
-      "aten::i0(Tensor self) -> Tensor", Formula::i0, kInplace,
-      [](Given x) { return x[0] * gradient::special_i1(x[2]); }, "self");
+      "aten::i0", Formula::i0, kPlain, [](Given x) { return x[0] * gradient::special_i1(x[2]); }, "self");
   add_unary(
-      "aten::special_i0e(Tensor self) -> Tensor", Formula::i0e, kPlain,
+      "aten::special_i0e", Formula::i0e, kPlain,
       [](Given x) { return x[0] * (gradient::special_i1e(x[2]) - gradient::sign(x[2]) * x[1]); }, "self, result");
-  add_unary("aten::special_i1(Tensor self) -> Tensor", Formula::i1, kPlain, i1_gradient, "self, result");
-  add_unary("aten::special_i1e(Tensor self) -> Tensor", Formula::i1e, kPlain, i1e_gradient, "self, result");
-  add_unary("aten::special_bessel_j0(Tensor self) -> Tensor", Formula::bessel_j0, kConstant);
-  add_unary("aten::special_bessel_j1(Tensor self) -> Tensor", Formula::bessel_j1, kConstant);
-  add_unary("aten::special_bessel_y0(Tensor self) -> Tensor", Formula::bessel_y0, kConstant);
-  add_unary("aten::special_bessel_y1(Tensor self) -> Tensor", Formula::bessel_y1, kConstant);
-  add_unary("aten::special_modified_bessel_i0(Tensor self) -> Tensor", Formula::i0, kConstant);
-  add_unary("aten::special_modified_bessel_i1(Tensor self) -> Tensor", Formula::i1, kConstant);
-  add_unary("aten::special_modified_bessel_k0(Tensor self) -> Tensor", Formula::bessel_k0, kConstant);
-  add_unary("aten::special_modified_bessel_k1(Tensor self) -> Tensor", Formula::bessel_k1, kConstant);
-  add_unary("aten::special_scaled_modified_bessel_k0(Tensor x) -> Tensor", Formula::bessel_k0e, kConstant);
-  add_unary("aten::special_scaled_modified_bessel_k1(Tensor x) -> Tensor", Formula::bessel_k1e, kConstant);
-  add_unary("aten::special_spherical_bessel_j0(Tensor x) -> Tensor", Formula::spherical_bessel_j0, kConstant);
-  add_unary("aten::special_airy_ai(Tensor x) -> Tensor", Formula::airy_ai, kConstant);
+  add_unary("aten::special_i1", Formula::i1, kPlain, i1_gradient, "self, result");
+  add_unary("aten::special_i1e", Formula::i1e, kPlain, i1e_gradient, "self, result");
+  add_unary("aten::special_bessel_j0", Formula::bessel_j0, kConstant);
+  add_unary("aten::special_bessel_j1", Formula::bessel_j1, kConstant);
+  add_unary("aten::special_bessel_y0", Formula::bessel_y0, kConstant);
+  add_unary("aten::special_bessel_y1", Formula::bessel_y1, kConstant);
+  add_unary("aten::special_modified_bessel_i0", Formula::i0, kConstant);
+  add_unary("aten::special_modified_bessel_i1", Formula::i1, kConstant);
+  add_unary("aten::special_modified_bessel_k0", Formula::bessel_k0, kConstant);
+  add_unary("aten::special_modified_bessel_k1", Formula::bessel_k1, kConstant);
+  add_unary("aten::special_scaled_modified_bessel_k0", Formula::bessel_k0e, kConstant);
+  add_unary("aten::special_scaled_modified_bessel_k1", Formula::bessel_k1e, kConstant);
+  add_unary("aten::special_spherical_bessel_j0", Formula::spherical_bessel_j0, kConstant);
+  add_unary("aten::special_airy_ai", Formula::airy_ai, kConstant);
   return true;
 }
 
@@ -176,22 +165,21 @@ bool register_polynomials() {
 
 bool register_normal() {
   add_unary(
-      "aten::special_ndtr(Tensor self) -> Tensor", Formula::ndtr, kPlain,
+      "aten::special_ndtr", Formula::ndtr, kPlain,
       [](Given x) { return x[0] * gradient::exp(x[2] * x[2] * -0.5) * 0.39894228040143267794; }, "self");
   add_unary(
-      "aten::special_ndtri(Tensor self) -> Tensor", Formula::ndtri, kPlain,
+      "aten::special_ndtri", Formula::ndtri, kPlain,
       [](Given x) { return x[0] * gradient::exp(x[1] * x[1] * 0.5) * 2.50662827463100050242; }, "result");
   add_unary(
-      "aten::special_log_ndtr(Tensor self) -> Tensor", Formula::log_ndtr, kPlain,
+      "aten::special_log_ndtr", Formula::log_ndtr, kPlain,
       [](Given x) { return x[0] / gradient::special_erfcx(x[2] * -0.70710678118654752440) * 0.79788456080286535588; },
       "self");
   add_unary(
-      "aten::special_erfcx(Tensor self) -> Tensor", Formula::erfcx, kPlain,
+      "aten::special_erfcx", Formula::erfcx, kPlain,
       [](Given x) { return x[0] * (x[2] * x[1] * 2 - 1.12837916709551257390); }, "self, result");
   add_unary(
-      "aten::special_entr(Tensor self) -> Tensor", Formula::entr, kPlain,
-      [](Given x) { return -(x[0] * (gradient::log(x[2]) + 1)); }, "self");
-  add_unary("aten::sinc(Tensor self) -> Tensor", Formula::sinc, kInplace, sinc_gradient, "self");
+      "aten::special_entr", Formula::entr, kPlain, [](Given x) { return -(x[0] * (gradient::log(x[2]) + 1)); }, "self");
+  add_unary("aten::sinc", Formula::sinc, kPlain, sinc_gradient, "self");
   return true;
 }
 
@@ -201,20 +189,18 @@ bool register_binary() {
   add_three("special_zeta",
             {Formula::zeta, TypeClass::kFloat, kPlain, refused_gradient,
              [](Given x) { return x[0] * -x[2] * gradient::special_zeta(x[2] + 1, x[3]); }, "self, other"});
-  add_binary<>("aten::igamma(Tensor self, Tensor other) -> Tensor",
-               {Formula::igamma, TypeClass::kFloatOnly, kInplace, refused_gradient, igamma_density, "self, other"});
-  add_binary<>("aten::igammac(Tensor self, Tensor other) -> Tensor",
-               {Formula::igammac, TypeClass::kFloatOnly, kInplace, refused_gradient, igammac_gradient, "self, other"});
-  add_binary<>("aten::logaddexp(Tensor self, Tensor other) -> Tensor",
-               {Formula::logaddexp, TypeClass::kFloatOnly, kPlain,
-                [](Given x) { return x[0] / (gradient::exp(x[3] - x[2]) + 1); },
-                [](Given x) { return x[0] / (gradient::exp(x[2] - x[3]) + 1); }, "self, other"});
-  add_binary<>("aten::logaddexp2(Tensor self, Tensor other) -> Tensor",
-               {Formula::logaddexp2, TypeClass::kFloatOnly, kPlain,
-                [](Given x) { return x[0] / (gradient::pow(2, x[3] - x[2]) + 1); },
-                [](Given x) { return x[0] / (gradient::pow(2, x[2] - x[3]) + 1); }, "self, other"});
-  add_binary<>("aten::gcd(Tensor self, Tensor other) -> Tensor", {Formula::gcd, TypeClass::kIntegerNoBool, kInplace});
-  add_binary<>("aten::lcm(Tensor self, Tensor other) -> Tensor", {Formula::lcm, TypeClass::kIntegerNoBool, kInplace});
+  add_binary<>("aten::igamma",
+               {Formula::igamma, TypeClass::kFloatOnly, kPlain, refused_gradient, igamma_density, "self, other"});
+  add_binary<>("aten::igammac",
+               {Formula::igammac, TypeClass::kFloatOnly, kPlain, refused_gradient, igammac_gradient, "self, other"});
+  add_binary<>("aten::logaddexp", {Formula::logaddexp, TypeClass::kFloatOnly, kPlain,
+                                   [](Given x) { return x[0] / (gradient::exp(x[3] - x[2]) + 1); },
+                                   [](Given x) { return x[0] / (gradient::exp(x[2] - x[3]) + 1); }, "self, other"});
+  add_binary<>("aten::logaddexp2", {Formula::logaddexp2, TypeClass::kFloatOnly, kPlain,
+                                    [](Given x) { return x[0] / (gradient::pow(2, x[3] - x[2]) + 1); },
+                                    [](Given x) { return x[0] / (gradient::pow(2, x[2] - x[3]) + 1); }, "self, other"});
+  add_binary<>("aten::gcd", {Formula::gcd, TypeClass::kIntegerNoBool, kPlain});
+  add_binary<>("aten::lcm", {Formula::lcm, TypeClass::kIntegerNoBool, kPlain});
   return true;
 }
 
@@ -224,15 +210,13 @@ DType nextafter_dtype(Operands operands) {
   if (dtype == DType::kFloat16) fail_dtype("nextafter", dtype);
   return dtype;
 }
-OP("aten::nextafter(Tensor self, Tensor other) -> Tensor")
+OP("aten::nextafter")
     .infer([](const Tensor& a, const Tensor& b) {
       const std::array operands{Operand(a), Operand(b)};
       return infer_pointwise(operands, nextafter_dtype(operands));
     })
     .pointwise()
-    .keeps_layout()
-    .with_inplace()
-    .with_out();
+    .keeps_layout();
 bool register_nextafter() {
   add_pointwise_kernel("aten::nextafter", [](const Tensor& a, const Tensor& b) {
     const std::array operands{Operand(a), Operand(b)};
@@ -251,13 +235,12 @@ Tensor mvlgamma(const Tensor& x, int64_t p) {
   check(p >= 1, "p has to be greater than or equal to 1");
   const DType dtype = is_floating(x.dtype()) ? x.dtype() : DType::kFloat32;
   const auto count = static_cast<double>(p);
-  const Tensor shifts =
-      ops::call("aten::arange.start_step", 0.5 - 0.5 * count, 0.5, 0.5, dtype, ops::Value(), x.device(), ops::Value());
-  const Tensor arguments = ops::call("aten::add.Tensor", ops::call("aten::unsqueeze", x, int64_t{-1}), shifts);
-  const Tensor sum = ops::call("aten::sum.dim_IntList", ops::call("aten::lgamma", arguments), Dims{-1});
-  return ops::call("aten::add.Scalar", sum, count * (count - 1) * 0.28618247146235004354);  // log(pi) / 4
+  const Tensor shifts = ops::arange(0.5 - 0.5 * count, 0.5, 0.5, {.dtype = dtype, .device = x.device()});
+  const Tensor arguments = ops::add(ops::unsqueeze(x, int64_t{-1}), shifts);
+  const Tensor sum = ops::sum(ops::lgamma(arguments), Dims{-1});
+  return ops::add(sum, count * (count - 1) * 0.28618247146235004354);  // log(pi) / 4
 }
-OP("aten::mvlgamma(Tensor self, int p) -> Tensor").impl(mvlgamma).composite().with_inplace().with_out();
+OP("aten::mvlgamma").impl(mvlgamma).composite();
 
 }  // namespace
 }  // namespace tensord::kernels

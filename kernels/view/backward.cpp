@@ -3,12 +3,12 @@
 
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/geometry.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
 using gradient::of_first;
-using ops::call;
 using ops::GradArgs;
 using ops::IntList;
 using ops::TensorMeta;
@@ -18,33 +18,34 @@ TensorMeta like_input(const Tensor& g, const IntList& sizes) {
   return {sizes, g.dtype(), {}, g.device()};
 }
 
-OP("aten::select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor")
+OP("aten::select_backward")
     .infer([](const Tensor& g, const IntList& sizes, int64_t, int64_t) { return like_input(g, sizes); })
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
-      return call("aten::select.int", g, args.inputs[2], args.inputs[3]);
+      return ops::select(g, args.inputs[2].to_int(), args.inputs[3].to_int());
     }))
     .saves("");
 
-OP("aten::slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor")
+OP("aten::slice_backward")
     .infer([](const Tensor& g, const IntList& sizes, int64_t, int64_t, int64_t, int64_t) {
       return like_input(g, sizes);
     })
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
-      return call("aten::slice.Tensor", g, args.inputs[2], args.inputs[3], args.inputs[4], args.inputs[5]);
+      return ops::slice(g, args.inputs[2].to_int(), ops::unbox<std::optional<int64_t>>(args.inputs[3]),
+                        ops::unbox<std::optional<int64_t>>(args.inputs[4]), args.inputs[5].to_int());
     }))
     .saves("");
 
-OP("aten::diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor")
+OP("aten::diagonal_backward")
     .infer([](const Tensor& g, const IntList& sizes, int64_t, int64_t, int64_t) { return like_input(g, sizes); })
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
-      return call("aten::diagonal", g, args.inputs[2], args.inputs[3], args.inputs[4]);
+      return ops::diagonal(g, args.inputs[2].to_int(), args.inputs[3].to_int(), args.inputs[4].to_int());
     }))
     .saves("");
 
-OP("aten::unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor")
+OP("aten::unfold_backward")
     .infer([](const Tensor& g, const IntList& sizes, int64_t, int64_t, int64_t) { return like_input(g, sizes); })
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
-      return call("aten::unfold", g, args.inputs[2], args.inputs[3], args.inputs[4]);
+      return ops::unfold(g, args.inputs[2].to_int(), args.inputs[3].to_int(), args.inputs[4].to_int());
     }))
     .saves("");
 
@@ -60,28 +61,27 @@ TensorMeta geometry_meta(const Tensor& x, const Geometry& from, const Geometry& 
 }
 
 // The gradient of as_strided: g lies as (size, stride, storage_offset), the result as the rest says.
-OP("tensord::as_strided_scatter_add(Tensor grad_output, int[] input_sizes, int[] input_strides, int input_offset, "
-   "int[] "
-   "size, int[] stride, int storage_offset) -> Tensor")
+OP("tensord::as_strided_scatter_add")
     .infer([](const Tensor& g, const IntList& input_sizes, const IntList& input_strides, int64_t input_offset,
               const IntList& size, const IntList& stride, int64_t offset) {
       return geometry_meta(g, {size, stride, offset}, {input_sizes, input_strides, input_offset});
     })
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
-      return call("tensord::as_strided_gather", g, args.inputs[2], args.inputs[3], args.inputs[4], args.inputs[5],
-                  args.inputs[6]);
+      return ops::tensord_as_strided_gather(g, ops::unbox<Dims>(args.inputs[2]), args.inputs[3].to_int(),
+                                            ops::unbox<Dims>(args.inputs[4]), ops::unbox<Dims>(args.inputs[5]),
+                                            args.inputs[6].to_int());
     }))
     .saves("");
 // As as_strided, of a tensor that is taken to lie in memory as `self_strides` and `self_offset` say.
-OP("tensord::as_strided_gather(Tensor self, int[] self_strides, int self_offset, int[] size, int[] stride, int "
-   "storage_offset) -> Tensor")
+OP("tensord::as_strided_gather")
     .infer([](const Tensor& x, const IntList& self_strides, int64_t self_offset, const IntList& size,
               const IntList& stride, int64_t offset) {
       return geometry_meta(x, {x.sizes(), self_strides, self_offset}, {size, stride, offset});
     })
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
-      return call("tensord::as_strided_scatter_add", g, gradient::sizes_of(args, 0), args.inputs[1], args.inputs[2],
-                  args.inputs[3], args.inputs[4], args.inputs[5]);
+      return ops::tensord_as_strided_scatter_add(g, gradient::sizes_of(args, 0), ops::unbox<Dims>(args.inputs[1]),
+                                                 args.inputs[2].to_int(), ops::unbox<Dims>(args.inputs[3]),
+                                                 ops::unbox<Dims>(args.inputs[4]), args.inputs[5].to_int());
     }))
     .saves("");
 }  // namespace

@@ -3,6 +3,7 @@
 #include "core/ops/attributes/written.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
+#include "ops/view.h"
 
 // Joining tensors: cat, stack and their relatives.
 namespace tensord::kernels {
@@ -117,9 +118,9 @@ std::vector<ops::Value> cut(const ops::GradArgs& args, const TensorList& joined,
       continue;
     }
     const int64_t length = joined[i].sizes()[dim];
-    Tensor part = ops::call("aten::narrow", g, dim, start, length);
-    if (!(part.sizes() == input.sizes())) part = ops::call("aten::reshape", part, input.sizes());
-    if (part.dtype() != input.dtype()) part = ops::call("aten::to.dtype", part, input.dtype());
+    Tensor part = ops::narrow(g, dim, start, length);
+    if (!(part.sizes() == input.sizes())) part = ops::reshape(part, input.sizes());
+    if (part.dtype() != input.dtype()) part = ops::to(part, input.dtype());
     gradients.push_back(part);
     start += length;
   }
@@ -149,7 +150,7 @@ std::vector<ops::Value> dstack_gradient(const ops::GradArgs& args) {
   return cut(args, at_least(inputs_of(args), 3), 2);
 }
 
-OP("aten::cat(Tensor[] tensors, int dim=0) -> Tensor")
+OP("aten::cat")
     .set<ops::BatchIndependent>([](std::span<const ops::Value> v) {
       const auto& items = v[0].to_list()->items;
       return !items.empty() && !ops::is_along_samples(v[1], items.front().to_tensor().ndim());
@@ -158,27 +159,21 @@ OP("aten::cat(Tensor[] tensors, int dim=0) -> Tensor")
     .gradient(cat_gradient)
     .saves("")
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
-    .with_out()
     .keeps_layout();
 IMPL("aten::cat", kCPU, cat_kernel);
-#define CAT(NAME)                                             \
-  OP("aten::" NAME "(Tensor[] tensors, int dim=0) -> Tensor") \
-      .infer(cat_meta)                                        \
-      .gradient(cat_gradient)                                 \
-      .saves("")                                              \
-      .keeps_layout();                                        \
+#define CAT(NAME)                                                                    \
+  OP("aten::" NAME).infer(cat_meta).gradient(cat_gradient).saves("").keeps_layout(); \
   IMPL("aten::" NAME, kCPU, cat_kernel)
 CAT("concat");
 CAT("concatenate");
-OP("aten::stack(Tensor[] tensors, int dim=0) -> Tensor")
+OP("aten::stack")
     .infer(stack_meta)
     .gradient(stack_gradient)
     .saves("")
-    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
-    .with_out();
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing);
 IMPL("aten::stack", kCPU, stack_kernel);
-#define STACK(NAME, KIND)                                                                                  \
-  OP("aten::" NAME "(Tensor[] tensors) -> Tensor").infer(KIND##_meta).gradient(KIND##_gradient).saves(""); \
+#define STACK(NAME, KIND)                                                   \
+  OP("aten::" NAME).infer(KIND##_meta).gradient(KIND##_gradient).saves(""); \
   IMPL("aten::" NAME, kCPU, KIND##_kernel)
 STACK("hstack", hstack);
 STACK("vstack", vstack);

@@ -7,6 +7,7 @@
 #include "kernels/factory/number_range.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
+#include "ops/view.h"
 
 // Copies: of memory order, dtype and device, and writes into existing tensors.
 namespace tensord::kernels {
@@ -15,7 +16,7 @@ namespace {
 using ops::Scalar;
 using ops::Value;
 
-enum MemoryFormat : int64_t { kContiguous = 0, kPreserve = 1, kChannelsLast = 2, kChannelsLast3d = 3 };
+enum CopyFormat : int64_t { kContiguous = 0, kPreserve = 1, kChannelsLast = 2, kChannelsLast3d = 3 };  // MemoryFormat
 
 void check_format(const Tensor& x, int64_t format) {
   check(format >= kContiguous && format <= kChannelsLast3d, "Unsupported memory format option ", format);
@@ -146,8 +147,8 @@ using ops::GradArgs;
 // Gradient of a copy: converted back.
 Tensor convert_back(const GradArgs& args, const Tensor& g) {
   const Tensor& x = args.inputs[0].to_tensor();
-  if (g.device() != x.device()) return ops::call("aten::to.device", g, x.device(), x.dtype());
-  return g.dtype() == x.dtype() ? g : ops::call("aten::to.dtype", g, x.dtype());
+  if (g.device() != x.device()) return ops::to(g, x.device(), x.dtype());
+  return g.dtype() == x.dtype() ? g : ops::to(g, x.dtype());
 }
 Tensor overwritten(const GradArgs&, const Tensor& g) { return gradient::zeros_like(g); }
 // What self was does not matter any more; the second argument is spread over it.
@@ -160,45 +161,26 @@ std::vector<Tensor> write_gradient(const GradArgs& args) {
   return gradients;
 }
 
-#define COPY(SCHEMA, ...)                  \
-  OP(SCHEMA)                               \
+#define COPY(NAME, ...)                    \
+  OP(NAME)                                 \
       .impl(__VA_ARGS__)                   \
       .gradient(of_first(convert_back))    \
       .saves("")                           \
       .set<ops::Converts>(ops::Converts{}) \
       .kind(ops::OpKind::kComposite)
-COPY("aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", contiguous);
-COPY("aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", clone)
-    .set<ops::BatchIndependent>(ops::always_batch_independent);
-COPY(
-    "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
-    "MemoryFormat? memory_format=None) -> Tensor(a)",
-    to_device);
-COPY(
-    "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
-    "memory_format=None) -> Tensor(a)",
-    to_dtype);
-COPY(
-    "aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? "
-    "memory_format=None) -> Tensor(a)",
-    to_other);
-COPY(
-    "aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-    "pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
-    to_layout);
-COPY(
-    "aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool copy=False) "
-    "-> Tensor(a)",
-    to_prim_device);
-COPY("aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False) -> Tensor(a)",
-     to_prim_dtype);
-COPY("aten::type_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+COPY("aten::contiguous", contiguous);
+COPY("aten::clone", clone).set<ops::BatchIndependent>(ops::always_batch_independent);
+COPY("aten::to.device", to_device);
+COPY("aten::to.dtype", to_dtype);
+COPY("aten::to.other", to_other);
+COPY("aten::to.dtype_layout", to_layout);
+COPY("aten::to.prim_Device", to_prim_device);
+COPY("aten::to.prim_dtype", to_prim_dtype);
+COPY("aten::type_as",
      [](const Tensor& x, const Tensor& other) { return convert(x, other.dtype(), other.device(), false, {}); });
-COPY("aten::cpu(Tensor(a) self) -> Tensor(a)",
-     [](const Tensor& x) { return convert(x, x.dtype(), Device{}, false, {}); });
-#define CAST(NAME, DTYPE)                                                      \
-  COPY("aten::" NAME "(Tensor(a) self, bool non_blocking=False) -> Tensor(a)", \
-       [](const Tensor& x, bool) { return convert(x, DTYPE, x.device(), false, {}); })
+COPY("aten::cpu", [](const Tensor& x) { return convert(x, x.dtype(), Device{}, false, {}); });
+#define CAST(NAME, DTYPE) \
+  COPY("aten::" NAME, [](const Tensor& x, bool) { return convert(x, DTYPE, x.device(), false, {}); })
 CAST("_cast_Float", DType::kFloat32);
 CAST("_cast_Double", DType::kFloat64);
 CAST("_cast_Half", DType::kFloat16);
@@ -208,17 +190,9 @@ CAST("_cast_Short", DType::kInt16);
 CAST("_cast_Char", DType::kInt8);
 CAST("_cast_Byte", DType::kUInt8);
 
-OP("aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)")
-    .impl(copy_into)
-    .gradient(write_gradient)
-    .saves("")
-    .kind(ops::OpKind::kComposite);
-OP("aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)")
-    .impl(fill_with)
-    .gradient(of_first(overwritten))
-    .saves("")
-    .kind(ops::OpKind::kComposite);
-OP("aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)")
+OP("aten::copy_").impl(copy_into).gradient(write_gradient).saves("").kind(ops::OpKind::kComposite);
+OP("aten::fill_.Scalar").impl(fill_with).gradient(of_first(overwritten)).saves("").kind(ops::OpKind::kComposite);
+OP("aten::fill_.Tensor")
     .impl([](const Tensor& x, const Tensor& value) {
       check(value.ndim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.ndim(),
             " dimensions.");
@@ -227,23 +201,17 @@ OP("aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)")
     .gradient(write_gradient)
     .saves("")
     .kind(ops::OpKind::kComposite);
-OP("aten::fill.Tensor(Tensor self, Tensor value) -> Tensor")
-    .impl([](const Tensor& x, const Tensor& value) {
-      return ops::call("aten::fill_.Tensor", ops::call("aten::clone", x), value);
-    })
+OP("aten::fill.Tensor")
+    .impl([](const Tensor& x, const Tensor& value) { return ops::fill_(ops::clone(x), value); })
     .composite();
-OP("aten::fill.Scalar(Tensor self, Scalar value) -> Tensor")
+OP("aten::fill.Scalar")
     .impl([](const Tensor& x, const Scalar& value) {
       return fill_with(copy_as(x, x.dtype(), x.device(), kPreserve), value);
     })
     .gradient(of_first(overwritten))
     .saves("")
     .kind(ops::OpKind::kComposite);
-OP("aten::zero_(Tensor(a!) self) -> Tensor(a!)")
-    .impl(zero)
-    .gradient(of_first(overwritten))
-    .saves("")
-    .kind(ops::OpKind::kComposite);
+OP("aten::zero_").impl(zero).gradient(of_first(overwritten)).saves("").kind(ops::OpKind::kComposite);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -6,6 +6,7 @@
 #include "core/ops/attributes/batch_independence.h"
 #include "core/ops/attributes/rank.h"
 #include "kernels/fused/gradient_expr.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -85,24 +86,23 @@ TensorMeta any_meta(const Tensor& x, const IntList& pad, const std::string& mode
 }
 
 using gradient::of_first;
-using ops::call;
 using ops::GradArgs;
 
 Tensor constant_gradient(const GradArgs& args, const Tensor& g) {
   Dims pad = gradient::ints_of(args, 1);
   for (int64_t& edge : pad) edge = -edge;
-  return call("aten::constant_pad_nd", g, pad, 0);
+  return ops::constant_pad_nd(g, pad);
 }
 // "aten::reflection_pad2d_backward" and so on; the shape of the input is all they read of it, so a
 // meta tensor will do.
 Tensor mode_gradient(const GradArgs& args, const Tensor& g, Mode mode) {
   const ops::Value pad = args.inputs[1];
   const Tensor& x = args.inputs[0].to_tensor();
-  if (mode == Mode::kCircular) return call("tensord::_pad_circular_backward", g, x, pad);
+  if (mode == Mode::kCircular) return ops::tensord__pad_circular_backward(g, x, ops::unbox<Dims>(pad));
   const std::string dims = std::to_string(pad.to_list()->items.size() / 2);
   const std::string op =
       concat("aten::", mode == Mode::kReflect ? "reflection" : "replication", "_pad", dims, "d_backward");
-  return call(op.c_str(), g, x, pad);
+  return ops::call_by_name(op.c_str(), g, x, pad);
 }
 Tensor any_gradient(const GradArgs& args, const Tensor& g) {
   const std::string& mode = args.inputs[2].to_string();
@@ -113,7 +113,7 @@ Tensor any_gradient(const GradArgs& args, const Tensor& g) {
                                              : Mode::kCircular);
 }
 
-OP("aten::constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor")
+OP("aten::constant_pad_nd")
     .set<ops::BatchIndependent>([](std::span<const ops::Value> v) {
       return v[1].is_list() && static_cast<int64_t>(v[1].to_list()->items.size()) < 2 * v[0].to_tensor().ndim();
     })
@@ -121,10 +121,7 @@ OP("aten::constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor")
     .infer(constant_meta)
     .gradient(of_first(constant_gradient))
     .saves("");
-OP("aten::pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None) -> Tensor")
-    .infer(any_meta)
-    .gradient(of_first(any_gradient))
-    .saves("");
+OP("aten::pad").infer(any_meta).gradient(of_first(any_gradient)).saves("");
 
 gradient::GradientFn gradient_of_mode(Mode mode) {
   return of_first([mode](const GradArgs& args, const Tensor& g) { return mode_gradient(args, g, mode); });
@@ -132,31 +129,22 @@ gradient::GradientFn gradient_of_mode(Mode mode) {
 gradient::GradientFn pad_again(const char* op) {
   return [op](const GradArgs& args) {
     std::vector<Tensor> gradients(args.inputs.size());
-    if (args.needs(0)) gradients[0] = call(op, args.grad_outputs[0], args.inputs[2]);
+    if (args.needs(0)) gradients[0] = ops::call_by_name(op, args.grad_outputs[0], args.inputs[2]);
     if (args.needs(1)) gradients[1] = gradient::zeros_like(args.inputs[1]);
     return gradients;
   };
 }
-#define FIXED_PAD(NAME, COUNT, MODE)                                                               \
-  OP("aten::" NAME "(Tensor self, int[" COUNT "] padding) -> Tensor")                              \
-      .infer(mode_meta<MODE>)                                                                      \
-      .gradient(gradient_of_mode(MODE))                                                            \
-      .saves("");                                                                                  \
-  OP("aten::" NAME "_backward(Tensor grad_output, Tensor self, int[" COUNT "] padding) -> Tensor") \
-      .infer(mode_backward_meta<MODE>)                                                             \
-      .gradient(pad_again("aten::" NAME))                                                          \
-      .saves("")
-FIXED_PAD("reflection_pad1d", "2", Mode::kReflect);
-FIXED_PAD("reflection_pad2d", "4", Mode::kReflect);
-FIXED_PAD("reflection_pad3d", "6", Mode::kReflect);
-FIXED_PAD("replication_pad1d", "2", Mode::kReplicate);
-FIXED_PAD("replication_pad2d", "4", Mode::kReplicate);
-FIXED_PAD("replication_pad3d", "6", Mode::kReplicate);
-OP("aten::_pad_circular(Tensor self, int[] pad) -> Tensor")
-    .infer(mode_meta<Mode::kCircular>)
-    .gradient(gradient_of_mode(Mode::kCircular))
-    .saves("");
-OP("tensord::_pad_circular_backward(Tensor grad_output, Tensor self, int[] pad) -> Tensor")
+#define FIXED_PAD(NAME, MODE)                                                          \
+  OP("aten::" NAME).infer(mode_meta<MODE>).gradient(gradient_of_mode(MODE)).saves(""); \
+  OP("aten::" NAME "_backward").infer(mode_backward_meta<MODE>).gradient(pad_again("aten::" NAME)).saves("")
+FIXED_PAD("reflection_pad1d", Mode::kReflect);
+FIXED_PAD("reflection_pad2d", Mode::kReflect);
+FIXED_PAD("reflection_pad3d", Mode::kReflect);
+FIXED_PAD("replication_pad1d", Mode::kReplicate);
+FIXED_PAD("replication_pad2d", Mode::kReplicate);
+FIXED_PAD("replication_pad3d", Mode::kReplicate);
+OP("aten::_pad_circular").infer(mode_meta<Mode::kCircular>).gradient(gradient_of_mode(Mode::kCircular)).saves("");
+OP("tensord::_pad_circular_backward")
     .infer(mode_backward_meta<Mode::kCircular>)
     .gradient(pad_again("aten::_pad_circular"))
     .saves("");

@@ -3,6 +3,9 @@
 #include "core/tensor/strided_copy.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
+#include "ops/index.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 // Copies in another arrangement: repeat, flip, roll, pixel_shuffle and relatives.
 namespace tensord::kernels {
@@ -135,7 +138,7 @@ Tensor rot90(const Tensor& x, int64_t k, const IntList& dims) {
   check(x.ndim() >= 2, "expected total dims >= 2, but got total dims = ", x.ndim());
   const int64_t d0 = wrap_dim(dims[0], x.ndim()), d1 = wrap_dim(dims[1], x.ndim());
   check(d0 != d1, "expected rotation dims to be different, but got dim0 = ", dims[0], " and dim1 = ", dims[1]);
-  const auto flipped = [](const Tensor& from, const Dims& which) { return ops::call("aten::flip", from, which); };
+  const auto flipped = [](const Tensor& from, const Dims& which) { return ops::flip(from, which); };
   switch (((k % 4) + 4) % 4) {
     case 1: return transpose(flipped(x, Dims{d1}), d0, d1);
     case 2: return flipped(x, Dims{d0, d1});
@@ -199,7 +202,6 @@ Tensor channel_shuffle(const Tensor& x, int64_t groups) {
 }
 
 using gradient::of_first;
-using ops::call;
 using ops::GradArgs;
 
 // Sums g, which has `repeats` copies of x along each dimension, over the copies.
@@ -213,7 +215,7 @@ Tensor sum_copies(const Tensor& g, const Dims& repeats, const Tensor& x) {
   }
   if (copies.empty()) return g;
   if (g.numel() == 0) return gradient::zeros_like(x);
-  return call("aten::sum.dim_IntList", call("aten::reshape", g, split), copies);
+  return ops::sum(ops::reshape(g, split), copies);
 }
 Tensor repeat_gradient(const GradArgs& args, const Tensor& g) {
   return sum_copies(g, gradient::ints_of(args, 1), args.inputs[0].to_tensor());
@@ -229,19 +231,19 @@ Tensor interleave_by_gradient(const GradArgs& args, const Tensor& g) {
   const int64_t dim =
       args.inputs[2].is_none() ? 0 : wrap_dim(args.inputs[2].to_int(), static_cast<int64_t>(sizes.size()));
   sizes.insert(static_cast<size_t>(dim) + 1, args.inputs[1].to_int());
-  const Tensor sum = call("aten::sum.dim_IntList", call("aten::reshape", g, sizes), Dims{dim + 1});
-  return call("aten::reshape", sum, x.sizes());
+  const Tensor sum = ops::sum(ops::reshape(g, sizes), Dims{dim + 1});
+  return ops::reshape(sum, x.sizes());
 }
 Tensor interleave_tensor_gradient(const GradArgs& args, const Tensor& g) {
   const Tensor& x = args.inputs[0].to_tensor();
   const Dims sizes = args.inputs[2].is_none() ? Dims{x.numel()} : x.ndim() == 0 ? Dims{1} : x.sizes();
   const int64_t dim =
       args.inputs[2].is_none() ? 0 : wrap_dim(args.inputs[2].to_int(), static_cast<int64_t>(sizes.size()));
-  const Tensor repeats = call("aten::to.dtype", call("aten::reshape", args.inputs[1], Dims{-1}), DType::kInt64);
-  const Tensor each = repeats.numel() == 1 ? call("aten::expand", repeats, Dims{sizes[dim]}) : repeats;
-  const Tensor positions = call("aten::repeat_interleave.Tensor", each);
-  const Tensor zeros = call("aten::reshape", gradient::zeros_like(x), sizes);
-  return call("aten::reshape", call("aten::index_add", zeros, dim, positions, g), x.sizes());
+  const Tensor repeats = ops::to(ops::reshape(args.inputs[1].to_tensor(), Dims{-1}), DType::kInt64);
+  const Tensor each = repeats.numel() == 1 ? ops::expand(repeats, Dims{sizes[dim]}) : repeats;
+  const Tensor positions = ops::repeat_interleave(each);
+  const Tensor zeros = ops::reshape(gradient::zeros_like(x), sizes);
+  return ops::reshape(ops::index_add(zeros, dim, positions, g), x.sizes());
 }
 Tensor roll_gradient(const GradArgs& args, const Tensor& g) {
   Dims shifts = gradient::ints_of(args, 1);
@@ -251,77 +253,69 @@ Tensor roll_gradient(const GradArgs& args, const Tensor& g) {
     const int64_t size = is_flat || g.ndim() == 0 ? g.numel() : g.size(dims[i]);
     shifts[i] = size == 0 ? 0 : -(shifts[i] % size);
   }
-  return call("aten::roll", g, shifts, args.inputs[2]);
+  return ops::roll(g, shifts, ops::unbox<Dims>(args.inputs[2]));
 }
 gradient::GradientFn same_way(const char* op) {
-  return of_first([op](const GradArgs&, const Tensor& g) { return call(op, g); });
+  return of_first([op](const GradArgs&, const Tensor& g) { return ops::call_by_name(op, g); });
 }
 gradient::GradientFn other_way(const char* op) {
-  return of_first([op](const GradArgs& args, const Tensor& g) { return call(op, g, args.inputs[1]); });
+  return of_first([op](const GradArgs& args, const Tensor& g) { return ops::call_by_name(op, g, args.inputs[1]); });
 }
 
-OP("aten::repeat(Tensor self, int[] repeats) -> Tensor")
-    .infer(repeat_meta)
-    .gradient(of_first(repeat_gradient))
-    .saves("");
+OP("aten::repeat").infer(repeat_meta).gradient(of_first(repeat_gradient)).saves("");
 IMPL("aten::repeat", kCPU, repeat_kernel);
-OP("aten::tile(Tensor self, int[] dims) -> Tensor").infer(tile_meta).gradient(of_first(tile_gradient)).saves("");
+OP("aten::tile").infer(tile_meta).gradient(of_first(tile_gradient)).saves("");
 IMPL("aten::tile", kCPU, tile_kernel);
-OP("aten::repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor")
+OP("aten::repeat_interleave.self_int")
     .impl([](const Tensor& x, int64_t repeats, std::optional<int64_t> dim, std::optional<int64_t>) {
       return interleave_by(x, repeats, dim);
     })
     .gradient(of_first(interleave_by_gradient))
     .saves("")
     .kind(ops::OpKind::kComposite);
-OP("aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> "
-   "Tensor")
+OP("aten::repeat_interleave.self_Tensor")
     .gradient(of_first(interleave_tensor_gradient))
     .saves("repeats")
     .dynamic_shape();
-OP("aten::repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor").dynamic_shape();
-OP("aten::flip(Tensor self, int[] dims) -> Tensor").infer(flip_meta).gradient(other_way("aten::flip")).saves("");
-OP("aten::fliplr(Tensor self) -> Tensor")
+OP("aten::repeat_interleave.Tensor").dynamic_shape();
+OP("aten::flip").infer(flip_meta).gradient(other_way("aten::flip")).saves("");
+OP("aten::fliplr")
     .infer([](const Tensor& x) {
       check(x.ndim() >= 2, "Input must be >= 2-d.");
       return flip_meta(x, Dims{1});
     })
     .gradient(same_way("aten::fliplr"))
     .saves("");
-OP("aten::flipud(Tensor self) -> Tensor")
+OP("aten::flipud")
     .infer([](const Tensor& x) {
       check(x.ndim() >= 1, "Input must be >= 1-d.");
       return flip_meta(x, Dims{0});
     })
     .gradient(same_way("aten::flipud"))
     .saves("");
-OP("aten::roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor")
-    .infer(roll_meta)
-    .gradient(of_first(roll_gradient))
-    .saves("");
+OP("aten::roll").infer(roll_meta).gradient(of_first(roll_gradient)).saves("");
 IMPL("aten::roll", kCPU, roll_kernel);
-OP("aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor")
+OP("aten::rot90")
     .impl(rot90)
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
-      return call("aten::rot90", g, -(args.inputs[1].to_int() % 4), args.inputs[2]);
+      return ops::rot90(g, -(args.inputs[1].to_int() % 4), ops::unbox<Dims>(args.inputs[2]));
     }))
     .saves("")
     .kind(ops::OpKind::kComposite);
-OP("aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor")
+OP("aten::pixel_shuffle")
     .impl(pixel_shuffle)
     .gradient(other_way("aten::pixel_unshuffle"))
     .saves("")
     .kind(ops::OpKind::kComposite);
-OP("aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor")
+OP("aten::pixel_unshuffle")
     .impl(pixel_unshuffle)
     .gradient(other_way("aten::pixel_shuffle"))
     .saves("")
     .kind(ops::OpKind::kComposite);
-OP("aten::channel_shuffle(Tensor self, int groups) -> Tensor")
+OP("aten::channel_shuffle")
     .impl(channel_shuffle)
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
-      return call("aten::channel_shuffle", g,
-                  std::max<int64_t>(1, gradient::sizes_of(args, 0)[1] / args.inputs[1].to_int()));
+      return ops::channel_shuffle(g, std::max<int64_t>(1, gradient::sizes_of(args, 0)[1] / args.inputs[1].to_int()));
     }))
     .saves("")
     .kind(ops::OpKind::kComposite);

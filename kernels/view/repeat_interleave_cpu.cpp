@@ -4,6 +4,7 @@
 #include "core/ops/run.h"
 #include "kernels/index/index.h"
 #include "kernels/view/view.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
@@ -18,7 +19,7 @@ Tensor interleave_tensor(const Tensor& x, const Tensor& repeats, std::optional<i
   check(repeats.dtype() == DType::kInt64 || repeats.dtype() == DType::kInt32, "repeats has to be Long or Int tensor");
   const Tensor wide = repeats.to(DType::kInt64).contiguous();
   const int64_t* counts = wide.data<int64_t>();
-  if (wide.numel() == 1) return ops::call("aten::repeat_interleave.self_int", in, counts[0], at);
+  if (wide.numel() == 1) return ops::repeat_interleave(in, counts[0], at);
   check(wide.numel() == in.sizes()[at],
         "repeats must have the same size as input along dim, but got repeats.size(0) = ", wide.numel(),
         " and input.size(", at, ") = ", in.sizes()[at]);

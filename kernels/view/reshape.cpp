@@ -2,6 +2,7 @@
 
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 
@@ -136,40 +137,35 @@ std::vector<Tensor> all_at_least(const std::vector<Tensor>& tensors) {
 
 using gradient::of_first;
 
-Tensor reshape_back(const ops::GradArgs& args, const Tensor& g) {
-  return ops::call("aten::reshape", g, gradient::sizes_of(args, 0));
-}
+Tensor reshape_back(const ops::GradArgs& args, const Tensor& g) { return ops::reshape(g, gradient::sizes_of(args, 0)); }
 std::vector<ops::Value> reshape_all_back(const ops::GradArgs& args) {
   std::vector<Tensor> gradients;
   const auto& inputs = args.inputs[0].to_list()->items;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& g = args.grad_outputs[i];
-    gradients.push_back(g ? ops::call("aten::reshape", g, inputs[i].to_tensor().sizes()) : Tensor());
+    gradients.push_back(g ? ops::reshape(g, inputs[i].to_tensor().sizes()) : Tensor());
   }
   return {ops::make_tensor_list(gradients)};
 }
 
-#define RESHAPE(SCHEMA, FUNCTION) OP(SCHEMA).impl(FUNCTION).gradient(of_first(reshape_back)).saves("")
-RESHAPE("aten::view(Tensor(a) self, int[] size) -> Tensor(a)", view);
-RESHAPE("aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
-        [](const Tensor& x, const Tensor& other) { return view(x, other.sizes()); });
-RESHAPE("aten::reshape(Tensor(a) self, int[] shape) -> Tensor(a)", reshape);
-RESHAPE("aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
-        [](const Tensor& x, const Tensor& other) { return reshape(x, other.sizes()); });
-RESHAPE("aten::_reshape_alias(Tensor(a) self, int[] size, int[] stride) -> Tensor(a)", reshape_alias);
-RESHAPE("aten::_unsafe_view(Tensor self, int[] size) -> Tensor",
-        [](const Tensor& x, const IntList& sizes) { return view(x, sizes).clone(true); });
-RESHAPE("aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", flatten);
-RESHAPE("aten::ravel(Tensor(a) self) -> Tensor(a)", [](const Tensor& x) { return reshape(x, Dims{-1}); });
-RESHAPE("aten::unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)", unflatten);
-RESHAPE("aten::atleast_1d(Tensor(a) self) -> Tensor(a)", [](const Tensor& x) { return at_least_dims(x, 1); });
-RESHAPE("aten::atleast_2d(Tensor(a) self) -> Tensor(a)", [](const Tensor& x) { return at_least_dims(x, 2); });
-RESHAPE("aten::atleast_3d(Tensor(a) self) -> Tensor(a)", [](const Tensor& x) { return at_least_dims(x, 3); });
-#define RESHAPE_ALL(SCHEMA, FUNCTION) OP(SCHEMA).impl(FUNCTION).gradient(reshape_all_back).saves("")
-RESHAPE_ALL("aten::atleast_1d.Sequence(Tensor(a)[] tensors) -> Tensor(a)[]", all_at_least<1>);
-RESHAPE_ALL("aten::atleast_2d.Sequence(Tensor(a)[] tensors) -> Tensor(a)[]", all_at_least<2>);
-RESHAPE_ALL("aten::atleast_3d.Sequence(Tensor(a)[] tensors) -> Tensor(a)[]", all_at_least<3>);
-OP("aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)").impl(view_as_dtype).constant_result();
+#define RESHAPE(NAME, FUNCTION) OP(NAME).impl(FUNCTION).gradient(of_first(reshape_back)).saves("")
+RESHAPE("aten::view", view);
+RESHAPE("aten::view_as", [](const Tensor& x, const Tensor& other) { return view(x, other.sizes()); });
+RESHAPE("aten::reshape", reshape);
+RESHAPE("aten::reshape_as", [](const Tensor& x, const Tensor& other) { return reshape(x, other.sizes()); });
+RESHAPE("aten::_reshape_alias", reshape_alias);
+RESHAPE("aten::_unsafe_view", [](const Tensor& x, const IntList& sizes) { return view(x, sizes).clone(true); });
+RESHAPE("aten::flatten.using_ints", flatten);
+RESHAPE("aten::ravel", [](const Tensor& x) { return reshape(x, Dims{-1}); });
+RESHAPE("aten::unflatten.int", unflatten);
+RESHAPE("aten::atleast_1d", [](const Tensor& x) { return at_least_dims(x, 1); });
+RESHAPE("aten::atleast_2d", [](const Tensor& x) { return at_least_dims(x, 2); });
+RESHAPE("aten::atleast_3d", [](const Tensor& x) { return at_least_dims(x, 3); });
+#define RESHAPE_ALL(NAME, FUNCTION) OP(NAME).impl(FUNCTION).gradient(reshape_all_back).saves("")
+RESHAPE_ALL("aten::atleast_1d.Sequence", all_at_least<1>);
+RESHAPE_ALL("aten::atleast_2d.Sequence", all_at_least<2>);
+RESHAPE_ALL("aten::atleast_3d.Sequence", all_at_least<3>);
+OP("aten::view.dtype").impl(view_as_dtype).constant_result();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -1,13 +1,12 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/view/view.h"
+#include "ops/view.h"
 
 // Views that take the place of their argument: "x.unsqueeze_(0)" gives every holder of x the new shape. A function with
 // one of them is run as it is written (core/jit/ir/operator_search.h).
 namespace tensord::kernels {
 namespace {
-
-using ops::call;
 
 // Autograd's nodes and views remember the shape that a tensor had.
 Tensor take_shape(const Tensor& x, const char* name, const Tensor& view) {
@@ -23,32 +22,22 @@ Tensor transpose_in_place(const Tensor& x, int64_t dim0, int64_t dim1) {
   return take_shape(x, "transpose_", transpose(x, dim0, dim1));
 }
 
-OP("aten::squeeze_(Tensor(a!) self) -> Tensor(a!)").kind(ops::OpKind::kView).impl([](const Tensor& x) {
-  return take_shape(x, "squeeze_", call("aten::squeeze", x));
+OP("aten::squeeze_").kind(ops::OpKind::kView).impl([](const Tensor& x) {
+  return take_shape(x, "squeeze_", ops::squeeze(x));
 });
-OP("aten::squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)")
-    .kind(ops::OpKind::kView)
-    .impl([](const Tensor& x, int64_t dim) { return take_shape(x, "squeeze_", call("aten::squeeze.dim", x, dim)); });
-OP("aten::squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)")
-    .kind(ops::OpKind::kView)
-    .impl([](const Tensor& x, const IntList& dim) {
-      return take_shape(x, "squeeze_", call("aten::squeeze.dims", x, dim));
-    });
-OP("aten::unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)")
-    .kind(ops::OpKind::kView)
-    .impl([](const Tensor& x, int64_t dim) { return take_shape(x, "unsqueeze_", unsqueeze(x, dim)); });
-OP("aten::t_(Tensor(a!) self) -> Tensor(a!)").kind(ops::OpKind::kView).impl([](const Tensor& x) {
-  return take_shape(x, "t_", call("aten::t", x));
+OP("aten::squeeze_.dim").kind(ops::OpKind::kView).impl([](const Tensor& x, int64_t dim) {
+  return take_shape(x, "squeeze_", ops::squeeze(x, dim));
 });
-OP("aten::transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)")
-    .kind(ops::OpKind::kView)
-    .impl(transpose_in_place);
-OP("aten::swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)")
-    .kind(ops::OpKind::kView)
-    .impl(transpose_in_place);
-OP("aten::swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)")
-    .kind(ops::OpKind::kView)
-    .impl(transpose_in_place);
+OP("aten::squeeze_.dims").kind(ops::OpKind::kView).impl([](const Tensor& x, const IntList& dim) {
+  return take_shape(x, "squeeze_", ops::squeeze(x, dim));
+});
+OP("aten::unsqueeze_").kind(ops::OpKind::kView).impl([](const Tensor& x, int64_t dim) {
+  return take_shape(x, "unsqueeze_", unsqueeze(x, dim));
+});
+OP("aten::t_").kind(ops::OpKind::kView).impl([](const Tensor& x) { return take_shape(x, "t_", ops::t(x)); });
+OP("aten::transpose_").kind(ops::OpKind::kView).impl(transpose_in_place);
+OP("aten::swapaxes_").kind(ops::OpKind::kView).impl(transpose_in_place);
+OP("aten::swapdims_").kind(ops::OpKind::kView).impl(transpose_in_place);
 
 }  // namespace
 }  // namespace tensord::kernels

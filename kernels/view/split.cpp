@@ -5,6 +5,9 @@
 #include "kernels/common/numbers.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 // One tensor cut into several views.
 namespace tensord::kernels {
@@ -171,7 +174,7 @@ std::vector<Tensor> join(const GradArgs& args, int64_t dim, const char* op) {
   for (size_t i = 0; i < given.size(); ++i) {
     if (!given[i]) given[i] = gradient::zeros_like(parts[i]);
   }
-  gradients[0] = ops::call(op, given, wrap_dim(dim, args.inputs[0].to_tensor().ndim()));
+  gradients[0] = ops::call_by_name(op, given, wrap_dim(dim, args.inputs[0].to_tensor().ndim()));
   return gradients;
 }
 std::vector<Tensor> split_gradient(const GradArgs& args) { return join(args, args.inputs[2].to_int(), "aten::cat"); }
@@ -185,9 +188,8 @@ std::vector<Tensor> split_at_gradient(const GradArgs& args) {
   for (size_t i = 0; i < args.grad_outputs.size(); ++i) {
     const int64_t end = i < indices.size() ? indices[i] : std::numeric_limits<int64_t>::max();
     if (args.grad_outputs[i]) {
-      const Tensor part =
-          ops::call("aten::slice_backward", args.grad_outputs[i], x.sizes(), args.inputs[2], start, end, 1);
-      gradients[0] = gradients[0] ? ops::call("aten::add.Tensor", gradients[0], part) : part;
+      const Tensor part = ops::slice_backward(args.grad_outputs[i], x.sizes(), args.inputs[2].to_int(), start, end, 1);
+      gradients[0] = gradients[0] ? ops::add(gradients[0], part) : part;
     }
     start = end;
   }
@@ -215,8 +217,8 @@ std::vector<Value> grid_gradient(const GradArgs& args) {
       for (size_t d = 0; d < inputs.size(); ++d) {
         if (d != dim) others.push_back(static_cast<int64_t>(d));
       }
-      if (!others.empty()) g = ops::call("aten::sum.dim_IntList", g, others);
-      g = ops::call("aten::reshape", g, inputs[i].to_tensor().sizes());
+      if (!others.empty()) g = ops::sum(g, others);
+      g = ops::reshape(g, inputs[i].to_tensor().sizes());
     }
     gradients.push_back(g);
   }
@@ -225,26 +227,21 @@ std::vector<Value> grid_gradient(const GradArgs& args) {
   return all;
 }
 
-#define SPLIT(SCHEMA, ...) OP(SCHEMA).impl(__VA_ARGS__).gradient(split_gradient).saves("")
-SPLIT("aten::split.Tensor(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[]", split);
-SPLIT("aten::split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]", split_with_sizes);
-SPLIT("aten::split(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]", split_with_sizes);
-SPLIT("aten::split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]", split_with_sizes);
-SPLIT("aten::unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]",
+#define SPLIT(NAME, ...) OP(NAME).impl(__VA_ARGS__).gradient(split_gradient).saves("")
+SPLIT("aten::split.Tensor", split);
+SPLIT("aten::split.sizes", split_with_sizes);
+SPLIT("aten::split", split_with_sizes);
+SPLIT("aten::split_with_sizes", split_with_sizes);
+SPLIT("aten::unsafe_split.Tensor",
       [](const Tensor& x, int64_t size, int64_t dim) { return copies(split(x, size, dim)); });
-SPLIT("aten::unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
+SPLIT("aten::unsafe_split_with_sizes",
       [](const Tensor& x, const IntList& sizes, int64_t dim) { return copies(split_with_sizes(x, sizes, dim)); });
-SPLIT("aten::chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]", chunk);
-SPLIT("aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
-      [](const Tensor& x, int64_t chunks, int64_t dim) { return copies(chunk(x, chunks, dim)); });
-SPLIT("aten::tensor_split.sections(Tensor(a) self, int sections, int dim=0) -> Tensor(a)[]", tensor_split);
-OP("aten::tensor_split.indices(Tensor(a) self, int[] indices, int dim=0) -> Tensor(a)[]")
-    .impl(tensor_split_at)
-    .gradient(split_at_gradient)
-    .saves("");
+SPLIT("aten::chunk", chunk);
+SPLIT("aten::unsafe_chunk", [](const Tensor& x, int64_t chunks, int64_t dim) { return copies(chunk(x, chunks, dim)); });
+SPLIT("aten::tensor_split.sections", tensor_split);
+OP("aten::tensor_split.indices").impl(tensor_split_at).gradient(split_at_gradient).saves("");
 // Its sections or indices as a tensor, whose elements decide on the shapes.
-OP("aten::tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor tensor_indices_or_sections, int dim=0) -> "
-   "Tensor(a)[]")
+OP("aten::tensor_split.tensor_indices_or_sections")
     .impl([](const Tensor& x, const Tensor& given, int64_t dim) {
       check(x.ndim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", x.ndim(),
             " dims");
@@ -254,21 +251,18 @@ OP("aten::tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor tensor_
             "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional "
             "tensor, but got a tensor with ",
             given.ndim(), " dims");
-      if (given.ndim() == 0) return ops::call<TensorList>("aten::tensor_split.sections", x, given.item_int(), dim);
-      return ops::call<TensorList>("aten::tensor_split.indices", x, IntList(integers_of(given)), dim);
+      if (given.ndim() == 0) return ops::tensor_split(x, given.item_int(), dim);
+      return ops::tensor_split(x, IntList(integers_of(given)), dim);
     })
     .composite()
     .dynamic_shape();
-OP("aten::unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[]").impl(unbind).gradient(unbind_gradient).saves("");
-OP("aten::broadcast_tensors(Tensor(a)[] tensors) -> Tensor(a)[]")
-    .impl(broadcast_tensors)
-    .gradient(broadcast_gradient)
-    .saves("");
-OP("aten::meshgrid(Tensor(a)[] tensors) -> Tensor(a)[]")
+OP("aten::unbind.int").impl(unbind).gradient(unbind_gradient).saves("");
+OP("aten::broadcast_tensors").impl(broadcast_tensors).gradient(broadcast_gradient).saves("");
+OP("aten::meshgrid")
     .impl([](const TensorList& tensors) { return meshgrid(tensors, false); })
     .gradient(grid_gradient)
     .saves("");
-OP("aten::meshgrid.indexing(Tensor(a)[] tensors, *, str indexing) -> Tensor(a)[]")
+OP("aten::meshgrid.indexing")
     .impl([](const TensorList& tensors, const std::string& indexing) {
       check(indexing == "ij" || indexing == "xy",
             "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: ", indexing);

@@ -3,11 +3,13 @@
 #include "kernels/common/compose.h"
 #include "kernels/common/numbers.h"
 #include "kernels/view/view.h"
+#include "ops/embedding.h"
+#include "ops/factory.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
 using ops::WritesInto;
 using TensorList = std::vector<Tensor>;
 
@@ -24,7 +26,7 @@ void add_split(const char* name, int64_t min_ndim, int64_t (*dim_of)(const Tenso
           " dimension, but got a tensor with ", x.ndim(), " dimensions!");
     return dim_of(x);
   };
-  ops::OpBuilder(concat(full, ".int(Tensor(a) self, int sections) -> Tensor(a)[]").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(concat(full, ".int"), __FILE__, __LINE__)
       .impl([=](const Tensor& x, int64_t sections) {
         const int64_t dim = checked(x);
         check(sections > 0 && x.size(dim) % sections == 0, "torch.", name, " attempted to split along dimension ", dim,
@@ -32,7 +34,7 @@ void add_split(const char* name, int64_t min_ndim, int64_t (*dim_of)(const Tenso
         return split_at(x, sections, dim);
       })
       .composite();
-  ops::OpBuilder(concat(full, ".array(Tensor(a) self, int[] indices) -> Tensor(a)[]").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(concat(full, ".array"), __FILE__, __LINE__)
       .impl([=](const Tensor& x, const ops::IntList& indices) {
         return split_at(x, ops::make_int_list(indices), checked(x));
       })
@@ -43,36 +45,35 @@ Tensor column_stack(const TensorList& tensors) {
   check(!tensors.empty(), "column_stack expects a non-empty TensorList");
   TensorList columns;
   for (const Tensor& x : tensors) {
-    columns.push_back(x.ndim() <= 1 ? compose::reshape(x, Dims{x.numel(), 1}) : x);
+    columns.push_back(x.ndim() <= 1 ? ops::reshape(x, Dims{x.numel(), 1}) : x);
   }
-  return call("aten::hstack", columns);
+  return ops::hstack(columns);
 }
-OP("aten::column_stack(Tensor[] tensors) -> Tensor")
+OP("aten::column_stack")
     .impl(column_stack)
     .composite()
-    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
-    .with_out();
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing);
 
 Tensor narrow_copy(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
-  return call("aten::clone", compose::narrow(x, dim, start, length), int64_t{0});
+  return ops::clone(ops::narrow(x, dim, start, length), {.memory_format = MemoryFormat::kContiguous});
 }
-OP("aten::narrow_copy(Tensor self, int dim, int start, int length) -> Tensor").impl(narrow_copy).composite();
+OP("aten::narrow_copy").impl(narrow_copy).composite();
 
-OP("aten::diagflat(Tensor self, int offset=0) -> Tensor")
-    .impl([](const Tensor& x, int64_t offset) { return call("aten::diag", compose::reshape(x, Dims{-1}), offset); })
+OP("aten::diagflat")
+    .impl([](const Tensor& x, int64_t offset) { return ops::diag(ops::reshape(x, Dims{-1}), offset); })
     .composite();
 
 Tensor cartesian_prod(const TensorList& tensors) {
   for (const Tensor& x : tensors) check(x.ndim() == 1, "Expect a 1D vector, but got shape ", x.sizes());
   check(!tensors.empty(), "meshgrid expects a non-empty TensorList");
-  if (tensors.size() == 1) return call("aten::clone", tensors[0]);
+  if (tensors.size() == 1) return ops::clone(tensors[0]);
   const ops::Op& meshgrid = ops::get_op("aten::meshgrid");
   TensorList grids =
       ops::Unbox<TensorList>::get(ops::run(meshgrid, ops::bind(meshgrid, {ops::make_tensor_list(tensors)}))[0]);
-  for (Tensor& grid : grids) grid = call("aten::flatten.using_ints", grid, int64_t{0}, int64_t{-1});
-  return call("aten::stack", grids, int64_t{1});
+  for (Tensor& grid : grids) grid = ops::flatten(grid, int64_t{0}, int64_t{-1});
+  return ops::stack(grids, int64_t{1});
 }
-OP("aten::cartesian_prod(Tensor[] tensors) -> Tensor").impl(cartesian_prod).composite();
+OP("aten::cartesian_prod").impl(cartesian_prod).composite();
 
 // Index tuples in lexicographic order, `first` being the least for the next place.
 void add_tuples(int64_t count, int64_t r, bool with_replacement, Dims& tuple,
@@ -94,7 +95,7 @@ void add_tuples(int64_t count, int64_t r, bool with_replacement, Dims& tuple,
 Tensor combinations(const Tensor& x, int64_t r, bool with_replacement) {
   check(x.ndim() == 1, "Expect a 1D vector, but got shape ", x.sizes());
   check(r >= 0, "Expect a non-negative number, but got ", r);
-  if (r == 0) return call("aten::new_empty", x, Dims{0});
+  if (r == 0) return ops::new_empty(x, Dims{0});
   check(r <= static_cast<int64_t>(kMaxDims), "combinations: r must be at most ", kMaxDims, ", but got ", r);
   double rows = 1;  // n choose r, before memory is taken for it
   for (int64_t i = 0; i < r; ++i) {
@@ -107,11 +108,11 @@ Tensor combinations(const Tensor& x, int64_t r, bool with_replacement) {
   add_tuples(x.numel(), r, with_replacement, tuple, columns);
   TensorList picked;
   for (const std::vector<int64_t>& column : columns) {
-    picked.push_back(call("aten::index_select", x, int64_t{0}, vector_of(column).to(x.device())));
+    picked.push_back(ops::index_select(x, int64_t{0}, vector_of(column).to(x.device())));
   }
-  return call("aten::stack", picked, int64_t{1});
+  return ops::stack(picked, int64_t{1});
 }
-OP("aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor").impl(combinations).composite();
+OP("aten::combinations").impl(combinations).composite();
 
 [[maybe_unused]] const bool stacks_registered = [] {
   add_split("hsplit", 1, [](const Tensor& x) -> int64_t { return x.ndim() == 1 ? 0 : 1; });

@@ -5,6 +5,7 @@
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/view/view.h"
+#include "ops/view.h"
 
 // Triangles and diagonals of matrices.
 namespace tensord::kernels {
@@ -99,16 +100,15 @@ Tensor block_diag(const std::vector<Tensor>& tensors) {
 }
 
 using gradient::of_first;
-using ops::call;
 using ops::GradArgs;
 
 gradient::GradientFn same_triangle(const char* op) {
-  return of_first([op](const GradArgs& args, const Tensor& g) { return call(op, g, args.inputs[1]); });
+  return of_first([op](const GradArgs& args, const Tensor& g) { return ops::call_by_name(op, g, args.inputs[1]); });
 }
 Tensor diag_gradient(const GradArgs& args, const Tensor& g) {
   const Tensor& x = args.inputs[0].to_tensor();
-  if (x.ndim() == 1) return call("aten::diagonal", g, args.inputs[1], 0, 1);
-  return call("aten::diagonal_backward", g, x.sizes(), args.inputs[1], 0, 1);
+  if (x.ndim() == 1) return ops::diagonal(g, args.inputs[1].to_int());
+  return ops::diagonal_backward(g, x.sizes(), args.inputs[1].to_int(), 0, 1);
 }
 std::vector<ops::Value> block_diag_gradient(const GradArgs& args) {
   std::vector<Tensor> gradients;
@@ -118,9 +118,9 @@ std::vector<ops::Value> block_diag_gradient(const GradArgs& args) {
     const Tensor& x = item.to_tensor();
     const int64_t rows = x.ndim() == 2 ? x.sizes()[0] : 1, columns = x.ndim() == 2 ? x.sizes()[1] : x.numel();
     if (g) {
-      Tensor part = call("aten::narrow", call("aten::narrow", g, 0, row, rows), 1, column, columns);
-      if (x.ndim() != 2) part = call("aten::reshape", part, x.sizes());
-      gradients.push_back(part.dtype() == x.dtype() ? part : call("aten::to.dtype", part, x.dtype()));
+      Tensor part = ops::narrow(ops::narrow(g, 0, row, rows), 1, column, columns);
+      if (x.ndim() != 2) part = ops::reshape(part, x.sizes());
+      gradients.push_back(part.dtype() == x.dtype() ? part : ops::to(part, x.dtype()));
     } else {
       gradients.emplace_back();
     }
@@ -130,37 +130,25 @@ std::vector<ops::Value> block_diag_gradient(const GradArgs& args) {
   return {ops::make_tensor_list(gradients)};
 }
 
-OP("aten::tril(Tensor self, int diagonal=0) -> Tensor")
+OP("aten::tril")
     .infer(triangle_meta)
     .gradient(same_triangle("aten::tril"))
     .saves("")
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_inplace()
-    .with_out();
-OP("aten::triu(Tensor self, int diagonal=0) -> Tensor")
+    .set<WritesInto>(WritesInto::kSameDType);
+OP("aten::triu")
     .infer(triangle_meta)
     .gradient(same_triangle("aten::triu"))
     .saves("")
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_inplace()
-    .with_out();
-OP("aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor")
+    .set<WritesInto>(WritesInto::kSameDType);
+OP("aten::diag_embed")
     .impl(diag_embed)
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
-      return call("aten::diagonal", g, args.inputs[1], args.inputs[2], args.inputs[3]);
+      return ops::diagonal(g, args.inputs[1].to_int(), args.inputs[2].to_int(), args.inputs[3].to_int());
     }))
     .saves("")
     .kind(ops::OpKind::kComposite);
-OP("aten::diag(Tensor self, int diagonal=0) -> Tensor")
-    .impl(diag)
-    .gradient(of_first(diag_gradient))
-    .saves("")
-    .kind(ops::OpKind::kComposite);
-OP("aten::block_diag(Tensor[] tensors) -> Tensor")
-    .impl(block_diag)
-    .gradient(block_diag_gradient)
-    .saves("")
-    .kind(ops::OpKind::kComposite);
+OP("aten::diag").impl(diag).gradient(of_first(diag_gradient)).saves("").kind(ops::OpKind::kComposite);
+OP("aten::block_diag").impl(block_diag).gradient(block_diag_gradient).saves("").kind(ops::OpKind::kComposite);
 
 }  // namespace
 }  // namespace tensord::kernels

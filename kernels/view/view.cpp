@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/fused/gradient_expr.h"
+#include "ops/view.h"
 
 namespace tensord::kernels {
 
@@ -255,16 +256,16 @@ Tensor movedim(const Tensor& x, const IntList& source, const IntList& destinatio
 using gradient::ints_of;
 using gradient::of_first;
 using gradient::sizes_of;
-using ops::call;
 using ops::GradArgs;
 
 // Gradients of views move the incoming one back to where it came from.
 
 gradient::GradientFn moved_back(const char* op) {
-  return of_first([op](const GradArgs& args, const Tensor& g) { return call(op, g, args.inputs[2], args.inputs[1]); });
+  return of_first(
+      [op](const GradArgs& args, const Tensor& g) { return ops::call_by_name(op, g, args.inputs[2], args.inputs[1]); });
 }
 gradient::GradientFn same_again(const char* op) {
-  return of_first([op](const GradArgs&, const Tensor& g) { return call(op, g); });
+  return of_first([op](const GradArgs&, const Tensor& g) { return ops::call_by_name(op, g); });
 }
 gradient::GradientFn fitted() {
   return of_first(
@@ -274,97 +275,93 @@ Tensor permute_gradient(const GradArgs& args, const Tensor& g) {
   const Dims dims = ints_of(args, 1);
   Dims back(dims.size(), 0);
   for (size_t i = 0; i < dims.size(); ++i) back[wrap_dim(dims[i], g.ndim())] = static_cast<int64_t>(i);
-  return call("aten::permute", g, back);
+  return ops::permute(g, back);
 }
 Tensor select_gradient(const GradArgs& args, const Tensor& g) {
-  return call("aten::select_backward", g, sizes_of(args, 0), args.inputs[1], args.inputs[2]);
+  return ops::select_backward(g, sizes_of(args, 0), args.inputs[1].to_int(), args.inputs[2].to_int());
 }
 Tensor slice_gradient(const GradArgs& args, const Tensor& g) {
   // Bounds that are not given are those of the whole dimension.
   const auto bound = [&](size_t i, int64_t otherwise) {
     return args.inputs[i].is_none() ? otherwise : args.inputs[i].to_int();
   };
-  return call("aten::slice_backward", g, sizes_of(args, 0), args.inputs[1], bound(2, 0),
-              bound(3, std::numeric_limits<int64_t>::max()), args.inputs[4]);
+  return ops::slice_backward(g, sizes_of(args, 0), args.inputs[1].to_int(), bound(2, 0),
+                             bound(3, std::numeric_limits<int64_t>::max()), args.inputs[4].to_int());
 }
 Tensor narrow_gradient(const GradArgs& args, const Tensor& g) {
   const int64_t dim = args.inputs[1].to_int(), start = args.inputs[2].to_int();
   const int64_t first = start < 0 ? start + args.inputs[0].to_tensor().size(dim) : start;
-  return call("aten::slice_backward", g, sizes_of(args, 0), dim, first, first + args.inputs[3].to_int(), 1);
+  return ops::slice_backward(g, sizes_of(args, 0), dim, first, first + args.inputs[3].to_int(), 1);
 }
 Tensor diagonal_gradient(const GradArgs& args, const Tensor& g) {
-  return call("aten::diagonal_backward", g, sizes_of(args, 0), args.inputs[1], args.inputs[2], args.inputs[3]);
+  return ops::diagonal_backward(g, sizes_of(args, 0), args.inputs[1].to_int(), args.inputs[2].to_int(),
+                                args.inputs[3].to_int());
 }
 Tensor unfold_gradient(const GradArgs& args, const Tensor& g) {
-  return call("aten::unfold_backward", g, sizes_of(args, 0), args.inputs[1], args.inputs[2], args.inputs[3]);
+  return ops::unfold_backward(g, sizes_of(args, 0), args.inputs[1].to_int(), args.inputs[2].to_int(),
+                              args.inputs[3].to_int());
 }
 Tensor as_strided_gradient(const GradArgs& args, const Tensor& g) {
   const Tensor& x = args.inputs[0].to_tensor();
   const int64_t offset = args.inputs[3].is_none() ? x.offset() : args.inputs[3].to_int();
-  return call("tensord::as_strided_scatter_add", g, x.sizes(), x.strides(), x.offset(), args.inputs[1], args.inputs[2],
-              offset);
+  return ops::tensord_as_strided_scatter_add(g, x.sizes(), x.strides(), x.offset(), ops::unbox<Dims>(args.inputs[1]),
+                                             ops::unbox<Dims>(args.inputs[2]), offset);
 }
 
-#define VIEW(SCHEMA, FUNCTION, GRADIENT) OP(SCHEMA " -> Tensor(a)").impl(FUNCTION).gradient(GRADIENT).saves("")
+#define VIEW(NAME, FUNCTION, GRADIENT) OP(NAME).impl(FUNCTION).gradient(GRADIENT).saves("")
 Tensor movedim_int(const Tensor& x, int64_t source, int64_t destination) {
   return movedim(x, Dims{source}, Dims{destination});
 }
-VIEW("aten::transpose.int(Tensor(a) self, int dim0, int dim1)", transpose, moved_back("aten::transpose.int"));
-VIEW("aten::swapaxes(Tensor(a) self, int axis0, int axis1)", transpose, moved_back("aten::transpose.int"));
-VIEW("aten::swapdims(Tensor(a) self, int dim0, int dim1)", transpose, moved_back("aten::transpose.int"));
-VIEW("aten::t(Tensor(a) self)", transpose_2d, same_again("aten::t"));
-VIEW("aten::numpy_T(Tensor(a) self)", transpose_all, same_again("aten::numpy_T"));
-VIEW("aten::matrix_H(Tensor(a) self)", transpose_matrix_2d, same_again("aten::matrix_H"));
-VIEW("aten::mT(Tensor(a) self)", transpose_matrix, same_again("aten::mT"));
-VIEW("aten::mH(Tensor(a) self)", transpose_matrix, same_again("aten::mT"));
-VIEW("aten::permute(Tensor(a) self, int[] dims)", permute, of_first(permute_gradient));
-VIEW("aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination)", movedim,
-     moved_back("aten::movedim.intlist"));
-VIEW("aten::movedim.int(Tensor(a) self, int source, int destination)", movedim_int, moved_back("aten::movedim.int"));
-VIEW("aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination)", movedim,
-     moved_back("aten::movedim.intlist"));
-VIEW("aten::moveaxis.int(Tensor(a) self, int source, int destination)", movedim_int, moved_back("aten::movedim.int"));
-VIEW("aten::unsqueeze(Tensor(a) self, int dim)", unsqueeze,
-     of_first([](const GradArgs& args, const Tensor& g) { return call("aten::squeeze.dim", g, args.inputs[1]); }));
-VIEW("aten::squeeze(Tensor(a) self)", squeeze_all,
-     of_first([](const GradArgs& args, const Tensor& g) { return call("aten::reshape", g, sizes_of(args, 0)); }));
-VIEW("aten::squeeze.dim(Tensor(a) self, int dim)", squeeze_dim, of_first([](const GradArgs& args, const Tensor& g) {
+VIEW("aten::transpose.int", transpose, moved_back("aten::transpose.int"));
+VIEW("aten::swapaxes", transpose, moved_back("aten::transpose.int"));
+VIEW("aten::swapdims", transpose, moved_back("aten::transpose.int"));
+VIEW("aten::t", transpose_2d, same_again("aten::t"));
+VIEW("aten::numpy_T", transpose_all, same_again("aten::numpy_T"));
+VIEW("aten::matrix_H", transpose_matrix_2d, same_again("aten::matrix_H"));
+VIEW("aten::mT", transpose_matrix, same_again("aten::mT"));
+VIEW("aten::mH", transpose_matrix, same_again("aten::mT"));
+VIEW("aten::permute", permute, of_first(permute_gradient));
+VIEW("aten::movedim.intlist", movedim, moved_back("aten::movedim.intlist"));
+VIEW("aten::movedim.int", movedim_int, moved_back("aten::movedim.int"));
+VIEW("aten::moveaxis.intlist", movedim, moved_back("aten::movedim.intlist"));
+VIEW("aten::moveaxis.int", movedim_int, moved_back("aten::movedim.int"));
+VIEW("aten::unsqueeze", unsqueeze,
+     of_first([](const GradArgs& args, const Tensor& g) { return ops::squeeze(g, args.inputs[1].to_int()); }));
+VIEW("aten::squeeze", squeeze_all,
+     of_first([](const GradArgs& args, const Tensor& g) { return ops::reshape(g, sizes_of(args, 0)); }));
+VIEW("aten::squeeze.dim", squeeze_dim, of_first([](const GradArgs& args, const Tensor& g) {
        const bool is_removed = g.ndim() < args.inputs[0].to_tensor().ndim();
-       return is_removed ? call("aten::unsqueeze", g, args.inputs[1]) : g;
+       return is_removed ? ops::unsqueeze(g, args.inputs[1].to_int()) : g;
      }));
-VIEW("aten::squeeze.dims(Tensor(a) self, int[] dim)", squeeze_dims,
-     of_first([](const GradArgs& args, const Tensor& g) { return call("aten::reshape", g, sizes_of(args, 0)); }));
-VIEW("aten::select.int(Tensor(a) self, int dim, int index)", select, of_first(select_gradient));
-VIEW("aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1)", slice,
-     of_first(slice_gradient));
-VIEW("aten::narrow(Tensor(a) self, int dim, int start, int length)", narrow, of_first(narrow_gradient));
+VIEW("aten::squeeze.dims", squeeze_dims,
+     of_first([](const GradArgs& args, const Tensor& g) { return ops::reshape(g, sizes_of(args, 0)); }));
+VIEW("aten::select.int", select, of_first(select_gradient));
+VIEW("aten::slice.Tensor", slice, of_first(slice_gradient));
+VIEW("aten::narrow", narrow, of_first(narrow_gradient));
 VIEW(
-    "aten::expand(Tensor(a) self, int[] size, *, bool implicit=False)",
-    [](const Tensor& x, const IntList& sizes, bool) { return expand(x, sizes); }, fitted());
+    "aten::expand", [](const Tensor& x, const IntList& sizes, bool) { return expand(x, sizes); }, fitted());
 VIEW(
-    "aten::expand_as(Tensor(a) self, Tensor other)",
-    [](const Tensor& x, const Tensor& other) { return expand(x, other.sizes()); }, fitted());
-VIEW("aten::broadcast_to(Tensor(a) self, int[] size)", expand, fitted());
-VIEW("aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1)", diagonal, of_first(diagonal_gradient));
-VIEW("aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1)", diagonal,
-     of_first(diagonal_gradient));
-VIEW("aten::unfold(Tensor(a) self, int dimension, int size, int step)", unfold, of_first(unfold_gradient));
+    "aten::expand_as", [](const Tensor& x, const Tensor& other) { return expand(x, other.sizes()); }, fitted());
+VIEW("aten::broadcast_to", expand, fitted());
+VIEW("aten::diagonal", diagonal, of_first(diagonal_gradient));
+VIEW("aten::linalg_diagonal", diagonal, of_first(diagonal_gradient));
+VIEW("aten::unfold", unfold, of_first(unfold_gradient));
 VIEW(
-    "aten::as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None)",
+    "aten::as_strided",
     [](const Tensor& x, const IntList& sizes, const IntList& strides, std::optional<int64_t> offset) {
       return as_strided(x, sizes, strides, offset.value_or(x.offset()));
     },
     of_first(as_strided_gradient));
-VIEW("aten::alias(Tensor(a) self)", alias, of_first([](const GradArgs&, const Tensor& g) { return g; }));
+VIEW("aten::alias", alias, of_first([](const GradArgs&, const Tensor& g) { return g; }));
 VIEW(
-    "aten::positive(Tensor(a) self)",
+    "aten::positive",
     [](const Tensor& x) {
       check(x.dtype() != DType::kBool, "The `+` operator, on a bool tensor is not supported.");
       return alias(x);
     },
     of_first([](const GradArgs&, const Tensor& g) { return g; }));
-OP("aten::detach(Tensor(a) self) -> Tensor(a)").impl(alias).constant_result();
-OP("prim::data(Tensor(a) a) -> Tensor(a)").impl(alias).constant_result();
+OP("aten::detach").impl(alias).constant_result();
+OP("prim::data").impl(alias).constant_result();
 
 }  // namespace
 }  // namespace tensord::kernels

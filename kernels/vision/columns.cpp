@@ -2,6 +2,7 @@
 #include "kernels/vision/columns.h"
 #include "core/ops/attributes/written.h"
 #include "kernels/fused/gradient_expr.h"
+#include "ops/vision.h"
 
 namespace tensord::kernels {
 namespace {
@@ -52,25 +53,24 @@ TensorMeta col2im_meta(const Tensor& x, const IntList& size, const IntList& kern
   return {sizes, x.dtype(), {}, x.device()};
 }
 
-OP("aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor")
+OP("aten::im2col")
     .infer(im2col_meta)
     .gradient(gradient::of_first([](const ops::GradArgs& args, Tensor g) {
       const Tensor& x = args.inputs[0].to_tensor();
-      return ops::call("aten::col2im", g, Dims{x.size(-2), x.size(-1)}, args.inputs[1], args.inputs[2], args.inputs[3],
-                       args.inputs[4]);
+      return ops::col2im(g, Dims{x.size(-2), x.size(-1)}, ops::unbox<Dims>(args.inputs[1]),
+                         ops::unbox<Dims>(args.inputs[2]), ops::unbox<Dims>(args.inputs[3]),
+                         ops::unbox<Dims>(args.inputs[4]));
     }))
     .saves("")
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
-OP("aten::col2im(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) "
-   "-> Tensor")
+    .set<WritesInto>(WritesInto::kSameDType);
+OP("aten::col2im")
     .infer(col2im_meta)
     .gradient(gradient::of_first([](const ops::GradArgs& args, Tensor g) {
-      return ops::call("aten::im2col", g, args.inputs[2], args.inputs[3], args.inputs[4], args.inputs[5]);
+      return ops::im2col(g, ops::unbox<Dims>(args.inputs[2]), ops::unbox<Dims>(args.inputs[3]),
+                         ops::unbox<Dims>(args.inputs[4]), ops::unbox<Dims>(args.inputs[5]));
     }))
     .saves("")
-    .set<WritesInto>(WritesInto::kSameDType)
-    .with_out();
+    .set<WritesInto>(WritesInto::kSameDType);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -5,6 +5,11 @@
 
 #include "core/ops/attributes/may_lack_results.h"
 #include "kernels/common/compose.h"
+#include "ops/factory.h"
+#include "ops/linear.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
+#include "ops/vision.h"
 
 // grid_sampler and the grids of affine maps.
 namespace tensord::kernels {
@@ -96,37 +101,32 @@ std::vector<Tensor> sample_gradient(const GradArgs& args, const char* backward) 
   return gradients;
 }
 
-#define SAMPLING "int interpolation_mode, int padding_mode, bool align_corners"
 #define GRID_SAMPLER(NAME, SPATIAL)                                                                    \
-  OP("aten::" NAME "(Tensor input, Tensor grid, " SAMPLING ") -> Tensor")                              \
+  OP("aten::" NAME)                                                                                    \
       .infer(sample_meta<SPATIAL>)                                                                     \
       .gradient([](const GradArgs& args) { return sample_gradient(args, "aten::" NAME "_backward"); }) \
       .saves("input, grid");                                                                           \
   IMPL("aten::" NAME, kCPU, sample_kernel<SPATIAL>);                                                   \
-  OP("aten::" NAME "_backward(Tensor grad_output, Tensor input, Tensor grid, " SAMPLING                \
-     ", bool[2] output_mask) -> (Tensor, Tensor)")                                                     \
-      .set<ops::MayLackResults>()                                                                      \
-      .impl(sample_backward<SPATIAL>)
+  OP("aten::" NAME "_backward").set<ops::MayLackResults>().impl(sample_backward<SPATIAL>)
 GRID_SAMPLER("grid_sampler_2d", 2);
 GRID_SAMPLER("grid_sampler_3d", 3);
 #undef GRID_SAMPLER
 
-OP("aten::grid_sampler(Tensor input, Tensor grid, " SAMPLING ") -> Tensor")
+OP("aten::grid_sampler")
     .impl([](const Tensor& input, const Tensor& grid, int64_t interpolation, int64_t padding, bool align) {
-      const char* const name = input.ndim() == 5 ? "aten::grid_sampler_3d" : "aten::grid_sampler_2d";
-      return ops::call(name, input, grid, interpolation, padding, align);
+      const auto sampler = input.ndim() == 5 ? ops::grid_sampler_3d : ops::grid_sampler_2d;
+      return sampler(input, grid, interpolation, padding, align);
     })
     .composite();
-#undef SAMPLING
 
 // --- grids of affine maps
 
 // -1 … 1 in `count` steps: at the pixels' middles, or from corner to corner.
 Tensor steps(int64_t count, DType dtype, Device device, bool align_corners) {
-  if (count <= 1) return ops::call("aten::zeros", Dims{count}, dtype, ops::Value(), device);
-  const Tensor line = ops::call("aten::linspace", ops::Scalar(-1), ops::Scalar(1), count, dtype, ops::Value(), device);
+  if (count <= 1) return ops::zeros(Dims{count}, {.dtype = dtype, .device = device});
+  const Tensor line = ops::linspace(ops::Scalar(-1), ops::Scalar(1), count, {.dtype = dtype, .device = device});
   if (align_corners) return line;
-  return ops::call("aten::mul.Scalar", line, ops::Scalar(static_cast<double>(count - 1) / static_cast<double>(count)));
+  return ops::mul(line, ops::Scalar(static_cast<double>(count - 1) / static_cast<double>(count)));
 }
 
 // theta [N, d, d + 1] and an image size [N, C, spatial…] → grid [N, spatial…, d].
@@ -150,16 +150,16 @@ Tensor affine_grid(const Tensor& theta, const ops::IntList& size, bool align_cor
   for (int64_t d = spatial; d-- > 0;) {
     Dims shape(static_cast<size_t>(spatial), 1);
     shape[d] = places[d];
-    coordinates.push_back(compose::expand(
-        compose::reshape(steps(places[d], theta.dtype(), theta.device(), align_corners), shape), places));
+    coordinates.push_back(
+        ops::expand(ops::reshape(steps(places[d], theta.dtype(), theta.device(), align_corners), shape), places));
   }
-  coordinates.push_back(ops::call("aten::ones", places, theta.dtype(), ops::Value(), theta.device()));
-  const Tensor base = ops::call("aten::stack", coordinates, int64_t{-1});
+  coordinates.push_back(ops::ones(places, {.dtype = theta.dtype(), .device = theta.device()}));
+  const Tensor base = ops::stack(coordinates, int64_t{-1});
   const Tensor points =
-      compose::expand(compose::reshape(base, Dims{1, flat[1], spatial + 1}), Dims{size[0], flat[1], spatial + 1});
-  return compose::reshape(ops::call("aten::bmm", points, compose::transpose(theta, 1, 2)), out);
+      ops::expand(ops::reshape(base, Dims{1, flat[1], spatial + 1}), Dims{size[0], flat[1], spatial + 1});
+  return ops::reshape(ops::bmm(points, ops::transpose(theta, 1, 2)), out);
 }
-OP("aten::affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor").impl(affine_grid).composite();
+OP("aten::affine_grid_generator").impl(affine_grid).composite();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -155,66 +155,57 @@ struct Factored {
 
 using F = MaybeFloat;
 
-#define NEAREST(NAME, MODE, SPATIAL, RANK, SCALES, ...)                                                              \
-  OP("aten::" NAME "(Tensor self, int[" #SPATIAL "] output_size, " SCALES ") -> Tensor")                             \
-      .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer)                                                                 \
-      .set<ops::BatchIndependent>(ops::always_batch_independent)                                                     \
-      .gradient(forward_gradient("aten::" NAME))                                                                     \
-      .saves("")                                                                                                     \
-      .keeps_layout()                                                                                                \
-      .set<WritesInto>(WritesInto::kSameDType)                                                                       \
-      .with_out();                                                                                                   \
-  OP("aten::" NAME "_backward(Tensor grad_output, int[" #SPATIAL "] output_size, int[" #RANK "] input_size, " SCALES \
-     ") -> Tensor")                                                                                                  \
-      .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer_backward)                                                        \
-      .gradient(backward_gradient("aten::" NAME))                                                                    \
-      .saves("")                                                                                                     \
-      .keeps_layout();                                                                                               \
-  OP("aten::" NAME ".vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor")                       \
-      .infer(&Factored<Mode::MODE, SPATIAL>::infer)                                                                  \
-      .set<ops::BatchIndependent>(ops::always_batch_independent)                                                     \
-      .gradient(factored_gradient("aten::" NAME, Mode::MODE, SPATIAL, false))                                        \
-      .saves("")                                                                                                     \
-      .keeps_layout()                                                                                                \
-      .with_out()
-#define ALIGNED(NAME, MODE, SPATIAL, RANK, SCALES, ...)                                                            \
-  OP("aten::" NAME "(Tensor self, int[" #SPATIAL "] output_size, bool align_corners, " SCALES ") -> Tensor")       \
-      .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer_aligned)                                                       \
-      .set<ops::BatchIndependent>(ops::always_batch_independent)                                                   \
-      .gradient(forward_gradient("aten::" NAME))                                                                   \
-      .saves("")                                                                                                   \
-      .keeps_layout()                                                                                              \
-      .set<WritesInto>(WritesInto::kSameDType)                                                                     \
-      .with_out();                                                                                                 \
-  OP("aten::" NAME "_backward(Tensor grad_output, int[" #SPATIAL "] output_size, int[" #RANK                       \
-     "] input_size, bool align_corners, " SCALES ") -> Tensor")                                                    \
-      .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer_aligned_backward)                                              \
-      .gradient(backward_gradient("aten::" NAME))                                                                  \
-      .saves("")                                                                                                   \
-      .keeps_layout();                                                                                             \
-  OP("aten::" NAME ".vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor") \
-      .infer(&Factored<Mode::MODE, SPATIAL>::infer_aligned)                                                        \
-      .set<ops::BatchIndependent>(ops::always_batch_independent)                                                   \
-      .gradient(factored_gradient("aten::" NAME, Mode::MODE, SPATIAL, true))                                       \
-      .saves("")                                                                                                   \
-      .keeps_layout()                                                                                              \
-      .with_out()
+#define NEAREST(NAME, MODE, SPATIAL, ...)                                     \
+  OP("aten::" NAME)                                                           \
+      .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer)                          \
+      .set<ops::BatchIndependent>(ops::always_batch_independent)              \
+      .gradient(forward_gradient("aten::" NAME))                              \
+      .saves("")                                                              \
+      .keeps_layout()                                                         \
+      .set<WritesInto>(WritesInto::kSameDType);                               \
+  OP("aten::" NAME "_backward")                                               \
+      .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer_backward)                 \
+      .gradient(backward_gradient("aten::" NAME))                             \
+      .saves("")                                                              \
+      .keeps_layout();                                                        \
+  OP("aten::" NAME ".vec")                                                    \
+      .infer(&Factored<Mode::MODE, SPATIAL>::infer)                           \
+      .set<ops::BatchIndependent>(ops::always_batch_independent)              \
+      .gradient(factored_gradient("aten::" NAME, Mode::MODE, SPATIAL, false)) \
+      .saves("")                                                              \
+      .keeps_layout()
+#define ALIGNED(NAME, MODE, SPATIAL, ...)                                    \
+  OP("aten::" NAME)                                                          \
+      .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer_aligned)                 \
+      .set<ops::BatchIndependent>(ops::always_batch_independent)             \
+      .gradient(forward_gradient("aten::" NAME))                             \
+      .saves("")                                                             \
+      .keeps_layout()                                                        \
+      .set<WritesInto>(WritesInto::kSameDType);                              \
+  OP("aten::" NAME "_backward")                                              \
+      .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer_aligned_backward)        \
+      .gradient(backward_gradient("aten::" NAME))                            \
+      .saves("")                                                             \
+      .keeps_layout();                                                       \
+  OP("aten::" NAME ".vec")                                                   \
+      .infer(&Factored<Mode::MODE, SPATIAL>::infer_aligned)                  \
+      .set<ops::BatchIndependent>(ops::always_batch_independent)             \
+      .gradient(factored_gradient("aten::" NAME, Mode::MODE, SPATIAL, true)) \
+      .saves("")                                                             \
+      .keeps_layout()
 
-#define SCALES1 "float? scales=None"
-#define SCALES2 "float? scales_h=None, float? scales_w=None"
-#define SCALES3 "float? scales_d=None, float? scales_h=None, float? scales_w=None"
-NEAREST("upsample_nearest1d", kNearest, 1, 3, SCALES1, F);
-NEAREST("upsample_nearest2d", kNearest, 2, 4, SCALES2, F, F);
-NEAREST("upsample_nearest3d", kNearest, 3, 5, SCALES3, F, F, F);
-NEAREST("_upsample_nearest_exact1d", kNearestExact, 1, 3, SCALES1, F);
-NEAREST("_upsample_nearest_exact2d", kNearestExact, 2, 4, SCALES2, F, F);
-NEAREST("_upsample_nearest_exact3d", kNearestExact, 3, 5, SCALES3, F, F, F);
-ALIGNED("upsample_linear1d", kLinear, 1, 3, SCALES1, F);
-ALIGNED("upsample_bilinear2d", kLinear, 2, 4, SCALES2, F, F);
-ALIGNED("upsample_trilinear3d", kLinear, 3, 5, SCALES3, F, F, F);
-ALIGNED("upsample_bicubic2d", kCubic, 2, 4, SCALES2, F, F);
-ALIGNED("_upsample_bilinear2d_aa", kLinearAntialias, 2, 4, SCALES2, F, F);
-ALIGNED("_upsample_bicubic2d_aa", kCubicAntialias, 2, 4, SCALES2, F, F);
+NEAREST("upsample_nearest1d", kNearest, 1, F);
+NEAREST("upsample_nearest2d", kNearest, 2, F, F);
+NEAREST("upsample_nearest3d", kNearest, 3, F, F, F);
+NEAREST("_upsample_nearest_exact1d", kNearestExact, 1, F);
+NEAREST("_upsample_nearest_exact2d", kNearestExact, 2, F, F);
+NEAREST("_upsample_nearest_exact3d", kNearestExact, 3, F, F, F);
+ALIGNED("upsample_linear1d", kLinear, 1, F);
+ALIGNED("upsample_bilinear2d", kLinear, 2, F, F);
+ALIGNED("upsample_trilinear3d", kLinear, 3, F, F, F);
+ALIGNED("upsample_bicubic2d", kCubic, 2, F, F);
+ALIGNED("_upsample_bilinear2d_aa", kLinearAntialias, 2, F, F);
+ALIGNED("_upsample_bicubic2d_aa", kCubicAntialias, 2, F, F);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -18,6 +18,7 @@
 #include "core/jit/exporters/torchscript/export.h"
 #include "core/jit/runtime/module.h"
 #include "core/ops/run.h"
+#include "ops/view.h"
 #include "server/commands/arguments_file.h"
 #include "server/commands/commands.h"
 #include "server/commands/convert_sizes.h"
@@ -135,8 +136,8 @@ void check_open_sizes(const std::vector<Input>& inputs) {
 Tensor shuffled(const Tensor& example, int64_t set) {
   Dims dims;
   for (int64_t dim = 0; dim < example.ndim(); ++dim) dims.push_back(dim);
-  const Tensor turned = set % 2 == 0 ? ops::call("aten::flip", example, dims) : example;
-  return example.ndim() > 0 ? ops::call("aten::roll", turned, Dims{set - 1}, Dims{example.ndim() - 1}) : example;
+  const Tensor turned = set % 2 == 0 ? ops::flip(example, dims) : example;
+  return example.ndim() > 0 ? ops::roll(turned, Dims{set - 1}, Dims{example.ndim() - 1}) : example;
 }
 
 // Arguments for a call in which dynamic sizes have the values `open`. `has_fixed` includes non-tensor arguments;

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/ops/run.h"
+#include "ops/view.h"
 #include "server/commands/engine_inputs.h"
 
 namespace tensord::server {
@@ -161,10 +162,10 @@ Tensor example_of(const ConvertInput& input, const Dims& sizes) {
     const auto at = static_cast<size_t>(dim);
     repeats[at] = (sizes[at] + input.given.sizes()[at] - 1) / std::max<int64_t>(input.given.sizes()[at], 1);
   }
-  Tensor out = ops::call("aten::repeat", input.given, repeats);
+  Tensor out = ops::repeat(input.given, repeats);
   for (const int64_t dim : input.open) {
     const int64_t size = std::min(sizes[static_cast<size_t>(dim)], out.size(dim));
-    out = ops::call("aten::narrow", out, dim, int64_t{0}, size);
+    out = ops::narrow(out, dim, int64_t{0}, size);
   }
   return out.contiguous();
 }

@@ -14,6 +14,8 @@
 #include "core/base/error.h"
 #include "core/jit/runtime/module.h"
 #include "core/ops/run.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 #include "server/commands/commands.h"
 #include "server/commands/engine_inputs.h"
 #include "server/config/pbtxt/model_config_text.h"
@@ -80,7 +82,7 @@ Tensors doubled(const Tensors& inputs) {
   for (InferTensor& input : out) {
     if (input.tensor.defined()) {
       const ops::Value twice = ops::make_list(ops::tensor_type(), {input.tensor, input.tensor});
-      input.tensor = ops::call("aten::cat", twice, int64_t{0});
+      input.tensor = ops::cat(twice, int64_t{0});
     }
     const size_t count = input.strings.size();
     for (size_t i = 0; i < count; ++i) input.strings.push_back(input.strings[i]);
@@ -97,8 +99,8 @@ bool is_twice(const InferTensor& once, const InferTensor& twice) {
   if (twice.shape != expected) return false;
   if (!once.tensor.defined()) return true;
   const ops::Value pair = ops::make_list(ops::tensor_type(), {once.tensor, once.tensor});
-  const Tensor rows = ops::call("aten::cat", pair, int64_t{0});
-  return ops::call<bool>("aten::allclose", rows, twice.tensor, 1e-3, 1e-5, true);
+  const Tensor rows = ops::cat(pair, int64_t{0});
+  return ops::allclose(rows, twice.tensor, 1e-3, 1e-5, true);
 }
 
 // Tests whether rows of the first dimension are independent: runs the example with its rows doubled.

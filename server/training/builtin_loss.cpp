@@ -5,6 +5,8 @@
 
 #include "core/base/error.h"
 #include "core/ops/run.h"
+#include "ops/loss.h"
+#include "ops/view.h"
 
 namespace tensord::server {
 namespace {
@@ -20,10 +22,10 @@ Tensor class_labels(const LossSpec& spec, const Tensor& output, const Tensor& la
   check(output.ndim() > 0, "loss.output: a single number has no classes");
   const int64_t classes = output.size(output.ndim() == 1 ? 0 : 1);
   // Uses operators, so that a planned step (core/jit/runtime/step) can record them.
-  Tensor labels = ops::call("aten::contiguous", ops::call("aten::to.dtype", label, DType::kInt64));
+  Tensor labels = ops::contiguous(ops::to(label, DType::kInt64));
   // Accepts a column of labels in place of a vector.
   if (labels.ndim() == 2 && output.ndim() == 2 && labels.size(1) == 1)
-    labels = ops::call("aten::reshape", labels, Dims{labels.size(0)});
+    labels = ops::reshape(labels, Dims{labels.size(0)});
   const int64_t ignored = spec.ignore_index.value_or(kIgnoreIndex);
   const int64_t* values = labels.data<int64_t>();
   for (int64_t i = 0; i < labels.numel(); ++i) {
@@ -35,11 +37,11 @@ Tensor class_labels(const LossSpec& spec, const Tensor& output, const Tensor& la
 }
 
 Tensor value_labels(const LossSpec& spec, const Tensor& output, const Tensor& label) {
-  const Tensor labels = ops::call("aten::to.dtype", label, output.dtype());
+  const Tensor labels = ops::to(label, output.dtype());
   if (labels.sizes() == output.sizes()) return labels;
   check(labels.numel() == output.numel(), "loss.label: '", spec.label, "' has shape ", label.sizes(),
         ", but the output ", output.sizes());
-  return ops::call("aten::reshape", ops::call("aten::contiguous", labels), output.sizes());
+  return ops::reshape(ops::contiguous(labels), output.sizes());
 }
 
 double tolerance_of(const Tensor& output) { return size_of(output.dtype()) < 4 ? 1e-2 : 1e-4; }
@@ -99,18 +101,18 @@ Tensor builtin_loss(const LossSpec& spec, const Tensor& output, const Tensor& la
     check(is_index || name == "cross_entropy", "loss.label: '", spec.label, "' must hold the numbers of classes");
     const Tensor target = is_index ? class_labels(spec, output, label) : value_labels(spec, output, label);
     const int64_t ignored = spec.ignore_index.value_or(kIgnoreIndex);
-    if (name == "nll") return ops::call("aten::nll_loss_nd", output, target, none, kMean, ignored);
-    return ops::call("aten::cross_entropy_loss", output, target, none, kMean, ignored, spec.label_smoothing);
+    if (name == "nll") return ops::nll_loss_nd(output, target, std::nullopt, kMean, ignored);
+    return ops::cross_entropy_loss(output, target, std::nullopt, kMean, ignored, spec.label_smoothing);
   }
   const Tensor target = value_labels(spec, output, label);
-  if (name == "mse") return ops::call("aten::mse_loss", output, target, kMean);
-  if (name == "l1") return ops::call("aten::l1_loss", output, target, kMean);
-  if (name == "smooth_l1") return ops::call("aten::smooth_l1_loss", output, target, kMean, delta);
-  if (name == "huber") return ops::call("aten::huber_loss", output, target, kMean, delta);
-  if (name == "bce") return ops::call("aten::binary_cross_entropy", output, target, none, kMean);
-  if (name == "kl_div") return ops::call("aten::kl_div", output, target, kMean);
+  if (name == "mse") return ops::mse_loss(output, target, kMean);
+  if (name == "l1") return ops::l1_loss(output, target, kMean);
+  if (name == "smooth_l1") return ops::smooth_l1_loss(output, target, kMean, delta);
+  if (name == "huber") return ops::huber_loss(output, target, kMean, delta);
+  if (name == "bce") return ops::binary_cross_entropy(output, target, std::nullopt, kMean);
+  if (name == "kl_div") return ops::kl_div(output, target, kMean);
   check(name == "bce_with_logits", "loss.builtin: '", name, "' is not known");
-  return ops::call("aten::binary_cross_entropy_with_logits", output, target, none, none, kMean);
+  return ops::binary_cross_entropy_with_logits(output, target, std::nullopt, std::nullopt, kMean);
 }
 
 }  // namespace tensord::server

@@ -1,5 +1,5 @@
 """Lines of C++ that must not compile, each paired with one that must and that differs only in the error. Usage:
-wrong_types COMPILER"""
+wrong_types COMPILER GENERATED, the folder of what scripts/operators.py makes"""
 
 import pathlib
 import re
@@ -42,29 +42,46 @@ LINES = [
     ("x.requires_grad_().sum().backward();", 'x.backward("y");'),
     ("x.item<double>();", "x.cat(y);"),  # `tensors`, not `self`
 ]
+# The engine's own, which a file includes by family.
+ENGINE_HEAD = """#include "ops/pointwise.h"
+#include "ops/reduce.h"
+using namespace tensord;
+Tensor x, y;
+"""
+ENGINE_LINES = [
+    ("ops::add(x, y);", "ops::no_such_operator(x, y);"),
+    ("ops::add(x, y);", "ops::add(x);"),
+    ("ops::add(x, y, {.alpha = 2});", 'ops::add(x, "y");'),
+    ("ops::sum(x, Dims{0, 1}, true);", "ops::sum(x, Dims{0, 1}, 1);"),
+    ("ops::sum(x, std::nullopt);", "ops::sum(x, 0.5);"),
+    ("Tensor a = ops::amax(x, Dims{0});", "Tensor a = ops::max(x, 0);"),
+    ("ops::relu(x);", "ops::relu(ops::Value(x));"),  # a value says only at run time what it is
+]
 
 
-def errors(compiler, lines):
+def errors(compiler, generated, head, lines):
     """The indices of lines that do not compile, and the compiler's output."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "lines.cpp")
-        path.write_text(HEAD + "".join(f"void f{i}() {{ {line} }}\n" for i, line in enumerate(lines)))
-        command = [compiler, "-std=c++20", "-fsyntax-only", "-fmax-errors=0", f"-I{ROOT / 'include'}", f"-I{ROOT}", str(path)]
+        path.write_text(head + "".join(f"void f{i}() {{ {line} }}\n" for i, line in enumerate(lines)))
+        command = [compiler, "-std=c++20", "-fsyntax-only", "-fmax-errors=0", f"-I{ROOT / 'include'}", f"-I{ROOT}", f"-I{generated}",
+                   str(path)]
         said = subprocess.run(command, capture_output=True, text=True).stderr
-        first = HEAD.count("\n") + 1
+        first = head.count("\n") + 1
         return {int(number) - first for number in re.findall(r"lines\.cpp:(\d+):\d+: error", said)}, said
 
 
 def main():
-    compiler = sys.argv[1]
-    found, said = errors(compiler, [good for good, _ in LINES])
-    if found:
-        raise SystemExit(f"the good lines do not compile:\n{said[:3000]}")
-    found, said = errors(compiler, [bad for _, bad in LINES])
-    taken = [bad for i, (_, bad) in enumerate(LINES) if i not in found]
-    if taken:
-        raise SystemExit("these compile and should not:\n" + "\n".join(taken))
-    print(f"{len(LINES)} wrong lines are refused")
+    compiler, generated = sys.argv[1:]
+    for head, lines in ((HEAD, LINES), (ENGINE_HEAD, ENGINE_LINES)):
+        found, said = errors(compiler, generated, head, [good for good, _ in lines])
+        if found or "error" in said:
+            raise SystemExit(f"the good lines do not compile:\n{said[:3000]}")
+        found, said = errors(compiler, generated, head, [bad for _, bad in lines])
+        taken = [bad for i, (_, bad) in enumerate(lines) if i not in found]
+        if taken:
+            raise SystemExit("these compile and should not:\n" + "\n".join(taken))
+    print(f"{len(LINES) + len(ENGINE_LINES)} wrong lines are refused")
 
 
 if __name__ == "__main__":

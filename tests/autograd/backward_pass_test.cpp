@@ -20,9 +20,10 @@ Tensor wide_graph(const std::vector<Tensor>& leaves, int branches) {
   for (int i = 0; i < branches; ++i) {
     const Tensor& a = leaves[static_cast<size_t>(i) % leaves.size()];
     const Tensor& b = leaves[static_cast<size_t>(i * 7 + 3) % leaves.size()];
-    Tensor y = mul(ops::call("aten::sin", scale(a, 1 + 0.37 * i)), ops::call("aten::exp", scale(b, 0.1 * (i % 9))));
-    if (i % 5 == 0) y = mul(y, ops::call("aten::sigmoid", y));
-    total = add(total, ops::call("aten::sum", y));
+    Tensor y = mul(ops::call_by_name("aten::sin", scale(a, 1 + 0.37 * i)),
+                   ops::call_by_name("aten::exp", scale(b, 0.1 * (i % 9))));
+    if (i % 5 == 0) y = mul(y, ops::call_by_name("aten::sigmoid", y));
+    total = add(total, ops::call_by_name("aten::sum", y));
   }
   return total;
 }
@@ -36,7 +37,7 @@ std::vector<Numbers> gradients_by(int threads) {
   }
   BackwardOptions options;
   options.threads = threads;
-  backward(ops::call("aten::sum", wide_graph(leaves, 200)), {}, options);
+  backward(ops::call_by_name("aten::sum", wide_graph(leaves, 200)), {}, options);
   std::vector<Numbers> out;
   for (const Tensor& tensor : leaves) out.push_back(numbers(grad(tensor)));
   return out;
@@ -242,11 +243,11 @@ const ops::OpBuilder constant_result =
 
 TEST(Nodes, WithoutAGradientRefuse) {
   const Tensor x = leaf({1, 2, 3});
-  const Tensor y = ops::call("test::no_gradient", x, std::vector{constant({1})});
+  const Tensor y = ops::call_by_name("test::no_gradient", x, std::vector{constant({1})});
   EXPECT_EQ(name_of(grad_fn(y)), "NoGradientBackward0");
   EXPECT_EQ(error_of([&] { backward(sum(y)); }), "derivative for test::no_gradient is not implemented");
-  EXPECT_TRUE(requires_grad(ops::call("test::no_gradient", constant({1}), std::vector{x})));
-  EXPECT_FALSE(requires_grad(ops::call("test::constant_result", x)));
+  EXPECT_TRUE(requires_grad(ops::call_by_name("test::no_gradient", constant({1}), std::vector{x})));
+  EXPECT_FALSE(requires_grad(ops::call_by_name("test::constant_result", x)));
   struct Stops : Function<Stops> {
     static Tensor forward(FunctionContext&, const Tensor& x) { return scale(x, 1); }
     static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor>) { return {Tensor()}; }
@@ -259,7 +260,7 @@ TEST(Anomaly, NanIsNamedWithItsForward) {
   const Tensor x = leaf({0, 1});
   const char* place = "model.py:12, in forward";
   const OriginScope scope([](const void* text) { return std::string(static_cast<const char*>(text)); }, place);
-  const Tensor y = scale(ops::call("aten::sqrt", x), 0);
+  const Tensor y = scale(ops::call_by_name("aten::sqrt", x), 0);
   const std::string text = error_of([&] { backward(sum(y)); });
   EXPECT_THAT(text, HasSubstr("Function 'SqrtBackward0' returned nan values in its 0th output."));
   EXPECT_THAT(text, HasSubstr("aten::sqrt"));
@@ -282,7 +283,7 @@ TEST(Anomaly, NodesOfARecordedPassNameTheNodeThatMadeThem) {
     const Tensor first = grad(std::vector{y}, std::vector{x}, std::vector{weight}, {.create_graph = true}).at(0);
     return grad_fn(first)->origin();
   };
-  EXPECT_EQ(origin_of_gradient(ops::call("aten::exp", x), leaf({1})),
+  EXPECT_EQ(origin_of_gradient(ops::call_by_name("aten::exp", x), leaf({1})),
             "aten::mul.Tensor\nin the backward of ExpBackward0, itself made\naten::exp");
   // One of no operator's has nothing before it.
   EXPECT_EQ(origin_of_gradient(Double::apply(x), leaf({1})), "in the backward of DoubleBackward");
@@ -297,13 +298,13 @@ TEST(Nodes, RunWithoutAPass) {
 TEST(Anomaly, ErrorsSayWhereTheCallWasMade) {
   const Tensor x = leaf({1});
   const AnomalyModeGuard guard(true, false);
-  const Tensor y = ops::call("aten::exp", x), z = mul(y, y);
+  const Tensor y = ops::call_by_name("aten::exp", x), z = mul(y, y);
   add_in_place(y, constant({1}));
-  EXPECT_THAT(error_of([&] { backward(ops::call("aten::add.Tensor", z, y)); }),
+  EXPECT_THAT(error_of([&] { backward(ops::call_by_name("aten::add.Tensor", z, y)); }),
               ::testing::AllOf(HasSubstr("has been modified by an inplace operation"),
                                HasSubstr("Error detected in MulBackward0"), HasSubstr("aten::mul.Tensor")));
   // Not when it is only the values that are odd.
-  backward(scale(ops::call("aten::sqrt", leaf({0})), 0));
+  backward(scale(ops::call_by_name("aten::sqrt", leaf({0})), 0));
 }
 
 }  // namespace

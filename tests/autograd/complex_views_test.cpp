@@ -4,7 +4,7 @@
 namespace tensord::autograd::complex_views_test {
 namespace {
 
-Tensor view(const char* op, const Tensor& x) { return ops::call(op, x); }
+Tensor view(const char* op, const Tensor& x) { return ops::call_by_name(op, x); }
 Tensor as_real(const Tensor& x) { return view("aten::view_as_real", x); }
 Tensor as_complex(const Tensor& x) { return view("aten::view_as_complex", x); }
 

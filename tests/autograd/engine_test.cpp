@@ -59,7 +59,7 @@ TEST(Engine, SecondDerivatives) {
 
 TEST(Engine, SecondDerivativesThroughSavedResults) {
   const Tensor x = leaf({0.5});
-  const Tensor y = ops::call("aten::sigmoid", x);
+  const Tensor y = ops::call_by_name("aten::sigmoid", x);
   const double s = numbers(y)[0];
   const Tensor first = grad_of(y, x, creating());
   EXPECT_NEAR(numbers(first)[0], s * (1 - s), 1e-12);
@@ -95,7 +95,7 @@ TEST(Engine, LongChainsNeedNoStack) {
   EXPECT_EQ(numbers(grad(x)), (Numbers{kLength + 1.0}));
   // Freed without a pass, with tensors saved on the way.
   Tensor z = x;
-  for (int i = 0; i < kLength; ++i) z = ops::call("aten::sin", z);
+  for (int i = 0; i < kLength; ++i) z = ops::call_by_name("aten::sin", z);
   z = {};
 }
 

@@ -82,7 +82,7 @@ TEST(FunctionSaves, NothingOfInferenceMode) {
 // Has two results, and saves the second.
 struct KeepsItsSecond : Function<KeepsItsSecond> {
   static Tensors forward(FunctionContext& context, const Tensor& x) {
-    const Tensor y = ops::call("aten::exp", x);
+    const Tensor y = ops::call_by_name("aten::exp", x);
     context.save_for_backward({y});
     return {scale(x, 5), y};
   }
@@ -109,7 +109,7 @@ TEST(FunctionSaves, AResultWithItsHistoryAndWithoutACycle) {
 // Overwrites its argument with its exponential, and saves that.
 struct Exponential : Function<Exponential> {
   static Tensor forward(FunctionContext& context, const Tensor& x) {
-    ops::call("aten::exp_", x);
+    ops::call_by_name("aten::exp_", x);
     context.mark_dirty({x});
     context.save_for_backward({x, Tensor()});
     return x;
@@ -140,7 +140,7 @@ TEST(FunctionSaves, WhatItWrote) {
 // Saves a view of what it writes.
 struct KeepsAPart : Function<KeepsAPart> {
   static Tensor forward(FunctionContext& context, const Tensor& x) {
-    ops::call("aten::exp_", x);
+    ops::call_by_name("aten::exp_", x);
     context.mark_dirty({x});
     context.save_for_backward({slice(x, 0, 1)});
     return x;
@@ -188,7 +188,7 @@ TEST(FunctionSaves, WrittenIntegersWithoutAHistory) {
 // Overwrites its second argument, which has no gradient from then on.
 struct Overwrites : Function<Overwrites> {
   static Tensors forward(FunctionContext& context, const Tensor& x, const Tensor& y) {
-    ops::call("aten::fill_.Scalar", y, 7);
+    ops::call_by_name("aten::fill_.Scalar", y, 7);
     context.mark_dirty({y});
     context.mark_non_differentiable({y});
     context.save_for_backward({y});

@@ -50,7 +50,7 @@ TEST(Function, SavedTensorsAreCheckedAndReleased) {
 
 struct SavesItsResult : Function<SavesItsResult> {
   static Tensor forward(FunctionContext& context, const Tensor& x) {
-    const Tensor y = ops::call("aten::exp", x);
+    const Tensor y = ops::call_by_name("aten::exp", x);
     context.save_for_backward({y});
     return y;
   }
@@ -92,7 +92,7 @@ struct Mixed : Function<Mixed> {
     context.data["factor"] = factor;
     context.data["has_b"] = b.has_value();
     context.data["lists"] = static_cast<int64_t>(list.size());
-    const Tensor order = ops::call("aten::argsort", a);
+    const Tensor order = ops::call_by_name("aten::argsort", a);
     const Tensor twin = scale(a, 1);
     context.mark_non_differentiable({twin});
     Tensor total = scale(a, factor);

@@ -8,7 +8,7 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-Tensor product(const Tensor& a, const Tensor& b) { return ops::call("aten::mul.Tensor", a, b); }
+Tensor product(const Tensor& a, const Tensor& b) { return ops::call_by_name("aten::mul.Tensor", a, b); }
 
 // (x² y, x): Jacobians diag(2 x y), diag(x²); I, 0.
 Tensors function(const Tensors& in) { return {product(product(in[0], in[0]), in[1]), scale(in[0], 1)}; }

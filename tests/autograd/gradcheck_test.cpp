@@ -23,8 +23,8 @@ struct Cube : Function<Cube> {
 TEST(Gradcheck, RightGradientsPass) {
   const std::vector<Tensor> inputs = {leaf({0.3, -1.2, 2}), leaf({1.5, 0.7, -0.4}), constant({1, 2, 3})};
   const TensorFunction function = [](const std::vector<Tensor>& x) {
-    const Tensor y = mul(ops::call("aten::sigmoid", x[0]), add(x[1], x[2]));
-    return std::vector<Tensor>{y, sum(mul(y, x[1])), ops::call("aten::argsort", x[0])};
+    const Tensor y = mul(ops::call_by_name("aten::sigmoid", x[0]), add(x[1], x[2]));
+    return std::vector<Tensor>{y, sum(mul(y, x[1])), ops::call_by_name("aten::argsort", x[0])};
   };
   gradcheck(function, inputs);
   gradgradcheck(function, inputs);
@@ -46,8 +46,8 @@ TEST(Gradcheck, JacobiansAreShownInPart) {
   const auto shown = [](int64_t inputs, int64_t outputs) {
     const Tensor x = leaf(Numbers(static_cast<size_t>(inputs), 1));
     const TensorFunction wrong = [&](const std::vector<Tensor>& in) {
-      const Tensor cubes = Cube::apply(in[0], 2.5), flat = ops::call("aten::sum", cubes);
-      return std::vector{ops::call("aten::expand", flat, Dims{outputs})};
+      const Tensor cubes = Cube::apply(in[0], 2.5), flat = ops::call_by_name("aten::sum", cubes);
+      return std::vector{ops::call_by_name("aten::expand", flat, Dims{outputs})};
     };
     const std::string text = error_of([&] { gradcheck(wrong, {x}); });
     const size_t from = text.find("\nanalytical:");
@@ -130,7 +130,7 @@ TEST(Gradcheck, UndefinedGradientsMayDifferALittle) {
 
 TEST(Gradcheck, UndefinedGradientsOfWhatIsNoNumberOrNotUsed) {
   const TensorFunction function = [](const std::vector<Tensor>& x) {
-    return std::vector{ops::call("aten::sqrt", x[0]), scale(x[0], 2)};
+    return std::vector{ops::call_by_name("aten::sqrt", x[0]), scale(x[0], 2)};
   };
   gradcheck(function, {leaf({-1})});
   gradcheck(function, {leaf({4}), leaf({1})});
@@ -138,7 +138,7 @@ TEST(Gradcheck, UndefinedGradientsOfWhatIsNoNumberOrNotUsed) {
 
 TEST(Gradcheck, ANumberForNoneIsWrong) {
   struct Root : Function<Root> {
-    static Tensor forward(FunctionContext&, const Tensor& x) { return ops::call("aten::sqrt", x); }
+    static Tensor forward(FunctionContext&, const Tensor& x) { return ops::call_by_name("aten::sqrt", x); }
     static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor> grads) { return {grads[0]}; }
   };
   const TensorFunction function = [](const std::vector<Tensor>& x) { return std::vector{Root::apply(x[0])}; };
@@ -183,7 +183,7 @@ TEST(Gradcheck, StridedInputsAndViews) {
   set_requires_grad(transposed);
   const TensorFunction function = [](const std::vector<Tensor>& inputs) {
     const Tensor y = scale(inputs[0], 2);
-    ops::call("aten::mul_.Tensor", select(y, 1), select(inputs[0], 2));
+    ops::call_by_name("aten::mul_.Tensor", select(y, 1), select(inputs[0], 2));
     return std::vector{mul(y, y)};
   };
   gradcheck(function, {transposed});

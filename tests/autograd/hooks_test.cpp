@@ -276,7 +276,7 @@ TEST(Accumulate, RecordedPassesAddOutOfPlace) {
 
 TEST(Accumulate, GradientsAreConvertedToTheLeafsDtype) {
   const Tensor x = leaf({1, 2}, {2}, DType::kFloat32);
-  const Tensor y = ops::call("aten::to.dtype", x, static_cast<int64_t>(DType::kFloat64));
+  const Tensor y = ops::call_by_name("aten::to.dtype", x, static_cast<int64_t>(DType::kFloat64));
   backward(sum(mul(y, y)));
   EXPECT_EQ(grad(x).dtype(), DType::kFloat32);
   EXPECT_EQ(numbers(grad(x)), (Numbers{2, 4}));

@@ -32,7 +32,7 @@ TEST(InPlace, MakesAConstantDependOnWhatIsAdded) {
 TEST(InPlace, KeepsWhatItOverwritesWhenTheGradientReadsIt) {
   const Tensor x = leaf({2, 3}), w = leaf({5, 7});
   const Tensor y = scale(x, 1);
-  ops::call("aten::mul_.Tensor", y, w);
+  ops::call_by_name("aten::mul_.Tensor", y, w);
   backward(sum(y));
   EXPECT_EQ(numbers(grad(x)), (Numbers{5, 7}));
   EXPECT_EQ(numbers(grad(w)), (Numbers{2, 3}));
@@ -94,7 +94,7 @@ TEST(InPlace, EveryDerivedFormRefusesMemoryThatSeveralElementsShare) {
   int refused = 0;
   for (const ops::Op* op : ops::all_ops()) {
     if (!is_in_place(*op) || counts_its_write(*op) == 0) continue;
-    const Tensor shared = ops::call("aten::expand", constant({1, 1}, {1, 2}), Dims{2, 2}, false);
+    const Tensor shared = ops::call_by_name("aten::expand", constant({1, 1}, {1, 2}), Dims{2, 2}, false);
     EXPECT_THAT(error_of([&] { ops::run(*op, *plain_arguments(op->schema, shared)); }),
                 HasSubstr("more than one element of the written-to tensor refers to a single memory location"))
         << op->schema.full_name();
@@ -109,7 +109,7 @@ TEST(InPlace, AnOutputWrittenAfterItWasSavedIsAnError) {
   const Tensor z = mul(w, y);
   {
     const NoGradGuard off;
-    ops::call("aten::exp.out", x, y);
+    ops::call_by_name("aten::exp.out", x, y);
   }
   EXPECT_THAT(error_of([&] { backward(sum(z)); }), HasSubstr("modified by an inplace operation"));
 }
@@ -117,9 +117,9 @@ TEST(InPlace, AnOutputWrittenAfterItWasSavedIsAnError) {
 // The base of a view may itself start in the middle of its storage.
 TEST(InPlace, WritesIntoAViewOfDetachedMemoryThatBeginsLater) {
   const Tensor whole = constant({0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
-  const Tensor base = ops::call("aten::detach", slice(whole, 2, 10));
+  const Tensor base = ops::call_by_name("aten::detach", slice(whole, 2, 10));
   const Tensor y = leaf({1, 2});
-  ops::call("aten::copy_", slice(base, 1, 3), y);
+  ops::call_by_name("aten::copy_", slice(base, 1, 3), y);
   EXPECT_EQ(numbers(base), (Numbers{0, 1, 2, 0, 0, 0, 0, 0}));
   const Tensor weights = constant({1, 2, 3, 4, 5, 6, 7, 8});
   backward(sum(mul(base, weights)));
@@ -129,7 +129,7 @@ TEST(InPlace, WritesIntoAViewOfDetachedMemoryThatBeginsLater) {
 TEST(InPlace, SavedResultIsTheOneAfterTheWrite) {
   const Tensor x = leaf({-1, 2});
   const Tensor y = scale(x, 3);
-  ops::call("aten::relu_", y);
+  ops::call_by_name("aten::relu_", y);
   backward(sum(mul(y, y)));
   EXPECT_EQ(numbers(grad(x)), (Numbers{0, 36}));
 }
@@ -137,7 +137,7 @@ TEST(InPlace, SavedResultIsTheOneAfterTheWrite) {
 TEST(InPlace, SecondDerivativeThroughAWrite) {
   const Tensor x = leaf({2}), w = leaf({5});
   const Tensor y = mul(x, x);
-  ops::call("aten::mul_.Tensor", y, w);
+  ops::call_by_name("aten::mul_.Tensor", y, w);
   BackwardOptions options;
   options.create_graph = true;
   const Tensor of_w = grad(std::vector{y}, std::vector{w}, {}, options).at(0);
@@ -147,7 +147,7 @@ TEST(InPlace, SecondDerivativeThroughAWrite) {
 
 TEST(InPlace, WrittenAfterItWasSavedIsAnError) {
   const Tensor x = leaf({1, 2, 3});
-  const Tensor y = scale(x, 2), z = ops::call("aten::sigmoid", y);
+  const Tensor y = scale(x, 2), z = ops::call_by_name("aten::sigmoid", y);
   add_in_place(z, constant({1, 1, 1}));
   EXPECT_THAT(
       error_of([&] { backward(sum(z)); }),
@@ -161,7 +161,7 @@ TEST(InPlace, WrittenAfterItWasSavedIsAnError) {
 
 TEST(InPlace, WrittenWithItselfIsAnError) {
   const Tensor y = scale(leaf({1, 2}), 1);
-  ops::call("aten::mul_.Tensor", y, y);
+  ops::call_by_name("aten::mul_.Tensor", y, y);
   EXPECT_THAT(error_of([&] { backward(sum(y)); }), HasSubstr("is at version 1; expected version 0 instead"));
 }
 
@@ -169,10 +169,10 @@ TEST(InPlace, WrittenWithItselfLeavesNoCycle) {
   NodePtr first, second;
   {
     const Tensor y = scale(leaf({1, 2}), 1);
-    ops::call("aten::mul_.Tensor", y, y);
+    ops::call_by_name("aten::mul_.Tensor", y, y);
     first = grad_fn(y);
     const Tensor z = scale(leaf({1, 2}), 1);
-    ops::call("aten::mul_.Tensor", slice(z, 0, 1), slice(z, 1, 2));
+    ops::call_by_name("aten::mul_.Tensor", slice(z, 0, 1), slice(z, 1, 2));
     second = grad_fn(z);
   }
   EXPECT_EQ(first->use_count(), 1u);
@@ -203,7 +203,7 @@ TEST(InPlace, LeavesAreRefused) {
 
 TEST(InPlace, OutFormsAreRefused) {
   const Tensor x = leaf({1, 2}), out = constant({0, 0});
-  const auto run = [&] { ops::call("aten::mul.out", x, x, out); };
+  const auto run = [&] { ops::call_by_name("aten::mul.out", x, x, out); };
   EXPECT_THAT(error_of(run), ::testing::StartsWith("mul(): functions with out=... arguments don't support automatic "
                                                    "differentiation, but one of the arguments requires grad."));
   const NoGradGuard guard;
@@ -213,12 +213,12 @@ TEST(InPlace, OutFormsAreRefused) {
 
 TEST(Views, GradientsGoThroughThem) {
   const Tensor x = leaf({1, 2, 3, 4, 5, 6}, {2, 3});
-  const Tensor row = select(x, 1), column = ops::call("aten::t", x);
+  const Tensor row = select(x, 1), column = ops::call_by_name("aten::t", x);
   EXPECT_TRUE(is_view(row));
   EXPECT_TRUE(base_of(row).is_same(x));
   EXPECT_TRUE(base_of(select(column, 0)).is_same(x));
   EXPECT_EQ(name_of(grad_fn(row)), "SelectBackward0");
-  backward(sum(mul(row, select(ops::call("aten::t", column), 0))));
+  backward(sum(mul(row, select(ops::call_by_name("aten::t", column), 0))));
   EXPECT_EQ(numbers(grad(x)), (Numbers{4, 5, 6, 1, 2, 3}));
 }
 
@@ -244,7 +244,7 @@ TEST(Views, WritingAViewChangesOtherViews) {
 TEST(Views, WritingTheBaseChangesItsViews) {
   const Tensor x = leaf({1, 2, 3});
   const Tensor y = scale(x, 2), part = select(y, 1);
-  ops::call("aten::mul_.Tensor", y, x);
+  ops::call_by_name("aten::mul_.Tensor", y, x);
   backward(part);
   EXPECT_EQ(numbers(grad(x)), (Numbers{0, 8, 0}));
 }
@@ -252,7 +252,7 @@ TEST(Views, WritingTheBaseChangesItsViews) {
 TEST(Views, WritingAViewOfAConstantMakesItDepend) {
   const Tensor x = leaf({3, 4});
   const Tensor whole = constant({0, 0, 0}), first = slice(whole, 0, 2), last = slice(whole, 1, 3);
-  ops::call("aten::copy_", first, x);
+  ops::call_by_name("aten::copy_", first, x);
   EXPECT_TRUE(requires_grad(whole));
   EXPECT_TRUE(requires_grad(last));
   EXPECT_EQ(name_of(grad_fn(whole)), "CopySlices");
@@ -262,8 +262,8 @@ TEST(Views, WritingAViewOfAConstantMakesItDepend) {
 
 TEST(Views, WritesThroughTransposedAndNestedViews) {
   const Tensor x = leaf({1, 2, 3, 4, 5, 6}, {2, 3}), w = leaf({10, 20});
-  const Tensor y = scale(x, 1), column = select(ops::call("aten::t", y), 2);
-  ops::call("aten::mul_.Tensor", column, w);
+  const Tensor y = scale(x, 1), column = select(ops::call_by_name("aten::t", y), 2);
+  ops::call_by_name("aten::mul_.Tensor", column, w);
   EXPECT_EQ(numbers(y), (Numbers{1, 2, 30, 4, 5, 120}));
   backward(sum(mul(y, y)));
   EXPECT_EQ(numbers(grad(x)), (Numbers{2, 4, 600, 8, 10, 4800}));
@@ -273,7 +273,7 @@ TEST(Views, WritesThroughTransposedAndNestedViews) {
 TEST(Views, SecondDerivativeThroughAWrittenView) {
   const Tensor x = leaf({1, 2, 3});
   const Tensor y = mul(x, x), part = slice(y, 1, 3);
-  ops::call("aten::mul_.Tensor", part, slice(x, 1, 3));
+  ops::call_by_name("aten::mul_.Tensor", part, slice(x, 1, 3));
   BackwardOptions options;
   options.create_graph = true;
   const Tensor first = grad(std::vector{sum(y)}, std::vector{x}, {}, options).at(0);
@@ -284,7 +284,7 @@ TEST(Views, SecondDerivativeThroughAWrittenView) {
 TEST(Views, SecondDerivativeThroughASavedResultOfAWrittenView) {
   const Tensor x = leaf({0.5, 0.25});
   const Tensor y = scale(x, 1), part = select(y, 0);
-  ops::call("aten::sigmoid_", part);
+  ops::call_by_name("aten::sigmoid_", part);
   const double s = numbers(part)[0];
   BackwardOptions options;
   options.create_graph = true;
@@ -296,7 +296,7 @@ TEST(Views, SecondDerivativeThroughASavedResultOfAWrittenView) {
 TEST(Views, OfSeveralResultsMayNotBeWritten) {
   const Tensor x = leaf({1, 2});
   const Tensor y = scale(x, 1);
-  const Tensor first = ops::call<std::vector<Tensor>>("aten::unbind.int", y, 0).at(0);
+  const Tensor first = ops::call_by_name<std::vector<Tensor>>("aten::unbind.int", y, 0).at(0);
   EXPECT_THAT(error_of([&] { scale_in_place(first, 2); }),
               HasSubstr("Output 0 of UnbindBackward0 is a view and is being modified inplace. This view is the output "
                         "of a function that returns multiple views."));
@@ -342,7 +342,7 @@ TEST(Views, OfTensorsWithoutMemory) {
 
 TEST(Views, DetachedTensorsAreNone) {
   const Tensor x = leaf({1, 2});
-  const Tensor y = scale(x, 1), constant_y = detach(y), other = ops::call("aten::detach", y);
+  const Tensor y = scale(x, 1), constant_y = detach(y), other = ops::call_by_name("aten::detach", y);
   EXPECT_FALSE(requires_grad(constant_y));
   EXPECT_FALSE(requires_grad(other));
   EXPECT_FALSE(is_view(other));
@@ -390,9 +390,9 @@ TEST(Modes, NoGradAndEnableGrad) {
 // An argument that is both read and written keeps its shape, as in PyTorch.
 TEST(InPlace, AnOutputThatIsReadIsNotResized) {
   const Tensor kept = constant({2}, {1, 1}), x = constant({3, 4}, {2, 1});
-  EXPECT_THAT(error_of([&] { ops::call("aten::add.out", kept, x, ops::Scalar(1), kept); }),
+  EXPECT_THAT(error_of([&] { ops::call_by_name("aten::add.out", kept, x, ops::Scalar(1), kept); }),
               HasSubstr("output with shape [1, 1] doesn't match the broadcast shape [2, 1]"));
-  ops::call("aten::add.out", x, kept, ops::Scalar(1), x);
+  ops::call_by_name("aten::add.out", x, kept, ops::Scalar(1), x);
   EXPECT_EQ(numbers(x), (Numbers{5, 6}));
 }
 

@@ -14,7 +14,7 @@ using ops::OpBuilder;
 using ops::Value;
 using Values = std::vector<Value>;
 
-Tensor exp(const Tensor& x) { return ops::call("aten::exp", x); }
+Tensor exp(const Tensor& x) { return ops::call_by_name("aten::exp", x); }
 BackwardOptions creating() {
   BackwardOptions options;
   options.create_graph = true;
@@ -79,7 +79,7 @@ const OpBuilder lists =
             const Tensor& gradient = args.grad_outputs[1 + i];
             parts.push_back(gradient.defined() ? mul(gradient, halves[i].to_tensor()) : constant({0}));
           }
-          return std::vector{ops::call("aten::cat", parts, 0)};
+          return std::vector{ops::call_by_name("aten::cat", parts, 0)};
         })
         .saves("result1");
 
@@ -105,7 +105,7 @@ const OpBuilder given_back = OpBuilder("test::given_back(Tensor self) -> Tensor"
                                  .saves("");
 
 TEST(OddOperators, ThatGiveTheirArgumentBack) {
-  const Tensor x = leaf({1, 2}), y = ops::call("test::given_back", x);
+  const Tensor x = leaf({1, 2}), y = ops::call_by_name("test::given_back", x);
   EXPECT_TRUE(y.is_same(x));
   EXPECT_TRUE(is_leaf(x));
   backward(sum(y));
@@ -139,7 +139,7 @@ TEST(OddOperators, ThatGiveNoViewAfterAll) {
   set_requires_grad(meta);
   for (const Tensor& x : {leaf({3, 4}), meta}) {
     for (const bool is_meta : {false, true}) {
-      const Tensor y = ops::call("test::fresh", x, is_meta);
+      const Tensor y = ops::call_by_name("test::fresh", x, is_meta);
       EXPECT_FALSE(is_view(y)) << is_meta;
       EXPECT_EQ(name_of(grad_fn(y)), "FreshBackward0");
     }

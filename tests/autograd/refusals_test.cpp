@@ -31,7 +31,7 @@ TEST(AutogradRefusals, RootsOfAPass) {
   EXPECT_EQ(backward_error({root(), constant({1})}), "element 1" + without);
   EXPECT_EQ(backward_error({Tensor()}), "element 0" + without);
   EXPECT_EQ(backward_error({scale(leaf({1, 2}), 2)}), "grad can be implicitly created only for scalar outputs");
-  const Tensor complex = ops::call("aten::complex", leaf({1}, Dims{}), leaf({2}, Dims{}));
+  const Tensor complex = ops::call_by_name("aten::complex", leaf({1}, Dims{}), leaf({2}, Dims{}));
   EXPECT_THAT(backward_error({complex}), HasSubstr("only for real scalar outputs but got complex128"));
   EXPECT_THAT(backward_error({scale(leaf({1, 2}), 2)}, {constant({1})}),
               HasSubstr("Mismatch in shape: grad_output[0] has a shape of [1] and output[0] has a shape of [2]"));
@@ -128,7 +128,7 @@ TEST(AutogradRefusals, WritesThatWouldBroadcast) {
   const auto write = [&](const Dims& sizes) {
     const Tensor x = leaf(Numbers(static_cast<size_t>(sizes[0] * sizes[1]), 1), sizes), y = scale(x, 2);
     return error_of([&] {
-      ops::call("aten::addr_", y, rows, columns);
+      ops::call_by_name("aten::addr_", y, rows, columns);
       backward(sum(y));
       EXPECT_EQ(grad(x).sizes(), sizes);
     });
@@ -274,7 +274,7 @@ TEST(AutogradRefusals, FunctionsThatChange) {
               HasSubstr("gradcheck: the shape of output 0 changed from [2] to []"));
   EXPECT_THAT(with([&](const Tensors& x) {
                 return Tensors{x[0].to(DType::kFloat64),
-                               ops::call("aten::to.dtype", x[0], DType::kFloat32, false, false, ops::Value())};
+                               ops::call_by_name("aten::to.dtype", x[0], DType::kFloat32, false, false, ops::Value())};
               }),
               HasSubstr("gradcheck: output 1 must be float64, got float32"));
   EXPECT_THAT(error_of([&] { gradgradcheck([](const Tensors& x) { return Tensors{detach(x[0])}; }, {leaf({1})}); }),
@@ -368,7 +368,7 @@ struct GivesNan : Function<GivesNan> {
 
 // NaN on both sides is agreement; on one side it is not.
 TEST(AutogradRefusals, GradientsThatAreNoNumbers) {
-  const auto root = [](const Tensors& x) { return Tensors{ops::call("aten::sqrt", x[0])}; };
+  const auto root = [](const Tensors& x) { return Tensors{ops::call_by_name("aten::sqrt", x[0])}; };
   EXPECT_EQ(error_of([&] { gradcheck(root, {leaf({-1})}); }), "no error");
   const auto one_side = [](const Tensors& x) { return Tensors{GivesNan::apply(x[0])}; };
   EXPECT_THAT(error_of([&] { gradcheck(one_side, {leaf({4})}); }), HasSubstr("Jacobian mismatch"));

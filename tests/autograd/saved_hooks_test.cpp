@@ -9,8 +9,8 @@
 namespace tensord::autograd::saved_hooks_test {
 namespace {
 
-Tensor sigmoid(const Tensor& x) { return ops::call("aten::sigmoid", x); }
-Tensor product(const Tensor& a, const Tensor& b) { return ops::call("aten::mul.Tensor", a, b); }
+Tensor sigmoid(const Tensor& x) { return ops::call_by_name("aten::sigmoid", x); }
+Tensor product(const Tensor& a, const Tensor& b) { return ops::call_by_name("aten::mul.Tensor", a, b); }
 
 struct Counter {
   int packed = 0, unpacked = 0;
@@ -19,11 +19,11 @@ struct Counter {
     return {[this](const Tensor& tensor) -> std::any {
               ++packed;
               EXPECT_FALSE(requires_grad(tensor));
-              return ops::call("aten::mul.Scalar", tensor, 0.5);
+              return ops::call_by_name("aten::mul.Scalar", tensor, 0.5);
             },
             [this](const std::any& kept) {
               ++unpacked;
-              return ops::call("aten::mul.Scalar", std::any_cast<const Tensor&>(kept), 2.0);
+              return ops::call_by_name("aten::mul.Scalar", std::any_cast<const Tensor&>(kept), 2.0);
             }};
   }
 };
@@ -69,7 +69,7 @@ TEST(SavedTensorHooks, HoldForListsFunctionsAndSecondGradients) {
   Tensor y;
   {
     const SavedTensorHooksScope scope(counter.hooks());
-    const Tensor both = ops::call("aten::stack", std::vector<Tensor>{x, z}, 0);
+    const Tensor both = ops::call_by_name("aten::stack", std::vector<Tensor>{x, z}, 0);
     y = sum(product(product(both, both), both));
   }
   BackwardOptions options;
@@ -173,7 +173,7 @@ TEST(PostAccumulateGradHook, SeesTheSumAndMayStepAndClear) {
   HookHandle handle = register_post_accumulate_grad_hook(x, [&](const Tensor& parameter) {
     seen.push_back(numbers(grad(parameter)));
     if (seen.size() < 3) return;
-    ops::call("aten::sub_.Tensor", parameter, grad(parameter));
+    ops::call_by_name("aten::sub_.Tensor", parameter, grad(parameter));
     set_grad(parameter, {});
   });
   for (int i = 0; i < 3; ++i) backward(sum(scale(x, 2)));

@@ -15,10 +15,10 @@ Tensor indices(const std::vector<int64_t>& values) {
   return out;
 }
 Tensor rows_of(const Tensor& table, const std::vector<int64_t>& at, int64_t padding = -1, bool is_sparse = true) {
-  return ops::call("aten::embedding", table, indices(at), padding, false, is_sparse);
+  return ops::call_by_name("aten::embedding", table, indices(at), padding, false, is_sparse);
 }
 Tensor table() { return leaf({1, 2, 3, 4, 5, 6}, {3, 2}); }
-Tensor dense(const Tensor& gradient) { return ops::call("aten::to_dense", gradient); }
+Tensor dense(const Tensor& gradient) { return ops::call_by_name("aten::to_dense", gradient); }
 bool is_sparse_gradient(const Tensor& gradient) { return static_cast<bool>(ops::as_sparse(gradient)); }
 
 TEST(SparseGradient, HasARowForEachIndexThatIsNoPadding) {
@@ -63,7 +63,7 @@ TEST(SparseGradient, HooksSeeAndReplaceIt) {
   int calls = 0;
   register_hook(x, [&](const Tensor& gradient) {
     calls += is_sparse_gradient(gradient) ? 1 : 100;
-    return ops::call("aten::mul.Scalar", gradient, 3.0);
+    return ops::call_by_name("aten::mul.Scalar", gradient, 3.0);
   });
   backward(sum(rows_of(x, {1, 1})));
   EXPECT_EQ(calls, 1);
@@ -74,7 +74,7 @@ TEST(SparseGradient, HooksSeeAndReplaceIt) {
 TEST(SparseGradient, WrittenValuesAreItsOwn) {
   const Tensor x = table(), incoming = constant({1, 2, 3, 4}, {2, 2});
   backward(rows_of(x, {0, 1}), incoming);
-  ops::call<ops::Value>("aten::mul_.Scalar", grad(x), 5.0);
+  ops::call_by_name<ops::Value>("aten::mul_.Scalar", grad(x), 5.0);
   EXPECT_THAT(numbers(incoming), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(numbers(dense(grad(x))), ElementsAre(5, 10, 15, 20, 0, 0));
 }
@@ -105,7 +105,8 @@ TEST(SparseGradient, HasGradientsItself) {
 
 TEST(SparseGradient, IsSummedOverExpandedDimensions) {
   const Tensor x = leaf({1, 2}, {1, 2});
-  backward(sum(rows_of(ops::call("aten::contiguous", ops::call("aten::expand", x, Dims{3, 2})), {1, 1, 2})));
+  backward(
+      sum(rows_of(ops::call_by_name("aten::contiguous", ops::call_by_name("aten::expand", x, Dims{3, 2})), {1, 1, 2})));
   const Tensor found = grad(x);
   EXPECT_THAT(numbers(is_sparse_gradient(found) ? dense(found) : found), ElementsAre(3, 3));
 }
@@ -114,15 +115,15 @@ TEST(SparseGradient, EndsInOneErrorWhereItCannotGo) {
   const Tensor x = table();
   const auto error_through = [&](const Tensor& y) { return error_of([&] { backward(sum(rows_of(y, {1}))); }); };
   EXPECT_THAT(error_through(scale(x, 3)), HasSubstr("Function MulBackward1 does not take a sparse gradient"));
-  EXPECT_THAT(error_through(ops::call("aten::softmax.int", x, 1, ops::Value())),
+  EXPECT_THAT(error_through(ops::call_by_name("aten::softmax.int", x, 1, ops::Value())),
               HasSubstr("Function SoftmaxBackward0 does not take a sparse gradient: aten::"));
   EXPECT_FALSE(grad(x).defined());
   EXPECT_THAT(error_of([&] {
-                ops::call("aten::embedding_sparse_backward", x, indices({0, 1, 2}), 3, -1, true);
+                ops::call_by_name("aten::embedding_sparse_backward", x, indices({0, 1, 2}), 3, -1, true);
               }),
               HasSubstr("scale_grad_by_freq not supported with sparse gradients"));
   EXPECT_THAT(error_of([&] {
-                ops::call("aten::embedding_sparse_backward", x, indices({0, 1, 3}), 3, -1, false);
+                ops::call_by_name("aten::embedding_sparse_backward", x, indices({0, 1, 3}), 3, -1, false);
               }),
               HasSubstr("index 3 is out of range"));
 }

@@ -127,7 +127,7 @@ TEST(Resize, MemoryThatOthersHold) {
 }
 
 TEST(Set, SharesMemoryAndShape) {
-  const Tensor x = constant({1, 2}), y = ops::call("aten::t", constant({1, 2, 3, 4, 5, 6}, Dims{2, 3}));
+  const Tensor x = constant({1, 2}), y = ops::call_by_name("aten::t", constant({1, 2, 3, 4, 5, 6}, Dims{2, 3}));
   set_(x, y);
   EXPECT_TRUE(x.storage() == y.storage());
   EXPECT_EQ(x.sizes(), (Dims{3, 2}));

@@ -37,16 +37,18 @@ inline Numbers numbers(const Tensor& tensor) {
   return {flat.data<double>(), flat.data<double>() + flat.numel()};
 }
 
-inline Tensor add(const Tensor& a, const Tensor& b) { return ops::call("aten::add.Tensor", a, b); }
-inline Tensor mul(const Tensor& a, const Tensor& b) { return ops::call("aten::mul.Tensor", a, b); }
-inline Tensor scale(const Tensor& a, double factor) { return ops::call("aten::mul.Scalar", a, factor); }
-inline Tensor sum(const Tensor& a) { return ops::call("aten::sum", a); }
-inline Tensor select(const Tensor& a, int64_t index) { return ops::call("aten::select.int", a, 0, index); }
+inline Tensor add(const Tensor& a, const Tensor& b) { return ops::call_by_name("aten::add.Tensor", a, b); }
+inline Tensor mul(const Tensor& a, const Tensor& b) { return ops::call_by_name("aten::mul.Tensor", a, b); }
+inline Tensor scale(const Tensor& a, double factor) { return ops::call_by_name("aten::mul.Scalar", a, factor); }
+inline Tensor sum(const Tensor& a) { return ops::call_by_name("aten::sum", a); }
+inline Tensor select(const Tensor& a, int64_t index) { return ops::call_by_name("aten::select.int", a, 0, index); }
 inline Tensor slice(const Tensor& a, int64_t start, int64_t end) {
-  return ops::call("aten::slice.Tensor", a, 0, start, end);
+  return ops::call_by_name("aten::slice.Tensor", a, 0, start, end);
 }
-inline Tensor add_in_place(const Tensor& a, const Tensor& b) { return ops::call("aten::add_.Tensor", a, b); }
-inline Tensor scale_in_place(const Tensor& a, double factor) { return ops::call("aten::mul_.Scalar", a, factor); }
+inline Tensor add_in_place(const Tensor& a, const Tensor& b) { return ops::call_by_name("aten::add_.Tensor", a, b); }
+inline Tensor scale_in_place(const Tensor& a, double factor) {
+  return ops::call_by_name("aten::mul_.Scalar", a, factor);
+}
 
 inline std::string name_of(const NodePtr& node) { return node ? node->name() : "none"; }
 

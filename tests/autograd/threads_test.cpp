@@ -127,10 +127,11 @@ TEST(ThreadsOfLeaves, SparseGradientsAddUp) {
   const Tensor table = leaf({1, 2, 3, 4}, {2, 2});
   const Tensor index = constant({1}, Dims{1}, DType::kInt64);
   const auto pass = [&] {
-    for (int i = 0; i < kPasses; ++i) backward(sum(ops::call("aten::embedding", table, index, -1, false, true)));
+    for (int i = 0; i < kPasses; ++i)
+      backward(sum(ops::call_by_name("aten::embedding", table, index, -1, false, true)));
   };
   at_once({pass, pass, pass});
-  EXPECT_EQ(numbers(ops::call("aten::to_dense", grad(table))), (Numbers{0, 0, 3.0 * kPasses, 3.0 * kPasses}));
+  EXPECT_EQ(numbers(ops::call_by_name("aten::to_dense", grad(table))), (Numbers{0, 0, 3.0 * kPasses, 3.0 * kPasses}));
 }
 
 TEST(ThreadsOfPasses, CallbacksOfAllBranches) {

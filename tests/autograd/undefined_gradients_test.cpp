@@ -21,7 +21,7 @@ TEST(UndefinedGradients, ComeToALeaf) {
 TEST(UndefinedGradients, ComeToAnOperator) {
   const Tensor x = leaf({1, 2});
   for (const char* name : {"aten::exp", "aten::sigmoid", "aten::t"}) {
-    backward(sum(Stops::apply(ops::call(name, x))));
+    backward(sum(Stops::apply(ops::call_by_name(name, x))));
     EXPECT_FALSE(grad(x).defined()) << name;
   }
 }
@@ -43,7 +43,7 @@ TEST(UndefinedGradients, ComeToWhatWasWrittenInPart) {
 
 TEST(UndefinedGradients, AreNotShownToHooksNorKept) {
   const Tensor x = leaf({1, 2});
-  const std::vector<Tensor> rows = ops::call<std::vector<Tensor>>("aten::unbind.int", x, 0);
+  const std::vector<Tensor> rows = ops::call_by_name<std::vector<Tensor>>("aten::unbind.int", x, 0);
   int calls[2] = {};
   for (size_t i = 0; i < 2; ++i) {
     register_hook(rows[i], [&calls, i](const Tensor& gradient) {

@@ -14,15 +14,15 @@ using bench::microseconds;
 using bench::random;
 using ops::Value;
 
-Tensor transposed(const Tensor& t) { return ops::call("aten::transpose.int", t, -2, -1); }
+Tensor transposed(const Tensor& t) { return ops::call_by_name("aten::transpose.int", t, -2, -1); }
 
 double linear(const std::string& part, int64_t rows, int64_t inputs, int64_t outputs) {
   const Tensor x = random({rows, inputs}), w = random({outputs, inputs}), b = random({outputs}),
                g = random({rows, outputs});
-  if (part == "forward") return microseconds([&] { ops::call("aten::linear", x, w, b); });
-  if (part == "input") return microseconds([&] { ops::call("aten::mm", g, w); });
-  if (part == "weight") return microseconds([&] { ops::call("aten::mm", transposed(g), x); });
-  return microseconds([&] { ops::call("aten::sum.dim_IntList", g, Dims{0}, true); });
+  if (part == "forward") return microseconds([&] { ops::call_by_name("aten::linear", x, w, b); });
+  if (part == "input") return microseconds([&] { ops::call_by_name("aten::mm", g, w); });
+  if (part == "weight") return microseconds([&] { ops::call_by_name("aten::mm", transposed(g), x); });
+  return microseconds([&] { ops::call_by_name("aten::sum.dim_IntList", g, Dims{0}, true); });
 }
 
 struct ConvShape {

@@ -15,16 +15,14 @@ using late::kFirst;
 
 [[maybe_unused]] const bool is_installed = (late::install(), late::install_kernels(), true);
 
-OP("test::times(Tensor self, Tensor other) -> Tensor")
+OP("test::times(Tensor self, Tensor other) -> Tensor; inplace, out")
     .infer([](const Tensor& x, const Tensor&) {
       return ops::TensorMeta{x.sizes(), x.dtype(), {}, {}};
     })
     .gradient([](const ops::GradArgs& args) {
-      return std::vector<Tensor>{ops::call("test::times", args.grad_outputs[0], args.inputs[1]), Tensor()};
+      return std::vector<Tensor>{ops::call_by_name("test::times", args.grad_outputs[0], args.inputs[1]), Tensor()};
     })
     .saves("other")
-    .with_inplace()
-    .with_out()
     .pointwise();
 IMPL("test::times", kCPU, [](const ops::KernelContext&, const Tensor& x, const Tensor& y, Tensor& out) {
   if (y.item_double() < 0) fail(ErrorCode::kInvalidArgument, "a negative factor");
@@ -57,8 +55,8 @@ TEST(AsyncKernels, RunWhenTheirResultIsWaitedFor) {
   const Tensor x = constant({1, 2, 3}).to(kFirst);
   synchronize(kFirst);
   const size_t before = late::waiting();
-  const Tensor y = ops::call("test::times", x, number(2).to(kFirst));
-  const Tensor z = ops::call("test::sum", std::vector<Tensor>{x, y, y});
+  const Tensor y = ops::call_by_name("test::times", x, number(2).to(kFirst));
+  const Tensor z = ops::call_by_name("test::sum", std::vector<Tensor>{x, y, y});
   EXPECT_EQ(z.device(), kFirst);
   EXPECT_EQ(late::waiting() - before, 3u);  // a number, and two calls
   EXPECT_EQ(numbers(z), (Numbers{5, 10, 15}));
@@ -68,16 +66,16 @@ TEST(AsyncKernels, RunWhenTheirResultIsWaitedFor) {
 // A host scalar is copied at the call.
 TEST(AsyncKernels, TakeNumbersOfTheHostAtTheCall) {
   const Tensor x = constant({1, 2}).to(kFirst), factor = number(3);
-  const Tensor y = ops::call("test::times", x, factor);
+  const Tensor y = ops::call_by_name("test::times", x, factor);
   *factor.data<double>() = 100;
   EXPECT_EQ(numbers(y), (Numbers{3, 6}));
 }
 
 TEST(AsyncKernels, WriteInPlaceAndIntoOut) {
   const Tensor x = constant({1, 2}).to(kFirst), out = Tensor::empty(Dims{0}, DType::kFloat64, kFirst);
-  ops::call("test::times.out", x, number(3), out);
+  ops::call_by_name("test::times.out", x, number(3), out);
   EXPECT_EQ(numbers(out), (Numbers{3, 6}));
-  ops::call("test::times_", x, number(2));
+  ops::call_by_name("test::times_", x, number(2));
   EXPECT_EQ(numbers(x), (Numbers{2, 4}));
   EXPECT_EQ(x.version(), 1u);
 }
@@ -85,7 +83,7 @@ TEST(AsyncKernels, WriteInPlaceAndIntoOut) {
 TEST(AsyncKernels, HaveGradientsOnTheDevice) {
   const Tensor x = constant({1, 2}).to(kFirst);
   autograd::set_requires_grad(x);
-  const Tensor y = ops::call("test::times", ops::call("test::times", x, number(3)), number(5));
+  const Tensor y = ops::call_by_name("test::times", ops::call_by_name("test::times", x, number(3)), number(5));
   const std::vector<Tensor> roots{y}, leaves{x}, given{constant({1, 10}).to(kFirst)};
   const Tensor gradient = autograd::grad(roots, leaves, given)[0];
   EXPECT_EQ(gradient.device(), kFirst);
@@ -95,7 +93,7 @@ TEST(AsyncKernels, HaveGradientsOnTheDevice) {
 
 TEST(AsyncKernels, FailWhenTheyRunByTheirName) {
   const Tensor x = constant({1}).to(kFirst);
-  const Tensor y = ops::call("test::times", x, number(-1));
+  const Tensor y = ops::call_by_name("test::times", x, number(-1));
   EXPECT_EQ(error_of([&] { synchronize(kFirst); }), "test::times: a negative factor");
   EXPECT_EQ(error_of([&] { synchronize(kFirst); }), "no error");
 }
@@ -108,8 +106,8 @@ TEST(AsyncKernels, DrawNumbersInTheOrderOfTheCalls) {
     Tensor first, second;
     {
       const ops::GeneratorGuard guard(generator);
-      first = ops::call("test::draw", is_late ? there : host);
-      second = ops::call("test::draw", host);
+      first = ops::call_by_name("test::draw", is_late ? there : host);
+      second = ops::call_by_name("test::draw", host);
     }
     Numbers& all = is_late ? got : expected;
     for (const Tensor& x : {first, second}) {
@@ -123,7 +121,7 @@ TEST(AsyncKernels, DrawNumbersInTheOrderOfTheCalls) {
 TEST(AsyncKernels, RefuseTensorsOfSeveralDevices) {
   const Tensor x = constant({1, 2});
   EXPECT_THAT(error_of([&] {
-                ops::call("test::sum", std::vector<Tensor>{x, x.to(kFirst)});
+                ops::call_by_name("test::sum", std::vector<Tensor>{x, x.to(kFirst)});
               }),
               ::testing::HasSubstr("Expected all tensors to be on the same device, but found cpu and privateuseone:0"));
 }

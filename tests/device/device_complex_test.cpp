@@ -13,7 +13,7 @@ using autograd::constant;
 using autograd::error_of;
 using autograd::Numbers;
 using late::kFirst;
-using ops::call;
+using ops::call_by_name;
 
 [[maybe_unused]] const bool is_installed = (late::install(), late::install_kernels(), true);
 
@@ -32,30 +32,30 @@ Numbers pairs_of(const Tensor& x) {
 TEST(DeviceComplex, FormsAreDerived) {
   late::HostTouches touches;
   const Tensor x = complex_there({1, 2, 3, -1}), i = complex_there({0, 1});
-  EXPECT_EQ(pairs_of(call("aten::mul.Tensor", x, i)), (Numbers{-2, 1, 1, 3}));
-  EXPECT_EQ(pairs_of(call("aten::mul.Scalar", x, ops::Scalar(Complex128(0, 1)))), (Numbers{-2, 1, 1, 3}));
+  EXPECT_EQ(pairs_of(call_by_name("aten::mul.Tensor", x, i)), (Numbers{-2, 1, 1, 3}));
+  EXPECT_EQ(pairs_of(call_by_name("aten::mul.Scalar", x, ops::Scalar(Complex128(0, 1)))), (Numbers{-2, 1, 1, 3}));
   EXPECT_EQ(touches.take(), 0u);
 }
 
 // A host scalar is copied at the call.
 TEST(DeviceComplex, TakeNumbersOfTheHost) {
   const Tensor x = complex_there({1, 2}), i = ops::tensor_of(ops::Scalar(Complex128(0, 1)));
-  EXPECT_EQ(pairs_of(call("aten::add.Tensor", x, i, 2)), (Numbers{1, 4}));
+  EXPECT_EQ(pairs_of(call_by_name("aten::add.Tensor", x, i, 2)), (Numbers{1, 4}));
 }
 
 TEST(DeviceComplex, PartsStayLate) {
   const Tensor x = complex_there({1, 2, 3, -1});
-  const Tensor y = call("aten::cat", std::vector<Tensor>{x, x}, 0);
+  const Tensor y = call_by_name("aten::cat", std::vector<Tensor>{x, x}, 0);
   EXPECT_GT(late::waiting(), 0u);
   EXPECT_EQ(pairs_of(y), (Numbers{1, 2, 3, -1, 1, 2, 3, -1}));
-  EXPECT_EQ(pairs_of(call("aten::dot", x, x)), (Numbers{5, -2}));
+  EXPECT_EQ(pairs_of(call_by_name("aten::dot", x, x)), (Numbers{5, -2}));
 }
 
 TEST(DeviceComplex, WriteInPlaceAndIntoOut) {
   const Tensor x = complex_there({1, 2}), out = Tensor::empty(Dims{0}, DType::kComplex128, kFirst);
-  call("aten::mul.out", x, x, out);
+  call_by_name("aten::mul.out", x, x, out);
   EXPECT_EQ(pairs_of(out), (Numbers{-3, 4}));
-  call("aten::mul_.Tensor", x, x);
+  call_by_name("aten::mul_.Tensor", x, x);
   EXPECT_EQ(pairs_of(x), (Numbers{-3, 4}));
   EXPECT_EQ(x.version(), 1u);
 }
@@ -63,7 +63,7 @@ TEST(DeviceComplex, WriteInPlaceAndIntoOut) {
 TEST(DeviceComplex, HaveGradients) {
   const Tensor x = complex_there({1, 2});
   autograd::set_requires_grad(x);
-  const Tensor y = call("aten::sum", call("aten::mul.Tensor", x, x));
+  const Tensor y = call_by_name("aten::sum", call_by_name("aten::mul.Tensor", x, x));
   const std::vector<Tensor> roots{y}, leaves{x}, given{complex_there({1, 0}).as_view(Dims{}, Dims{}, 0)};
   EXPECT_EQ(pairs_of(autograd::grad(roots, leaves, given)[0]), (Numbers{2, -4}));
 }

@@ -15,7 +15,7 @@ namespace {
 
 using namespace distributed::fixtures;
 using distributed::ProcessGroup;
-using ops::call;
+using ops::call_by_name;
 
 [[maybe_unused]] const bool is_installed = (late::install(), late::install_kernels(), true);
 
@@ -38,7 +38,7 @@ std::vector<double> trained(ProcessGroup& group, const nn::DistributedOptions& o
   for (int step = 0; step < 4; ++step) {
     optimizer.zero_grad();
     const Tensor x = numbers({3, 4}, 0.1 * group.rank() + 0.2 * step).to(device), y = numbers({3, 2}, -1).to(device);
-    autograd::backward(call("aten::mse_loss", ddp(x), y));
+    autograd::backward(call_by_name("aten::mse_loss", ddp(x), y));
     optimizer.step();
   }
   std::vector<double> values;
@@ -113,8 +113,8 @@ TEST(DataParallel, GradientsAreThoseOfOneDevice) {
     const Tensor x = numbers({5, 4}, step).to(first), y = numbers({5, 2}, -1).to(first);
     const Tensor got = parallel(x), expected = (*alone)(x);
     EXPECT_EQ(got.device(), first);
-    autograd::backward(call("aten::mse_loss", got, y));
-    autograd::backward(call("aten::mse_loss", expected, y));
+    autograd::backward(call_by_name("aten::mse_loss", got, y));
+    autograd::backward(call_by_name("aten::mse_loss", expected, y));
   }
   const auto found = parallel.module().parameters(), wanted = alone->parameters();
   for (size_t i = 0; i < wanted.size(); ++i) {

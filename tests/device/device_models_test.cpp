@@ -23,7 +23,7 @@ namespace tensord::device_models_test {
 namespace {
 
 using late::kFirst;
-using ops::call;
+using ops::call_by_name;
 using ops::Value;
 
 [[maybe_unused]] const bool is_installed = (late::install(), late::install_kernels(), true);
@@ -70,7 +70,7 @@ std::shared_ptr<nn::Module> trained(const std::string& kind, const nn::Options& 
   const Tensor x = sequence({5, 2, 4, 4}).to(device), y = sequence({5, 3}, 0.61).to(device);
   for (int step = 0; step < 3; ++step) {
     optimizer->zero_grad();
-    const Tensor loss = call("aten::mse_loss", (*module)(x), y);
+    const Tensor loss = call_by_name("aten::mse_loss", (*module)(x), y);
     EXPECT_EQ(loss.device(), device);
     autograd::backward(loss);
     nn::clip_grad_norm_(module->parameters(), 1.0);

@@ -135,7 +135,7 @@ TEST(FuseAttentionGuards, SumsOfBaddbmm) {
 
 // A constant mask that hides positions from `from` after a row's own, filled with `fill`.
 void check_triangle(int64_t from, const char* fill) {
-  const Tensor mask = ops::call<Tensor>("aten::triu", Tensor::empty(Dims{5, 5}, DType::kBool), int64_t{0});
+  const Tensor mask = ops::call_by_name<Tensor>("aten::triu", Tensor::empty(Dims{5, 5}, DType::kBool), int64_t{0});
   for (int64_t i = 0; i < 5; ++i) {
     for (int64_t j = 0; j < 5; ++j) mask.data<bool>()[i * 5 + j] = j >= i + from;
   }

@@ -96,7 +96,7 @@ TEST(ModuleHooks, SeeAndReplaceWhatGoesInAndOut) {
       [&](const HookedCall& call, const std::vector<Value>& arguments, const Value& result) -> std::optional<Value> {
         seen.push_back("model" + call.module);
         EXPECT_THAT(numbers(arguments.at(0).to_tensor()), ElementsAre(1, 2));
-        return Value(ops::call("aten::neg", result.to_tensor()));
+        return Value(ops::call_by_name("aten::neg", result.to_tensor()));
       });
   EXPECT_THAT(numbers(run(*module, x)), ElementsAre(-13, -18));
   EXPECT_THAT(seen, ElementsAre("block.scale:shift", "model"));
@@ -147,12 +147,12 @@ TEST(ModuleHooks, OfTheBackwardPass) {
         EXPECT_EQ(outputs.size(), 2u);
         in = numbers(inputs.at(0));
         out = numbers(outputs.at(0));
-        return Tensors{ops::call("aten::mul.Scalar", inputs.at(0), ops::Scalar(10))};
+        return Tensors{ops::call_by_name("aten::mul.Scalar", inputs.at(0), ops::Scalar(10))};
       });
   module->register_full_backward_pre_hook("block.scale", [](const HookedCall&, const Tensors& outputs) {
-    return std::optional(Tensors{ops::call("aten::mul.Scalar", outputs.at(0), ops::Scalar(2))});
+    return std::optional(Tensors{ops::call_by_name("aten::mul.Scalar", outputs.at(0), ops::Scalar(2))});
   });
-  autograd::backward(ops::call("aten::sum", run(*module, x), ops::Value()));
+  autograd::backward(ops::call_by_name("aten::sum", run(*module, x), ops::Value()));
   EXPECT_THAT(in, ElementsAre(5, 7));  // 2 · weight + 1
   EXPECT_THAT(out, ElementsAre(1, 1));
   EXPECT_THAT(numbers(autograd::grad(x)), ElementsAre(50, 70));

@@ -174,7 +174,7 @@ TEST_P(TrainingTest, WeightsAreItsOwn) {
   const Tensor weight = member(*module_, "first.weight");
   {
     const NoGradGuard guard;
-    ops::call("aten::zero_", weight);
+    ops::call_by_name("aten::zero_", weight);
   }
   EXPECT_EQ(numbers(run(*module_, "forward", {Value(x_)}).to_tensor())[0], 0);
   EXPECT_EQ(numbers(member(*load(true), "first.weight"))[0], 1);

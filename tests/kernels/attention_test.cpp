@@ -32,7 +32,7 @@ Tensor random_bool(const Dims& sizes) {
   return out;
 }
 
-Tensor transposed(const Tensor& t, int64_t a, int64_t b) { return ops::call("aten::transpose.int", t, a, b); }
+Tensor transposed(const Tensor& t, int64_t a, int64_t b) { return ops::call_by_name("aten::transpose.int", t, a, b); }
 
 struct Call {
   Tensor query, key, value;
@@ -49,27 +49,27 @@ struct Call {
 
   Tensor plain() const {
     const DType wide = DType::kFloat64;
-    Tensor scores = ops::call("aten::matmul", query.to(wide), transposed(key.to(wide), -2, -1));
-    scores = ops::call("aten::mul.Scalar", scores, Scalar(scale));
-    if (mask.defined() && fill.is_none()) scores = ops::call("aten::add.Tensor", scores, mask.to(wide));
+    Tensor scores = ops::call_by_name("aten::matmul", query.to(wide), transposed(key.to(wide), -2, -1));
+    scores = ops::call_by_name("aten::mul.Scalar", scores, Scalar(scale));
+    if (mask.defined() && fill.is_none()) scores = ops::call_by_name("aten::add.Tensor", scores, mask.to(wide));
     if (!fill.is_none()) {
-      const Tensor where = fills_where ? mask : ops::call("aten::logical_not", mask);
-      scores = ops::call("aten::masked_fill.Scalar", scores, where, Scalar(fill.to_float()));
+      const Tensor where = fills_where ? mask : ops::call_by_name("aten::logical_not", mask);
+      scores = ops::call_by_name("aten::masked_fill.Scalar", scores, where, Scalar(fill.to_float()));
     }
     const int64_t rows = query.sizes()[query.sizes().size() - 2], keys = key.sizes()[key.sizes().size() - 2];
     if (is_causal) {
-      const Tensor ones =
-          ops::call("aten::logical_not", ops::call("aten::zeros_like", Tensor::empty(Dims{rows, keys}, DType::kBool)));
-      scores =
-          ops::call("aten::masked_fill.Scalar", scores, ops::call("aten::triu", ones, int64_t{1}), Scalar(-kInfinity));
+      const Tensor ones = ops::call_by_name(
+          "aten::logical_not", ops::call_by_name("aten::zeros_like", Tensor::empty(Dims{rows, keys}, DType::kBool)));
+      scores = ops::call_by_name("aten::masked_fill.Scalar", scores, ops::call_by_name("aten::triu", ones, int64_t{1}),
+                                 Scalar(-kInfinity));
     }
-    Tensor weights = ops::call("aten::softmax.int", scores, int64_t{-1}, Value());
+    Tensor weights = ops::call_by_name("aten::softmax.int", scores, int64_t{-1}, Value());
     // For a row of infinities only; one with a NaN stays NaN.
-    const Tensor hidden = ops::call("aten::eq.Scalar", scores, Scalar(-kInfinity));
+    const Tensor hidden = ops::call_by_name("aten::eq.Scalar", scores, Scalar(-kInfinity));
     if (is_safe)
-      weights = ops::call("aten::masked_fill.Scalar", weights, ops::call("aten::all.dim", hidden, int64_t{-1}, true),
-                          Scalar(0.0));
-    const Tensor out = ops::call("aten::matmul", weights, value.to(wide));
+      weights = ops::call_by_name("aten::masked_fill.Scalar", weights,
+                                  ops::call_by_name("aten::all.dim", hidden, int64_t{-1}, true), Scalar(0.0));
+    const Tensor out = ops::call_by_name("aten::matmul", weights, value.to(wide));
     return transposes ? transposed(out, -3, -2) : out;
   }
 };
@@ -165,7 +165,9 @@ TEST(Attention, ManyKeysOfWideValues) {
 TEST(Attention, ViewsOfOneProjection) {
   for (const int64_t tokens : {2, 30}) {
     const Tensor all = random(Dims{2, tokens, 3, 4, 16});
-    const auto part = [&](int64_t i) { return transposed(ops::call("aten::select.int", all, int64_t{2}, i), 1, 2); };
+    const auto part = [&](int64_t i) {
+      return transposed(ops::call_by_name("aten::select.int", all, int64_t{2}, i), 1, 2);
+    };
     Call call{part(0), part(1), part(2)};
     check_call(call);
     call.transposes = true;
@@ -213,7 +215,8 @@ TEST(Attention, Masks) {
 
 TEST(Attention, RowsThatAreMaskedWhole) {
   Call call{random(Dims{1, 2, 9, 16}), random(Dims{1, 2, 20, 16}), random(Dims{1, 2, 20, 16})};
-  call.mask = ops::call("aten::logical_not", ops::call("aten::zeros_like", Tensor::empty(Dims{1, 20}, DType::kBool)));
+  call.mask = ops::call_by_name("aten::logical_not",
+                                ops::call_by_name("aten::zeros_like", Tensor::empty(Dims{1, 20}, DType::kBool)));
   call.fill = -10000.0;
   check_call(call);
   call.fill = -kInfinity;
@@ -231,7 +234,7 @@ TEST(Attention, RowsThatAreMaskedWholeAreZerosWhereThatIsAsked) {
     call.fill = -kInfinity;
     check_call(call);
     EXPECT_EQ(call.run().data<float>()[3 * 16], 0);
-    call.mask = ops::call("aten::masked_fill.Scalar", random(Dims{9, keys}), call.mask, Scalar(-kInfinity));
+    call.mask = ops::call_by_name("aten::masked_fill.Scalar", random(Dims{9, keys}), call.mask, Scalar(-kInfinity));
     call.fill = Value();
     check_call(call);
     EXPECT_EQ(call.run().data<float>()[3 * 16], 0);

@@ -89,7 +89,7 @@ TEST(AutogradOps, Modes) {
 TEST(AutogradOps, GradientsThatThereAreNot) {
   const Tensor x = leaf({0.5, 1.5, 2.5, 3.5, 4.5, 5.5}, {3, 2}), wide = leaf({1, 2, 3, 4, 5, 6}, {2, 3});
   const auto complex = [](const Dims& sizes) {
-    const Tensor out = ops::call("aten::ones", sizes, DType::kComplex128, Value(), Value(), Value());
+    const Tensor out = ops::call_by_name("aten::ones", sizes, DType::kComplex128, Value(), Value(), Value());
     set_requires_grad(out);
     return out;
   };
@@ -116,13 +116,13 @@ TEST(AutogradOps, GradientsThatThereAreNot) {
     const auto backwards = [&] {
       const ops::Op& op = ops::get_op(row.op);
       const Tensor y = ops::run(op, ops::bind(op, row.arguments)).at(row.result).to_tensor();
-      backward(sum(ops::call("aten::abs", y)));
+      backward(sum(ops::call_by_name("aten::abs", y)));
     };
     EXPECT_THAT(error_of(backwards), HasSubstr(row.says)) << row.op;
   }
   // Cases in which the gradient exists.
   backward(sum(ops::run(ops::get_op("aten::linalg_qr"), std::vector<Value>{wide, "complete"}).at(0).to_tensor()));
-  backward(sum(ops::call("aten::special_zeta", constant({2, 3}), leaf({1, 2}))));
+  backward(sum(ops::call_by_name("aten::special_zeta", constant({2, 3}), leaf({1, 2}))));
   EXPECT_EQ(grad(wide).sizes(), wide.sizes());
 }
 

@@ -228,7 +228,7 @@ TEST(BoundsOfLayers, RandomNumbers) {
       {kBinomial, {floats({3, inf}), chances}, "expected a finite count"},
   });
   // Probabilities 0 and 1 give certain results.
-  const Tensor drawn = ops::call("aten::binomial", floats({3, 3}), chances, kNone);
+  const Tensor drawn = ops::call_by_name("aten::binomial", floats({3, 3}), chances, kNone);
   EXPECT_EQ(drawn.data<float>()[0], 0);
   EXPECT_EQ(drawn.data<float>()[1], 3);
 }

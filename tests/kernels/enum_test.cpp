@@ -5,7 +5,7 @@
 namespace tensord::enum_test {
 namespace {
 
-using ops::call;
+using ops::call_by_name;
 using ops::Value;
 
 Value member(const ops::TypePtr& type, const char* name, Value value) {
@@ -15,18 +15,18 @@ Value member(const ops::TypePtr& type, const char* name, Value value) {
 TEST(Enum, NameValueAndEquality) {
   const ops::TypePtr color = ops::enum_type("__torch__.Color", ops::int_type());
   const Value red = member(color, "RED", 1), green = member(color, "GREEN", 2);
-  EXPECT_EQ(call<std::string>("prim::EnumName", red), "RED");
-  EXPECT_EQ(call<int64_t>("prim::EnumValue.int", green), 2);
-  EXPECT_TRUE(call<bool>("aten::eq.enum", red, member(color, "RED", 1)));
-  EXPECT_FALSE(call<bool>("aten::eq.enum", red, green));
-  EXPECT_TRUE(call<bool>("aten::ne.enum", red, green));
+  EXPECT_EQ(call_by_name<std::string>("prim::EnumName", red), "RED");
+  EXPECT_EQ(call_by_name<int64_t>("prim::EnumValue.int", green), 2);
+  EXPECT_TRUE(call_by_name<bool>("aten::eq.enum", red, member(color, "RED", 1)));
+  EXPECT_FALSE(call_by_name<bool>("aten::eq.enum", red, green));
+  EXPECT_TRUE(call_by_name<bool>("aten::ne.enum", red, green));
 }
 
 TEST(Enum, ValuesOfOtherTypes) {
   const Value text = member(ops::enum_type("__torch__.Name", ops::string_type()), "A", "alpha");
   const Value number = member(ops::enum_type("__torch__.Weight", ops::float_type()), "HALF", 0.5);
-  EXPECT_EQ(call<std::string>("prim::EnumValue.str", text), "alpha");
-  EXPECT_EQ(call<double>("prim::EnumValue.float", number), 0.5);
+  EXPECT_EQ(call_by_name<std::string>("prim::EnumValue.str", text), "alpha");
+  EXPECT_EQ(call_by_name<double>("prim::EnumValue.float", number), 0.5);
 }
 
 TEST(Enum, ResolutionTellsEnumsFromOtherValues) {

@@ -116,7 +116,7 @@ TEST(PreparedPointwise, DTypes) {
 
 TEST(PreparedPointwise, BatchNorm) {
   const Tensor x = random_tensor({2, 20, 9, 11}), w = random_tensor({20}), m = random_tensor({20});
-  const Tensor variance = ops::call("aten::abs", random_tensor({20}));
+  const Tensor variance = ops::call_by_name("aten::abs", random_tensor({20}));
   for (const Tensor& in : {x, channels_last(x), x.to(DType::kFloat64)}) {
     const std::vector<Value> arguments{in, w, Value(), m, variance, Value(false), Value(0.1), Value(1e-5), Value(true)};
     expect_same("aten::batch_norm", arguments, {w, m, variance});
@@ -165,7 +165,7 @@ TEST(PreparedLines, SoftmaxOfOtherDimensions) {
   }
   Tensor with_nan = random_tensor({6, 20});
   with_nan.data<float>()[45] = NAN;
-  const Tensor y = ops::call("aten::softmax.int", with_nan, 0, Value());
+  const Tensor y = ops::call_by_name("aten::softmax.int", with_nan, 0, Value());
   for (int64_t i = 0; i < y.numel(); ++i) EXPECT_EQ(std::isnan(y.data<float>()[i]), i % 20 == 5);
 }
 

@@ -29,7 +29,7 @@ Tensor ints(const Dims& values) {
   return out;
 }
 Value list(const Dims& dims) { return ops::make_int_list(dims); }
-Tensor transposed(const Tensor& t) { return ops::call("aten::transpose.int", t, -2, -1); }
+Tensor transposed(const Tensor& t) { return ops::call_by_name("aten::transpose.int", t, -2, -1); }
 
 bool is_real(const Value& v) { return v.is_tensor() && v.to_tensor().dtype() == DType::kFloat64; }
 
@@ -172,8 +172,8 @@ TEST(ProductGradient, OfConvolutionsGradients) {
   const Value mask = ops::make_list(ops::bool_type(), {true, true, true});
   for (const bool is_transposed : {false, true}) {
     const Tensor x = sample({2, 2, 4, 3}, 1), w = sample({2, 2, 2, 2}, 2);
-    const Tensor y = ops::call("aten::convolution", x, w, Value(), list({2, 1}), list({1, 0}), list({1, 1}),
-                               is_transposed, list({0, 0}), 1);
+    const Tensor y = ops::call_by_name("aten::convolution", x, w, Value(), list({2, 1}), list({1, 0}), list({1, 1}),
+                                       is_transposed, list({0, 0}), 1);
     expect_gradient("aten::convolution_backward", {sample(y.sizes(), 3), x, w, list({2}), list({2, 1}), list({1, 0}),
                                                    list({1, 1}), is_transposed, list({0, 0}), 1, mask});
   }
@@ -181,7 +181,7 @@ TEST(ProductGradient, OfConvolutionsGradients) {
 
 TEST(ProductGradient, OfAttention) {
   const Tensor q = sample({2, 3, 4}, 1), k = sample({2, 5, 4}, 2), v = sample({1, 5, 2}, 3);
-  const Tensor hidden = ops::call("aten::gt.Scalar", sample({3, 5}, 9), ops::Scalar(0.3));
+  const Tensor hidden = ops::call_by_name("aten::gt.Scalar", sample({3, 5}, 9), ops::Scalar(0.3));
   expect_gradient("tensord::attention", {q, k, v, Value(), 0.5});
   expect_gradient("tensord::attention", {q, k, v, sample({3, 5}, 4), 0.5});
   expect_gradient("tensord::attention", {q, k, v, hidden, 0.5, -2.0, true});
@@ -215,7 +215,7 @@ TEST(ProductGradient, OfPaddingAndFrequency) {
   const ops::Op& op = ops::get_op("aten::embedding");
   const auto run = [&](int64_t padding, bool scales) {
     const std::vector<Value> in = ops::bind(op, {table, indices, padding, scales}), out = ops::run(op, in);
-    const std::vector<Tensor> g{ops::call("aten::ones", Dims{4, 1}, DType::kFloat64)};
+    const std::vector<Tensor> g{ops::call_by_name("aten::ones", Dims{4, 1}, DType::kFloat64)};
     const Tensor found = op.gradient({in, out, g}).at(0).to_tensor();
     return std::vector<double>(found.data<double>(), found.data<double>() + 3);
   };

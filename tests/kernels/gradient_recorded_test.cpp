@@ -46,8 +46,9 @@ Tensor loss(const ops::Op& op, const std::vector<Value>& arguments) {
   uint32_t seed = 77;
   for (const Tensor& result : tensors_of(ops::run(op, arguments))) {
     if (result.numel() == 0) continue;
-    const Tensor sum = ops::call("aten::sum", ops::call("aten::mul.Tensor", result, sample(result.sizes(), seed++)));
-    total = total ? ops::call("aten::add.Tensor", total, sum) : sum;
+    const Tensor sum =
+        ops::call_by_name("aten::sum", ops::call_by_name("aten::mul.Tensor", result, sample(result.sizes(), seed++)));
+    total = total ? ops::call_by_name("aten::add.Tensor", total, sum) : sum;
   }
   return total;
 }
@@ -153,7 +154,7 @@ TEST(RecordedGradient, OfDropoutBetweenLayers) {
       x, states("aten::gru", {2, 3, 6}, 6), parameters(3, 5, 6, 0, 2, 1), true, 2, 0.5, true, false, false};
   const auto run = [&] {
     const Tensor out = ops::run(op, arguments)[0].to_tensor();
-    return autograd::grad(std::vector<Tensor>{ops::call("aten::sum", out)}, std::vector<Tensor>{x})[0];
+    return autograd::grad(std::vector<Tensor>{ops::call_by_name("aten::sum", out)}, std::vector<Tensor>{x})[0];
   };
   const Tensor a = run(), b = run();
   double difference = 0;
@@ -190,7 +191,7 @@ TEST(RecordedGradient, OfEinsum) {
 
 TEST(RecordedGradient, OfAttention) {
   const Tensor q = sample({2, 2, 3, 4}, 1), k = sample({2, 2, 5, 4}, 2), v = sample({2, 2, 5, 4}, 3);
-  const Tensor seen = ops::call("aten::gt.Scalar", sample({3, 5}, 9), ops::Scalar(-0.5));
+  const Tensor seen = ops::call_by_name("aten::gt.Scalar", sample({3, 5}, 9), ops::Scalar(-0.5));
   expect_gradient("aten::scaled_dot_product_attention", {q, k, v});
   expect_gradient("aten::scaled_dot_product_attention", {q, k, v, sample({3, 5}, 4)});
   expect_gradient("aten::scaled_dot_product_attention", {q, k, v, seen});

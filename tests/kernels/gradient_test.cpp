@@ -56,12 +56,12 @@ void expect_one_pass_equals_steps(const std::string& name, const std::vector<Val
   }
 }
 
-Tensor transposed(const Tensor& x) { return ops::call("aten::transpose.int", x, 0, 1); }
+Tensor transposed(const Tensor& x) { return ops::call_by_name("aten::transpose.int", x, 0, 1); }
 
 // Every second column of twice as many.
 Tensor strided(const Tensor& x) {
-  const Tensor wide = ops::call("aten::repeat_interleave.self_int", x, 2, -1);
-  return ops::call("aten::slice.Tensor", wide, -1, 0, INT64_MAX, 2);
+  const Tensor wide = ops::call_by_name("aten::repeat_interleave.self_int", x, 2, -1);
+  return ops::call_by_name("aten::slice.Tensor", wide, -1, 0, INT64_MAX, 2);
 }
 
 TEST(GradientInOnePass, EqualsItsOperatorsOneByOne) {
@@ -99,7 +99,7 @@ TEST(GradientInOnePass, ConvertsToTheOperandsDtype) {
 TEST(GradientInOnePass, KeepsNumbersApart) {
   const Tensor x = sample(Dims{64}, 7, DType::kFloat32);
   for (const double slope : {0.1, 0.2, 0.1, -0.0, 0.0}) {
-    expect_one_pass_equals_steps("aten::elu", {ops::call("aten::neg", x), slope, 1.5, 0.7});
+    expect_one_pass_equals_steps("aten::elu", {ops::call_by_name("aten::neg", x), slope, 1.5, 0.7});
   }
 }
 
@@ -158,13 +158,13 @@ TEST(Gradient, OfEigenvectorsThatAreNotThere) {
       ops::run(ops::get_op("aten::_linalg_eigh"), ops::bind(ops::get_op("aten::_linalg_eigh"), {a, "L", false}));
   const Tensor vectors = results.at(1).to_tensor();
   ASSERT_EQ(vectors.numel(), 0);
-  const Tensor total = ops::call("aten::sum", vectors, Value());
+  const Tensor total = ops::call_by_name("aten::sum", vectors, Value());
   EXPECT_FALSE(autograd::grad(std::vector{total}, std::vector{a}, {}, {}, true).at(0).defined());
 }
 
 TEST(Gradient, OfAsStridedSharesTheMemoryOfItsInput) {
   const auto windows = [](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
-    return {ops::call("aten::as_strided", inputs[0], Dims{3, 4}, Dims{2, 1}, 0)};
+    return {ops::call_by_name("aten::as_strided", inputs[0], Dims{3, 4}, Dims{2, 1}, 0)};
   };
   const Tensor x = sample(Dims{2, 4}, 3);
   autograd::set_requires_grad(x);
@@ -175,9 +175,12 @@ TEST(Gradient, OfAsStridedSharesTheMemoryOfItsInput) {
 TEST(Gradient, OfAsStridedRefusesGeometriesThatOverflow) {
   const Tensor g = sample(Dims{2}, 1);
   const int64_t huge = int64_t{1} << 62;
-  EXPECT_THROW(ops::call("tensord::as_strided_scatter_add", g, Dims{2}, Dims{huge}, huge, Dims{2}, Dims{1}, 0), Error);
-  EXPECT_THROW(ops::call("tensord::as_strided_scatter_add", g, Dims{2}, Dims{-1}, 0, Dims{2}, Dims{1}, 0), Error);
-  EXPECT_THROW(ops::call("tensord::as_strided_scatter_add", g, Dims{2}, Dims{1}, 0, Dims{3}, Dims{1}, 0), Error);
+  EXPECT_THROW(ops::call_by_name("tensord::as_strided_scatter_add", g, Dims{2}, Dims{huge}, huge, Dims{2}, Dims{1}, 0),
+               Error);
+  EXPECT_THROW(ops::call_by_name("tensord::as_strided_scatter_add", g, Dims{2}, Dims{-1}, 0, Dims{2}, Dims{1}, 0),
+               Error);
+  EXPECT_THROW(ops::call_by_name("tensord::as_strided_scatter_add", g, Dims{2}, Dims{1}, 0, Dims{3}, Dims{1}, 0),
+               Error);
 }
 
 }  // namespace

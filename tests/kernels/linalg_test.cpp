@@ -169,19 +169,22 @@ TEST(Linalg, ChainsAreMultipliedInTheirBestOrder) {
     double expected = 1;
     for (size_t i = 0; i + 1 < sizes.size(); ++i) {
       const Dims shape{sizes[i], sizes[i + 1]};
-      matrices.emplace_back(ops::call("aten::ones", shape, DType::kFloat32, Value(), Value(), Value()));
+      matrices.emplace_back(ops::call_by_name("aten::ones", shape, DType::kFloat32, Value(), Value(), Value()));
       if (i > 0) expected *= static_cast<double>(sizes[i]);
     }
-    const Tensor out = ops::call("aten::linalg_multi_dot", ops::make_list(ops::tensor_type(), std::move(matrices)));
+    const Tensor out =
+        ops::call_by_name("aten::linalg_multi_dot", ops::make_list(ops::tensor_type(), std::move(matrices)));
     EXPECT_EQ(out.sizes(), (Dims{sizes.front(), sizes.back()}));
-    EXPECT_EQ(ops::call("aten::select.int", ops::call("aten::reshape", out, Dims{-1}), 0, -1).item_double(), expected);
+    EXPECT_EQ(
+        ops::call_by_name("aten::select.int", ops::call_by_name("aten::reshape", out, Dims{-1}), 0, -1).item_double(),
+        expected);
   }
 }
 
 TEST(Linalg, DeterminantsOfSingularMatricesHaveGradients) {
   const Tensor x = matrix({2, 3, 3}, {1, 2, 3, 2, 4, 6, 1, 0, 1, 1, 2, 3, 2, 4, 6, 3, 6, 9});
   autograd::set_requires_grad(x);
-  const Tensor det = ops::call("aten::sum", ops::call("aten::linalg_det", x));
+  const Tensor det = ops::call_by_name("aten::sum", ops::call_by_name("aten::linalg_det", x));
   const Tensor got = autograd::grad(std::span(&det, 1), std::vector<Tensor>{x}, {}, {}).front().contiguous();
   const std::vector<double> cofactors = {4, 4, -4, -2, -2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   for (int64_t i = 0; i < got.numel(); ++i)

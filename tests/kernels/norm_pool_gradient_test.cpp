@@ -161,9 +161,9 @@ TEST(NormPoolGradient, StatisticsFarFromZero) {
     const ops::Op& op = ops::get_op("aten::batch_norm");
     ops::run(op, ops::bind(op, {x, Value(), Value(), mean, variance, true, 1.0, 1e-5, false}));
     const Tensor wide = x.to(DType::kFloat64);
-    const Tensor expected = ops::call("aten::var.dim", wide, Dims{0, 2, 3}, true);
+    const Tensor expected = ops::call_by_name("aten::var.dim", wide, Dims{0, 2, 3}, true);
     EXPECT_LT(largest_difference(variance, expected), 1e-5);
-    EXPECT_LT(largest_difference(mean, ops::call("aten::mean.dim", wide, Dims{0, 2, 3})), 3e-4);
+    EXPECT_LT(largest_difference(mean, ops::call_by_name("aten::mean.dim", wide, Dims{0, 2, 3})), 3e-4);
   }
 }
 
@@ -172,7 +172,7 @@ TEST(NormPoolGradient, DropoutDrawsAsBernoulliAndGivesItsMaskToTheGradient) {
   ops::Generator generator(5);
   const ops::GeneratorGuard guard(generator);
   const Tensor mask = Tensor::empty(x.sizes(), DType::kFloat32);
-  ops::call("aten::bernoulli_.float", mask, 0.7);
+  ops::call_by_name("aten::bernoulli_.float", mask, 0.7);
   generator.set_seed(5);
   const std::vector<Tensor> got = forward_backward("aten::dropout", {x, 0.3, true}, x);
   const float scale = 1.0f / 0.7f;
@@ -187,10 +187,10 @@ TEST(NormPoolGradient, BadIndicesAreAnErrorNotAWrite) {
   const Tensor x = random(Dims{1, 2, 4, 4}), g = random(Dims{1, 2, 2, 2});
   const Tensor indices = Tensor::empty(Dims{1, 2, 2, 2}, DType::kInt64);
   for (int64_t i = 0; i < 8; ++i) indices.data<int64_t>()[i] = i == 7 ? 16 : i;
-  EXPECT_THROW(ops::call("aten::max_pool2d_with_indices_backward", g, x, Dims{2, 2}, Dims{2, 2}, Dims{0, 0}, Dims{1, 1},
-                         false, indices),
+  EXPECT_THROW(ops::call_by_name("aten::max_pool2d_with_indices_backward", g, x, Dims{2, 2}, Dims{2, 2}, Dims{0, 0},
+                                 Dims{1, 1}, false, indices),
                Error);
-  EXPECT_THROW(ops::call("aten::adaptive_max_pool2d_backward", g, random(Dims{1, 1, 4, 4}), indices), Error);
+  EXPECT_THROW(ops::call_by_name("aten::adaptive_max_pool2d_backward", g, random(Dims{1, 1, 4, 4}), indices), Error);
 }
 
 }  // namespace

@@ -185,7 +185,7 @@ Tensor apply(const Function& function, const Tensor& t) {
   for (int64_t i = 0; i < t.numel(); ++i) out.data<float>()[i] = static_cast<float>(function.value(t.data<float>()[i]));
   return out;
 }
-Tensor sum(const Tensor& a, const Tensor& b) { return ops::call<Tensor>("aten::add.Tensor", a, b, 1); }
+Tensor sum(const Tensor& a, const Tensor& b) { return ops::call_by_name<Tensor>("aten::add.Tensor", a, b, 1); }
 
 TEST(PackedGemm, EveryFunctionAndASumBeforeOrAfterIt) {
   for (const auto& [m, n] : {std::pair<int64_t, int64_t>{1, 19}, {13, 70}}) {
@@ -379,7 +379,7 @@ TEST(PackedGemm, ProductsOfMatrices) {
     const Value five[] = {self, Value(), right, 0.5, 2};
     const Packed addmm = pack("aten::addmm", five);
     ASSERT_TRUE(addmm);
-    const Tensor direct = ops::call<Tensor>("aten::addmm", self, input, right, 0.5, 2);
+    const Tensor direct = ops::call_by_name<Tensor>("aten::addmm", self, input, right, 0.5, 2);
     EXPECT_LE(worst_difference(run_prepared(addmm, input).out, direct), 1e-5);
     EXPECT_THROW(addmm->run(random(Dims{2, 3, 24}), Tensor(), false), Error);
   }

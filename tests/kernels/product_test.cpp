@@ -26,14 +26,14 @@ Tensor random(const Dims& sizes) {
 Tensor across(const Dims& shape) {
   Dims sizes = shape;
   std::swap(sizes[sizes.size() - 1], sizes[sizes.size() - 2]);
-  return ops::call("aten::transpose.int", random(sizes), int64_t{-2}, int64_t{-1});
+  return ops::call_by_name("aten::transpose.int", random(sizes), int64_t{-2}, int64_t{-1});
 }
 
 // Every second column of a wider tensor.
 Tensor sparse(const Dims& shape) {
   Dims sizes = shape;
   sizes.back() *= 2;
-  return ops::call("aten::slice.Tensor", random(sizes), int64_t{-1}, int64_t{0}, sizes.back(), int64_t{2});
+  return ops::call_by_name("aten::slice.Tensor", random(sizes), int64_t{-1}, int64_t{0}, sizes.back(), int64_t{2});
 }
 
 Tensor run_prepared(const ops::Op& op, std::vector<Value> arguments, int threads) {

@@ -60,8 +60,8 @@ TEST(RefusedBounds, PlacesThatAreLost) {
   for (const auto& [y, x] : {std::pair(nan, 0.0), std::pair(0.0, nan), std::pair(1e30, 0.0), std::pair(0.0, -1e30)}) {
     Tensor offset = zeros({1, 2, 1, 1}, DType::kFloat64);
     offset.data<double>()[0] = y, offset.data<double>()[1] = x;
-    const Tensor ones = ops::call("aten::ones", Dims{1, 1, 2, 2}, DType::kFloat64);
-    const Tensor one = ops::call("aten::ones", Dims{1, 1, 1}, DType::kFloat64);
+    const Tensor ones = ops::call_by_name("aten::ones", Dims{1, 1, 2, 2}, DType::kFloat64);
+    const Tensor one = ops::call_by_name("aten::ones", Dims{1, 1, 1}, DType::kFloat64);
     const ops::Op& op = ops::get_op("tensord::deform_columns_backward");
     const Value unit = ints({1, 1});
     const auto gradients =
@@ -240,7 +240,8 @@ TEST(RefusedBounds, NumbersAndShapes) {
        {zeros({4, 2}), longs({0}), longs({0}), false, 0, false, kNone, false, -4},
        kTaken},
   });
-  EXPECT_TRUE(ops::call("aten::zeros_like", zeros({1, 2, 3, 4}), kNone, kNone, kNone, kNone, 2).is_channels_last());
+  EXPECT_TRUE(
+      ops::call_by_name("aten::zeros_like", zeros({1, 2, 3, 4}), kNone, kNone, kNone, kNone, 2).is_channels_last());
 }
 
 TEST(RefusedBounds, Frames) {

@@ -27,7 +27,9 @@ using fixtures::PreparedRunner;
 using fixtures::random_tensor;
 using ops::Value;
 
-Tensor small(const Dims& sizes, DType dtype) { return ops::call("aten::mul.Scalar", random_tensor(sizes, dtype), 0.1); }
+Tensor small(const Dims& sizes, DType dtype) {
+  return ops::call_by_name("aten::mul.Scalar", random_tensor(sizes, dtype), 0.1);
+}
 
 struct Layer {
   std::string name;  // lstm, gru, rnn_tanh, rnn_relu
@@ -143,7 +145,7 @@ TEST(Rnn, RowsAreIndependent) {
     const ops::Op& op = ops::get_op(layer.op());
     std::vector<Value> arguments = layer.arguments(layer.parameters());
     const Tensor all = run_plain(op, arguments)[0];
-    const auto narrow = [](const Tensor& x, int64_t row) { return ops::call("aten::narrow", x, 1, row, 1); };
+    const auto narrow = [](const Tensor& x, int64_t row) { return ops::call_by_name("aten::narrow", x, 1, row, 1); };
     for (const int64_t row : {0, 6, 10}) {
       std::vector<Value> one = arguments;
       one[0] = narrow(arguments[0].to_tensor(), row);

@@ -19,7 +19,9 @@ Tensor ones(const Dims& sizes) {
   std::fill_n(out.data<float>(), out.numel(), 1.0f);
   return out;
 }
-Tensor longs(const Dims& sizes) { return ops::call("aten::zeros", sizes, DType::kInt64, Value(), Value(), Value()); }
+Tensor longs(const Dims& sizes) {
+  return ops::call_by_name("aten::zeros", sizes, DType::kInt64, Value(), Value(), Value());
+}
 Value list(const std::vector<Tensor>& tensors) { return ops::make_tensor_list(tensors); }
 
 void run(const char* name, std::vector<Value> arguments) {
@@ -50,14 +52,18 @@ TEST(Versions, CopiesAndItems) {
   expect_written([&] { run("aten::add_.Tensor", {x, y}); }, {x}, {y});
   expect_written([&] { run("aten::uniform_", {x}); }, {x});
   expect_written([&] { run("aten::normal_", {x}); }, {x});
-  expect_written([&] { run("aten::masked_fill_.Scalar", {x, ops::call("aten::gt.Scalar", y, 0.0), 2.0}); }, {x}, {y});
+  expect_written(
+      [&] {
+        run("aten::masked_fill_.Scalar", {x, ops::call_by_name("aten::gt.Scalar", y, 0.0), 2.0});
+      },
+      {x}, {y});
   expect_written([&] { run("aten::index_add_", {x, 0, index, two}); }, {x}, {index, two});
   expect_written([&] { run("aten::scatter_.src", {x, 0, index, two}); }, {x}, {index, two});
   expect_written([&] { run("aten::index_fill_.int_Scalar", {x, 0, index, 2.0}); }, {x}, {index});
   const Tensor table = ones({3, 2});
   expect_written([&] { run("aten::embedding_renorm_", {table, index, 0.5, 2.0}); }, {table}, {index});
   // A view shares its base's version.
-  const Tensor all = ones({2, 3}), row = ops::call("aten::select.int", all, 0, 1);
+  const Tensor all = ones({2, 3}), row = ops::call_by_name("aten::select.int", all, 0, 1);
   expect_written([&] { run("aten::mul_.Scalar", {row, 2.0}); }, {row, all});
 }
 
@@ -79,7 +85,7 @@ TEST(Versions, StepsOfOptimizers) {
   // Contiguous and strided; the latter is written through a copy.
   for (const bool is_dense : {true, false}) {
     SCOPED_TRACE(is_dense);
-    const auto make = [&] { return is_dense ? ones({4, 3}) : ops::call("aten::t", ones({3, 4})); };
+    const auto make = [&] { return is_dense ? ones({4, 3}) : ops::call_by_name("aten::t", ones({3, 4})); };
     const Tensor p = make(), g = make(), a = make(), b = make(), c = make();
     expect_written(
         [&] {

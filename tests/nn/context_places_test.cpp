@@ -21,13 +21,13 @@ OP("test::twice(Tensor x) -> Tensor")
       return ops::TensorMeta{x.sizes(), x.dtype(), {}, {}};
     })
     .gradient([](const ops::GradArgs& args) {
-      return std::vector<Tensor>{ops::call("test::twice", args.grad_outputs[0])};
+      return std::vector<Tensor>{ops::call_by_name("test::twice", args.grad_outputs[0])};
     })
     .saves("");
 IMPL("test::twice", kCPU, [](const ops::KernelContext&, const Tensor& x, Tensor& out) {
   for (int64_t i = 0; i < x.numel(); ++i) out.data<double>()[i] = 2 * x.data<double>()[i];
 });
-Tensor twice(const Tensor& x) { return ops::call("test::twice", x); }
+Tensor twice(const Tensor& x) { return ops::call_by_name("test::twice", x); }
 
 // Two branches whose hooks wait for each other, so that they run on different threads.
 TEST(ContextPlaces, HelpersOfABackwardPass) {

@@ -146,15 +146,16 @@ TEST(DataLoader, OrdersEqualPyTorchWithAnyNumberOfWorkers) {
 }
 
 TEST(DataLoader, CollatesColumns) {
-  const Tensor wide = ops::call("aten::reshape", ops::call("aten::arange", 24, Value(6)), Dims{6, 2, 2});
-  const Tensor turned = ops::call("aten::permute", wide, Dims{0, 2, 1});
+  const Tensor wide =
+      ops::call_by_name("aten::reshape", ops::call_by_name("aten::arange", 24, Value(6)), Dims{6, 2, 2});
+  const Tensor turned = ops::call_by_name("aten::permute", wide, Dims{0, 2, 1});
   const TensorDataset dataset({wide, turned, column({5, 4, 3, 2, 1, 0})});
   DataLoader loader(dataset, {.batch_size = 4});
   loader.start_epoch();
   const auto first = loader.next(), last = loader.next();
   EXPECT_EQ(to_string((*first)[0].sizes()), "[4, 2, 2]");
   EXPECT_EQ(to_string((*last)[1].sizes()), "[2, 2, 2]");
-  EXPECT_EQ(difference((*last)[1], ops::call("aten::narrow", turned, 0, 4, 2)), 0);
+  EXPECT_EQ(difference((*last)[1], ops::call_by_name("aten::narrow", turned, 0, 4, 2)), 0);
   EXPECT_EQ((*last)[2].data<int64_t>()[0], 1);
   EXPECT_FALSE(loader.next().has_value());
   EXPECT_FALSE(loader.is_in_epoch());
@@ -180,7 +181,7 @@ class Probe final : public Dataset {
     ++started;
     if (index == bad_) fail(ErrorCode::kDataLoss, "the file ends here");
     std::this_thread::sleep_for(std::chrono::microseconds(index % 3 * 200));
-    const Tensor noise = ops::call("aten::rand", Dims{2});
+    const Tensor noise = ops::call_by_name("aten::rand", Dims{2});
     return {Tensor::scalar(index), noise};
   }
   mutable std::atomic<int64_t> started{0};

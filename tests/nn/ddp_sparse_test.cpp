@@ -13,7 +13,7 @@ namespace tensord::distributed::ddp_sparse_test {
 namespace {
 
 using namespace fixtures;
-using ops::call;
+using ops::call_by_name;
 using ::testing::HasSubstr;
 
 constexpr int64_t kRows = 7, kColumns = 3;
@@ -42,19 +42,19 @@ struct Model {
   void pass(const std::vector<int64_t>& rows, double factor, bool reduces = true) {
     Tensor loss;
     if (rows.empty()) {
-      loss = call("aten::sum", weight);
+      loss = call_by_name("aten::sum", weight);
     } else {
-      const Tensor found = call("aten::embedding", table, indices(rows), -1, false, sparse);
-      loss = call("aten::sum", call("aten::matmul", found, weight));
+      const Tensor found = call_by_name("aten::embedding", table, indices(rows), -1, false, sparse);
+      loss = call_by_name("aten::sum", call_by_name("aten::matmul", found, weight));
     }
-    loss = call("aten::mul.Scalar", loss, factor);
+    loss = call_by_name("aten::mul.Scalar", loss, factor);
     reduces ? reducer->prepare(std::vector<Tensor>{loss}) : reducer->skip();
     autograd::backward(loss);
   }
   std::vector<std::complex<double>> gradient(const Tensor& of) const {
     const Tensor found = autograd::grad(of);
     if (!ops::as_sparse(found)) return values_of(found);
-    return values_of(call("aten::to_dense", found));
+    return values_of(call_by_name("aten::to_dense", found));
   }
 
   const bool sparse;
@@ -133,7 +133,7 @@ TEST(SparseGradients, OfAModulesTablesAreKnown) {
   on_ranks(2, backends_of("local"), [](ProcessGroup& group) {
     const auto words = std::make_shared<nn::Embedding>(kRows, kColumns, -1, true);
     nn::DistributedDataParallel ddp(nn::sequential(words, std::make_shared<nn::Linear>(kColumns, 1)), group);
-    autograd::backward(call("aten::sum", ddp(indices({group.rank(), 5}))));
+    autograd::backward(call_by_name("aten::sum", ddp(indices({group.rank(), 5}))));
     const ops::SparsePtr gradient = ops::as_sparse(autograd::grad(words->weight));
     ASSERT_TRUE(gradient);
     EXPECT_EQ(gradient->nnz(), 3);
@@ -148,7 +148,8 @@ TEST(SparseGradients, ThatWereNotSaidToBeSuchAreNamed) {
       ReducerOptions options;
       if (is_said) options.sparse = {"table"};
       Reducer reducer(group, {{"table", table}}, {}, options);
-      const Tensor loss = call("aten::sum", call("aten::embedding", table, indices({1}), -1, false, !is_said));
+      const Tensor loss =
+          call_by_name("aten::sum", call_by_name("aten::embedding", table, indices({1}), -1, false, !is_said));
       reducer.prepare(std::vector<Tensor>{loss});
       autograd::backward(loss);
     });

@@ -47,9 +47,9 @@ class Net final : public Module {
   Tensors forward(const Tensors& inputs) override {
     Tensor h = conv_->forward(inputs.front());
     if (norm_) h = norm_->forward(h);
-    h = ops::call("aten::flatten.using_ints", ops::call("aten::relu", h), 1, -1);
+    h = ops::call_by_name("aten::flatten.using_ints", ops::call_by_name("aten::relu", h), 1, -1);
     const Tensor out = head_->forward(h);
-    return {uses_side ? ops::call("aten::add.Tensor", out, side_->forward(h), 1) : out};
+    return {uses_side ? ops::call_by_name("aten::add.Tensor", out, side_->forward(h), 1) : out};
   }
 
  private:
@@ -80,7 +80,8 @@ struct Case {
   bool uses_side(int step, int rank) const { return !unused || (step + rank) % 4 == 1; }
   int steps_of(int rank) const { return join.empty() ? steps : steps - 2 * rank; }
   Tensor input(const char* of, int step, int rank) const {
-    return ops::call("aten::select.int", ops::call("aten::select.int", item(value, of).to_tensor(), 0, step), 0, rank);
+    return ops::call_by_name("aten::select.int",
+                             ops::call_by_name("aten::select.int", item(value, of).to_tensor(), 0, step), 0, rank);
   }
 };
 
@@ -129,7 +130,7 @@ Trained train(ProcessGroup& group, const Case& c) {
       if (!syncs) no_sync.emplace(ddp);
       net->uses_side = c.uses_side(step, group.rank());
       const Tensor loss =
-          ops::call("aten::mse_loss", ddp(c.input("x", step, group.rank())), c.input("y", step, group.rank()));
+          ops::call_by_name("aten::mse_loss", ddp(c.input("x", step, group.rank())), c.input("y", step, group.rank()));
       autograd::backward(loss);
       trained.losses.push_back(loss.item_double());
     }
@@ -292,7 +293,7 @@ TEST(Buckets, AreOfPyTorchsSizes) {
   EXPECT_EQ(sizes, (std::vector<size_t>{1'050'624, 26'265'600, 14'708'736}));
 }
 
-Tensor sum(const Tensor& tensor) { return ops::call("aten::sum", tensor); }
+Tensor sum(const Tensor& tensor) { return ops::call_by_name("aten::sum", tensor); }
 
 // Leaves of ones, and a reducer for them.
 struct Leaves {
@@ -336,7 +337,8 @@ TEST(Reducer, MultipliesByOneThrough) {
   on_ranks(2, backends_of("local"), [](ProcessGroup& group) {
     Leaves leaves(group, {});
     leaves.reducer->prepare();
-    for (const Tensor& tensor : leaves.tensors) autograd::backward(sum(ops::call("aten::mul.Scalar", tensor, 3e38)));
+    for (const Tensor& tensor : leaves.tensors)
+      autograd::backward(sum(ops::call_by_name("aten::mul.Scalar", tensor, 3e38)));
     EXPECT_EQ(leaves.gradient(0), 3e38f);
   });
   on_ranks(3, backends_of("local"), [](ProcessGroup& group) {
@@ -344,7 +346,7 @@ TEST(Reducer, MultipliesByOneThrough) {
     leaves.reducer->prepare();
     const double factor = group.rank() == 1 ? 0.3 : 0;
     for (const Tensor& tensor : leaves.tensors) {
-      autograd::backward(sum(ops::call("aten::mul.Scalar", tensor, factor)));
+      autograd::backward(sum(ops::call_by_name("aten::mul.Scalar", tensor, factor)));
     }
     EXPECT_EQ(leaves.gradient(0), 0.3f * (1.0f / 3.0f));
   });
@@ -356,7 +358,8 @@ TEST(Reducer, HooksOfSeveralThreadsSendInOneOrder) {
     for (int pass = 0; pass < 20; ++pass) {
       for (const Tensor& tensor : leaves.tensors) autograd::set_grad(tensor, Tensor());
       Tensor total = sum(leaves.tensors[0]);
-      for (const size_t index : {1, 2}) total = ops::call("aten::add.Tensor", total, sum(leaves.tensors[index]), 1);
+      for (const size_t index : {1, 2})
+        total = ops::call_by_name("aten::add.Tensor", total, sum(leaves.tensors[index]), 1);
       leaves.reducer->prepare();
       autograd::backward(total, {}, {.threads = 3});
       for (size_t i = 0; i < 3; ++i) ASSERT_EQ(leaves.gradient(i), 1);
@@ -370,7 +373,7 @@ TEST(Reducer, Bf16HookRoundsWhatTravels) {
     Leaves leaves(group, {.hook = distributed::bf16_compress_hook()});
     leaves.reducer->prepare();
     for (const Tensor& tensor : leaves.tensors) {
-      autograd::backward(sum(ops::call("aten::mul.Scalar", tensor, 1.001 + group.rank())));
+      autograd::backward(sum(ops::call_by_name("aten::mul.Scalar", tensor, 1.001 + group.rank())));
     }
     // 1.001 and 2.001 are 1 and 2 in bfloat16.
     EXPECT_EQ(leaves.gradient(0), 1.5f);
@@ -386,7 +389,7 @@ TEST(StaticGraph, UsesAreThoseOfTheFirstPass) {
         leaves.reducer->prepare();
         // Both ranks use the first, only rank 1 uses the second, nobody the third.
         Tensor total = sum(leaves.tensors[0]);
-        if (group.rank() == 1) total = ops::call("aten::add.Tensor", total, sum(leaves.tensors[1]), 1);
+        if (group.rank() == 1) total = ops::call_by_name("aten::add.Tensor", total, sum(leaves.tensors[1]), 1);
         autograd::backward(total);
         EXPECT_EQ(leaves.gradient(0), 1);
         EXPECT_EQ(leaves.gradient(1), 0.5f);

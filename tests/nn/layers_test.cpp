@@ -14,7 +14,7 @@ namespace tensord::nn::layers_test {
 namespace {
 
 using autograd::set_requires_grad;
-using ops::call;
+using ops::call_by_name;
 using ops::Value;
 
 std::shared_ptr<Module> make(const std::string& name) {
@@ -86,12 +86,12 @@ TEST(Layers, AttentionMasksHideKeys) {
   const ops::GeneratorGuard guard(generator);
   TransformerEncoderLayer layer(8, 2, {.dim_feedforward = 16, .dropout = 0.5, .batch_first = true});
   layer.eval();
-  const Tensor x = call("aten::randn", Dims{2, 5, 8});
-  const Tensor padding = call("aten::zeros", Dims{2, 5}, Value(DType::kBool));
+  const Tensor x = call_by_name("aten::randn", Dims{2, 5, 8});
+  const Tensor padding = call_by_name("aten::zeros", Dims{2, 5}, Value(DType::kBool));
   for (int64_t b = 0; b < 2; ++b) padding.data<bool>()[b * 5 + 4] = true;
-  const Tensor causal = call("aten::triu", call("aten::ones", Dims{5, 5}, Value(DType::kBool)), 1);
+  const Tensor causal = call_by_name("aten::triu", call_by_name("aten::ones", Dims{5, 5}, Value(DType::kBool)), 1);
   const Tensor none;
-  const auto first = [&](const Tensor& t, int64_t count) { return call("aten::narrow", t, 1, 0, count); };
+  const auto first = [&](const Tensor& t, int64_t count) { return call_by_name("aten::narrow", t, 1, 0, count); };
   const Tensor whole = layer(x, none, padding), part = layer(first(x, 4));
   EXPECT_LT(difference(first(whole, 4), part), 1e-6);
   const Tensor steps = layer(x, causal), one = layer(first(x, 1));
@@ -112,7 +112,7 @@ struct Net final : Layer {
     again = register_module("again", std::dynamic_pointer_cast<Module>(body->children()[0].second));
   }
   using Layer::forward;
-  Tensor forward(const Tensor& x) override { return call("aten::mul.Tensor", (*body)(x), scale); }
+  Tensor forward(const Tensor& x) override { return call_by_name("aten::mul.Tensor", (*body)(x), scale); }
   Tensor scale, count, scratch;
   std::shared_ptr<Sequential> body;
   std::shared_ptr<Module> again;
@@ -142,15 +142,15 @@ TEST(Module, NamesAndModes) {
   net.requires_grad_(false);
   EXPECT_FALSE(autograd::requires_grad(net.scale));
   net.requires_grad_();
-  autograd::backward(call("aten::sum", net(call("aten::ones", Dims{1, 2})), Value()));
+  autograd::backward(call_by_name("aten::sum", net(call_by_name("aten::ones", Dims{1, 2})), Value()));
   EXPECT_TRUE(autograd::grad(net.scale).defined());
   net.zero_grad();
   EXPECT_FALSE(autograd::grad(net.scale).defined());
   net.to(DType::kFloat64);
   EXPECT_EQ(net.scale.dtype(), DType::kFloat64);
   EXPECT_EQ(net.count.dtype(), DType::kInt64);
-  const Tensor y = net(call("aten::ones", Dims{1, 2}, Value(DType::kFloat64)));
-  autograd::backward(call("aten::sum", y, Value()));
+  const Tensor y = net(call_by_name("aten::ones", Dims{1, 2}, Value(DType::kFloat64)));
+  autograd::backward(call_by_name("aten::sum", y, Value()));
   EXPECT_EQ(autograd::grad(net.scale).dtype(), DType::kFloat64);
 }
 
@@ -180,7 +180,7 @@ TEST(Module, StateDict) {
   const auto difference = other.load_state_dict(state, false);
   EXPECT_EQ(difference.missing, std::vector<std::string>{"scale"});
   EXPECT_EQ(difference.unexpected, std::vector<std::string>{"extra"});
-  state[0].tensor = call("aten::zeros", Dims{3});
+  state[0].tensor = call_by_name("aten::zeros", Dims{3});
   EXPECT_EQ(error_of([&] { other.load_state_dict(state, false); }),
             "Error(s) in loading state_dict for Net:\n\tsize mismatch for count: copying a param with shape [3] from "
             "checkpoint, the shape in current model is [].");
@@ -224,12 +224,12 @@ TEST(Hooks, OrderIsPyTorchs) {
         if (&module == &inner) calls.push_back("global backward");
         return {};
       });
-  const Tensor x = call("aten::ones", Dims{1, 2});
+  const Tensor x = call_by_name("aten::ones", Dims{1, 2});
   set_requires_grad(x);
   const Tensor y = net(x);
   EXPECT_EQ(calls, (std::vector<std::string>{"global pre", "pre", "global forward", "forward"}));
   calls.clear();
-  autograd::backward(call("aten::sum", y, Value()));
+  autograd::backward(call_by_name("aten::sum", y, Value()));
   EXPECT_EQ(calls, (std::vector<std::string>{"before backward", "global backward", "backward"}));
   global.remove();
   global_forward.remove();
@@ -242,16 +242,16 @@ TEST(Hooks, OrderIsPyTorchs) {
 TEST(Hooks, ChangeValuesAndGradients) {
   const auto times = [](const Tensors& tensors, double factor) {
     Tensors out;
-    for (const Tensor& t : tensors) out.push_back(t.defined() ? call("aten::mul.Scalar", t, factor) : t);
+    for (const Tensor& t : tensors) out.push_back(t.defined() ? call_by_name("aten::mul.Scalar", t, factor) : t);
     return out;
   };
   ReLU module;
   module.register_forward_pre_hook([&](Module&, const Tensors& inputs) { return std::optional(times(inputs, 3)); });
   module.register_forward_hook(
       [&](Module&, const Tensors&, const Tensors& outputs) { return std::optional(times(outputs, 5)); });
-  const Tensor x = call("aten::ones", Dims{2});
+  const Tensor x = call_by_name("aten::ones", Dims{2});
   set_requires_grad(x);
-  EXPECT_EQ(call("aten::sum", module(x), Value()).item_double(), 30);
+  EXPECT_EQ(call_by_name("aten::sum", module(x), Value()).item_double(), 30);
   Tensors seen_inputs, seen_outputs;
   module.register_full_backward_hook([&](Module&, const Tensors& grad_inputs, const Tensors& grad_outputs) {
     seen_inputs = grad_inputs;
@@ -260,7 +260,7 @@ TEST(Hooks, ChangeValuesAndGradients) {
   });
   module.register_full_backward_pre_hook(
       [&](Module&, const Tensors& grad_outputs) { return std::optional(times(grad_outputs, 2)); });
-  autograd::backward(call("aten::sum", module(x), Value()));
+  autograd::backward(call_by_name("aten::sum", module(x), Value()));
   EXPECT_EQ(seen_outputs.at(0).contiguous().data<float>()[0], 2);
   EXPECT_EQ(seen_inputs.at(0).contiguous().data<float>()[0], 10);   // 2 · 5
   EXPECT_EQ(autograd::grad(x).contiguous().data<float>()[0], 300);  // … · 10 · 3
@@ -274,7 +274,7 @@ TEST(Hooks, ChangeValuesAndGradients) {
         EXPECT_EQ(grad_outputs.size(), 1u);
         return {};
       });
-  autograd::backward(call("aten::sum", linear(autograd::detach(x)), Value()));
+  autograd::backward(call_by_name("aten::sum", linear(autograd::detach(x)), Value()));
   ASSERT_EQ(seen_inputs.size(), 1u);
   EXPECT_FALSE(seen_inputs[0].defined());
   EXPECT_TRUE(autograd::grad(linear.weight).defined());
@@ -286,12 +286,12 @@ TEST(Module, Trains) {
   const auto model =
       sequential(std::make_shared<Linear>(2, 16), std::make_shared<GELU>(), std::make_shared<Linear>(16, 1));
   AdamW optimizer(model->parameters(), {.lr = 0.02});
-  const Tensor x = call("aten::randn", Dims{64, 2});
-  const Tensor target = call("aten::prod.dim_int", x, 1, true);
+  const Tensor x = call_by_name("aten::randn", Dims{64, 2});
+  const Tensor target = call_by_name("aten::prod.dim_int", x, 1, true);
   double first = 0, last = 0;
   for (int step = 0; step < 150; ++step) {
-    const Tensor error = call("aten::sub.Tensor", (*model)(x), target, 1);
-    const Tensor loss = call("aten::mean", call("aten::mul.Tensor", error, error), Value());
+    const Tensor error = call_by_name("aten::sub.Tensor", (*model)(x), target, 1);
+    const Tensor loss = call_by_name("aten::mean", call_by_name("aten::mul.Tensor", error, error), Value());
     optimizer.zero_grad();
     autograd::backward(loss);
     optimizer.step();

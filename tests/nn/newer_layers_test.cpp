@@ -39,13 +39,14 @@ struct Listed final : Layer {
     scales = register_module("scales", std::make_shared<ParameterList>(Tensors{filled(0.5), filled(3)}));
     named = register_module("named", std::make_shared<ParameterDict>(std::vector<NamedTensor>{{"shift", filled(1)}}));
   }
-  static Tensor filled(double value) { return ops::call("aten::full", Dims{2}, value); }
+  static Tensor filled(double value) { return ops::call_by_name("aten::full", Dims{2}, value); }
   using Layer::forward;
   Tensor forward(const Tensor& input) override {
     const Tensor x = layers->at<Linear>(1)((*layers)[0](input));
     const Tensor y = (*heads)["linear"]((*heads)["tanh"](x));
-    const Tensor scaled = ops::call("aten::mul.Tensor", y, (*scales)[0]);
-    return ops::call("aten::add.Tensor", ops::call("aten::add.Tensor", scaled, (*scales)[1], 1), (*named)["shift"], 1);
+    const Tensor scaled = ops::call_by_name("aten::mul.Tensor", y, (*scales)[0]);
+    return ops::call_by_name("aten::add.Tensor", ops::call_by_name("aten::add.Tensor", scaled, (*scales)[1], 1),
+                             (*named)["shift"], 1);
   }
   std::shared_ptr<ModuleList> layers;
   std::shared_ptr<ModuleDict> heads;
@@ -157,12 +158,12 @@ TEST(NewerLayers, EqualPyTorch) {
 
 TEST(NewerLayers, RunningStatisticsAreUsedWhenNotTraining) {
   InstanceNorm2d norm(2, 1e-5, 0.1, false, true);
-  const Tensor x = ops::call("aten::add.Scalar", ops::call("aten::randn", Dims{3, 2, 4, 4}), 5, 1);
+  const Tensor x = ops::call_by_name("aten::add.Scalar", ops::call_by_name("aten::randn", Dims{3, 2, 4, 4}), 5, 1);
   norm(x);
   EXPECT_GT(norm.running_mean.data<float>()[0], 0.3f);
   norm.eval();
   // The mean is far from zero, because the norm uses the running statistics, not the image's own.
-  EXPECT_GT(ops::call("aten::mean", norm(x)).item_double(), 2);
+  EXPECT_GT(ops::call_by_name("aten::mean", norm(x)).item_double(), 2);
   Dropout2d dropout(0.9);
   dropout.eval();
   EXPECT_LT(difference(dropout(x), x), 1e-12);
@@ -170,15 +171,15 @@ TEST(NewerLayers, RunningStatisticsAreUsedWhenNotTraining) {
 
 TEST(NewerLayers, AdaptiveSoftmaxGivesAllClasses) {
   AdaptiveLogSoftmaxWithLoss softmax(16, 20, {5, 12});
-  const Tensor x = ops::call("aten::randn", Dims{3, 16});
+  const Tensor x = ops::call_by_name("aten::randn", Dims{3, 16});
   const Tensor all = softmax.log_prob(x);
   ASSERT_EQ(describe(all), "float32[3, 20]");
-  const Tensor sums = ops::call("aten::sum.dim_IntList", ops::call("aten::exp", all), Dims{1}, false);
+  const Tensor sums = ops::call_by_name("aten::sum.dim_IntList", ops::call_by_name("aten::exp", all), Dims{1}, false);
   for (int64_t i = 0; i < 3; ++i) EXPECT_NEAR(sums.data<float>()[i], 1, 1e-5);
   const Tensor best = softmax.predict(x);
   const Tensor picked = softmax.run({x, best})[0];
-  EXPECT_LT(difference(picked, ops::call("aten::amax", all, Dims{1}, false)), 1e-6);
-  EXPECT_THROW(softmax.run({x, ops::call("aten::full", Dims{3}, int64_t{20})}), Error);
+  EXPECT_LT(difference(picked, ops::call_by_name("aten::amax", all, Dims{1}, false)), 1e-6);
+  EXPECT_THROW(softmax.run({x, ops::call_by_name("aten::full", Dims{3}, int64_t{20})}), Error);
   EXPECT_THROW(AdaptiveLogSoftmaxWithLoss(16, 20, {5, 5}), Error);
 }
 
@@ -188,7 +189,7 @@ concept Size = std::convertible_to<T, SizeList>;
 static_assert(Size<int> && Size<int64_t> && Size<Dims> && !Size<bool> && !Size<double> && !Size<const char*>);
 
 TEST(NewerLayers, OneNumberStandsForAllDimensions) {
-  const Tensor x = ops::call("aten::randn", Dims{2, 1, 9, 8});
+  const Tensor x = ops::call_by_name("aten::randn", Dims{2, 1, 9, 8});
   const auto same = [&x](Module& one, Module& other) {
     for (size_t i = 0; i < one.parameters().size(); ++i) other.parameters()[i].copy_from(one.parameters()[i]);
     EXPECT_EQ(difference(one.run({x})[0], other.run({x})[0]), 0) << one.kind();
@@ -246,7 +247,7 @@ TEST(NewerLayers, SayWhatIsWrong) {
   EXPECT_THROW(MaxUnpool2d(Dims{2}).run({x}), Error);
   EXPECT_THROW(EmbeddingBag(4, 2).run({x.to(DType::kInt64), x.to(DType::kInt64)}), Error);
   EXPECT_THROW(InstanceNorm2d(3)(x), Error);
-  const Tensor minus = ops::call("aten::full", Dims{2, 3}, -1.0);
+  const Tensor minus = ops::call_by_name("aten::full", Dims{2, 3}, -1.0);
   EXPECT_THROW(GaussianNLLLoss().run({x, x, minus}), Error);
 }
 

@@ -74,8 +74,8 @@ class Replay {
  private:
   Tensor gradient(size_t i, int64_t step) const {
     const NoGradGuard without_grad;
-    const Tensor noise = ops::call("aten::select.int", items(saved_, "noise")[i].to_tensor(), 0, step);
-    return ops::call("aten::add.Tensor", noise, autograd::detach(params_[i]), 0.3);
+    const Tensor noise = ops::call_by_name("aten::select.int", items(saved_, "noise")[i].to_tensor(), 0, step);
+    return ops::call_by_name("aten::add.Tensor", noise, autograd::detach(params_[i]), 0.3);
   }
 
   const Value saved_;
@@ -148,10 +148,11 @@ TEST(Optimizer, ResultsDoNotDependOnThreads) {
     for (const int threads : {1, 3}) {
       const int before = thread_budget();
       set_thread_budget(threads);
-      const Tensor param = ops::call("aten::linspace", -1, 1, 300007, Value(static_cast<int64_t>(DType::kFloat32)));
+      const Tensor param =
+          ops::call_by_name("aten::linspace", -1, 1, 300007, Value(static_cast<int64_t>(DType::kFloat32)));
       const auto optimizer = make_optimizer(kind, {{{param}, {}}});
       for (int step = 0; step < 3; ++step) {
-        autograd::set_grad(param, ops::call("aten::sin", autograd::detach(param)));
+        autograd::set_grad(param, ops::call_by_name("aten::sin", autograd::detach(param)));
         optimizer->step();
       }
       results.push_back(param);
@@ -162,7 +163,7 @@ TEST(Optimizer, ResultsDoNotDependOnThreads) {
 }
 
 TEST(Optimizer, GradientsInAnotherOrderOfMemory) {
-  const Tensor start = ops::call("aten::reshape", ops::call("aten::arange", 24, Value(6)), Dims{4, 6});
+  const Tensor start = ops::call_by_name("aten::reshape", ops::call_by_name("aten::arange", 24, Value(6)), Dims{4, 6});
   std::vector<Tensor> results;
   for (const bool is_transposed : {false, true}) {
     const Tensor param = start.clone();
@@ -180,7 +181,7 @@ TEST(Optimizer, GradientsInAnotherOrderOfMemory) {
   }
   EXPECT_EQ(difference(results[0], results[1]), 0);
   // A parameter that is a strided view.
-  const Tensor base = ops::call("aten::zeros", Dims{4, 12}, Value(6));
+  const Tensor base = ops::call_by_name("aten::zeros", Dims{4, 12}, Value(6));
   const Tensor view = base.as_view({4, 6}, {12, 2}, 0);
   view.copy_from(start);
   SGD sgd({view}, {.lr = 0.5, .momentum = 0.9});
@@ -306,7 +307,7 @@ TEST(LBFGS, TrajectoriesEqualPyTorch) {
     for (size_t step = 0; step < losses.size(); ++step) {
       const double loss = optimizer->step(closure).item_double();
       EXPECT_NEAR(loss, losses[step], 1e-6 * (1 + std::abs(losses[step]))) << step;
-      const Tensor x = ops::call("aten::cat", std::vector<Tensor>{a, b}, 0);
+      const Tensor x = ops::call_by_name("aten::cat", std::vector<Tensor>{a, b}, 0);
       EXPECT_LT(difference(x, items(saved, "at")[step].to_tensor()), 1e-6) << step;
       // Continues from a state that PyTorch saved.
       if (step == 3) {
@@ -349,7 +350,7 @@ TEST(ClipGrad, EqualsPyTorch) {
 
 TEST(ClipGrad, NormDoesNotDependOnThreadsAndSeesEverything) {
   const Tensor param = Tensor::empty(Dims{500009}, DType::kFloat32);
-  const Tensor grad = ops::call("aten::linspace", -3, 1, 500009, Value(static_cast<int64_t>(DType::kFloat32)));
+  const Tensor grad = ops::call_by_name("aten::linspace", -3, 1, 500009, Value(static_cast<int64_t>(DType::kFloat32)));
   autograd::set_grad(param, grad);
   const int before = thread_budget();
   for (const double norm_type : {1.0, 2.0, 3.0, kInfinityNorm}) {
@@ -385,9 +386,9 @@ class WithMasters {
     // Larger than a block, column-major, and strided.
     for (const Dims& sizes : {Dims{5, 3}, Dims{37}, Dims{}, Dims{53, 61}, Dims{4, 6}, Dims{3, 7}}) {
       // One of them is float32.
-      Tensor start = ops::call("aten::randn", sizes).to(sizes == Dims{37} ? DType::kFloat32 : dtype);
-      if (sizes == Dims{4, 6}) start = ops::call("aten::t", start);
-      if (sizes == Dims{3, 7}) start = ops::call("aten::slice.Tensor", start, 1, 0, 7, 2);
+      Tensor start = ops::call_by_name("aten::randn", sizes).to(sizes == Dims{37} ? DType::kFloat32 : dtype);
+      if (sizes == Dims{4, 6}) start = ops::call_by_name("aten::t", start);
+      if (sizes == Dims{3, 7}) start = ops::call_by_name("aten::slice.Tensor", start, 1, 0, 7, 2);
       low_.push_back(start);
       high_.push_back(low_.back().to(DType::kFloat32));
       autograd::set_requires_grad(low_.back());
@@ -401,7 +402,7 @@ class WithMasters {
     for (int step = 0; step < count; ++step) {
       for (size_t i = 0; i < low_.size(); ++i) {
         const NoGradGuard without_grad;
-        const Tensor grad = ops::call("aten::randn", low_[i].sizes()).to(low_[i].dtype());
+        const Tensor grad = ops::call_by_name("aten::randn", low_[i].sizes()).to(low_[i].dtype());
         autograd::set_grad(low_[i], step % 7 == 3 && i == 1 ? Tensor() : grad);
         autograd::set_grad(high_[i], step % 7 == 3 && i == 1 ? Tensor() : grad.to(DType::kFloat32));
       }
@@ -463,8 +464,8 @@ TEST(MasterWeights, FollowWhatIsWritten) {
   {
     const NoGradGuard without_grad;
     for (const auto* params : {&pair.low_, &pair.high_}) {
-      const Tensor row = ops::call("aten::select.int", (*params)[0], 0, 2);
-      ops::call("aten::fill_.Scalar", row, 1.5);
+      const Tensor row = ops::call_by_name("aten::select.int", (*params)[0], 0, 2);
+      ops::call_by_name("aten::fill_.Scalar", row, 1.5);
     }
   }
   pair.steps(5);
@@ -472,7 +473,7 @@ TEST(MasterWeights, FollowWhatIsWritten) {
 }
 
 TEST(MasterWeights, OfFloat32NothingChanges) {
-  const Tensor param = ops::call("aten::randn", Dims{3});
+  const Tensor param = ops::call_by_name("aten::randn", Dims{3});
   autograd::set_requires_grad(param);
   SGD optimizer(std::vector<Tensor>{param});
   optimizer.use_master_weights();

@@ -28,11 +28,11 @@ Tensor floats(Dims sizes, float value) {
 Tensor normals(Dims sizes, uint64_t seed) {
   ops::Generator generator(seed);
   const ops::GeneratorGuard guard(generator);
-  return ops::call("aten::normal_", floats(std::move(sizes), 0), 0.0, 1.0);
+  return ops::call_by_name("aten::normal_", floats(std::move(sizes), 0), 0.0, 1.0);
 }
-Tensor product(const Tensor& a, const Tensor& b) { return ops::call("aten::mm", a, b); }
-double norm_of(const Tensor& tensor) { return ops::call("aten::norm.Scalar", tensor, 2).item_double(); }
-Tensor minus(const Tensor& a, const Tensor& b) { return ops::call("aten::sub.Tensor", a, b, 1); }
+Tensor product(const Tensor& a, const Tensor& b) { return ops::call_by_name("aten::mm", a, b); }
+double norm_of(const Tensor& tensor) { return ops::call_by_name("aten::norm.Scalar", tensor, 2).item_double(); }
+Tensor minus(const Tensor& a, const Tensor& b) { return ops::call_by_name("aten::sub.Tensor", a, b, 1); }
 
 // Runs the hook on a bucket of one matrix.
 Tensor averaged(ProcessGroup& group, const distributed::CommHook& hook, const Tensor& matrix) {
@@ -45,8 +45,8 @@ TEST(PowerSgd, AveragesAsItIsBeforeItsFirstStep) {
   on_ranks(2, backends_of("local"), [](ProcessGroup& group) {
     distributed::PowerSgd power({.start_step = 3});
     const auto hook = power.hook();
-    const Tensor mean = ops::call("aten::mul.Scalar",
-                                  ops::call("aten::add.Tensor", normals({20, 30}, 0), normals({20, 30}, 1), 1), 0.5);
+    const Tensor mean = ops::call_by_name(
+        "aten::mul.Scalar", ops::call_by_name("aten::add.Tensor", normals({20, 30}, 0), normals({20, 30}, 1), 1), 0.5);
     for (int step = 0; step < 5; ++step) {
       const Tensor own = normals({20, 30}, static_cast<uint64_t>(group.rank()));
       const double error = norm_of(minus(averaged(group, hook, own), mean));
@@ -73,8 +73,8 @@ TEST(PowerSgd, ComesNearTheBestApproximation) {
       for (int64_t c = 0; c < 4; ++c)
         scaled.data<float>()[i * scaled.strides()[0] + c * scaled.strides()[1]] *= weights[c];
     }
-    const Tensor mean = product(scaled, ops::call("aten::t", v));
-    const Tensor own = ops::call("aten::mul.Scalar", mean, group.rank() == 0 ? 0.5 : 1.5);
+    const Tensor mean = product(scaled, ops::call_by_name("aten::t", v));
+    const Tensor own = ops::call_by_name("aten::mul.Scalar", mean, group.rank() == 0 ? 0.5 : 1.5);
     distributed::PowerSgd power({.rank = 2, .start_step = 0, .has_error_feedback = false, .has_warm_start = false});
     distributed::PowerSgd warm({.rank = 2, .start_step = 2, .has_error_feedback = false});
     Tensor last, first;
@@ -98,12 +98,12 @@ TEST(PowerSgd, WhatOnePassLosesComesWithTheNext) {
       const auto seed = 3 * step;
       Tensor mean = normals({20, 30}, seed);
       for (uint64_t rank = 1; rank < 3; ++rank) {
-        mean = ops::call("aten::add.Tensor", mean, normals({20, 30}, seed + rank), 1);
+        mean = ops::call_by_name("aten::add.Tensor", mean, normals({20, 30}, seed + rank), 1);
       }
-      sent = ops::call("aten::add.Tensor", sent, ops::call("aten::mul.Scalar", mean, 1.0 / 3), 1);
+      sent = ops::call_by_name("aten::add.Tensor", sent, ops::call_by_name("aten::mul.Scalar", mean, 1.0 / 3), 1);
       const Tensor result = averaged(group, hook, normals({20, 30}, seed + static_cast<uint64_t>(group.rank())));
-      given = ops::call("aten::add.Tensor", given, result, 1);
-      lost += norm_of(minus(result, ops::call("aten::mul.Scalar", mean, 1.0 / 3)));
+      given = ops::call_by_name("aten::add.Tensor", given, result, 1);
+      lost += norm_of(minus(result, ops::call_by_name("aten::mul.Scalar", mean, 1.0 / 3)));
     }
     // The sum of all outputs equals the sum of all inputs, up to the mean of the ranks' stored errors.
     const Value state = power.state_dict();

@@ -12,15 +12,15 @@
 namespace tensord::nn::sparse_optimizers_test {
 namespace {
 
-using ops::call;
+using ops::call_by_name;
 using ops::Value;
 using ::testing::HasSubstr;
 
-Tensor dense(const Tensor& gradient) { return call("aten::to_dense", gradient); }
+Tensor dense(const Tensor& gradient) { return call_by_name("aten::to_dense", gradient); }
 
 void backward_of(const Tensor& table, const Tensor& indices, const Tensor& weights) {
-  const Tensor rows = call("aten::embedding", table, indices, int64_t{-1}, false, true);
-  autograd::backward(call("aten::sum", call("aten::mul.Tensor", rows, weights)));
+  const Tensor rows = call_by_name("aten::embedding", table, indices, int64_t{-1}, false, true);
+  autograd::backward(call_by_name("aten::sum", call_by_name("aten::mul.Tensor", rows, weights)));
 }
 
 // One case of run_sparse_optimizer.
@@ -107,7 +107,7 @@ std::string error_of(const Fn& fn) {
 }
 
 Tensor table_with_gradient() {
-  const Tensor table = call("aten::ones", Dims{4, 2}), index = Tensor::empty(Dims{3}, DType::kInt64);
+  const Tensor table = call_by_name("aten::ones", Dims{4, 2}), index = Tensor::empty(Dims{3}, DType::kInt64);
   autograd::set_requires_grad(table);
   std::copy_n(std::array<int64_t, 3>{1, 3, 1}.data(), 3, index.data<int64_t>());
   backward_of(table, index, vector_of({1, 2, 3, 4, 5, 6}).to(DType::kFloat32).as_view({3, 2}, {2, 1}, 0));
@@ -115,7 +115,7 @@ Tensor table_with_gradient() {
 }
 
 TEST(SparseOptimizers, WhatDoesNotTakeThemSaysSoAndChangesNothing) {
-  const Tensor table = table_with_gradient(), other = call("aten::ones", Dims{2});
+  const Tensor table = table_with_gradient(), other = call_by_name("aten::ones", Dims{2});
   autograd::set_requires_grad(other);
   autograd::set_grad(other, other.clone());
   const auto error_with = [&](const char* kind, const Options& options = {}) {
@@ -137,7 +137,7 @@ TEST(SparseOptimizers, WhatDoesNotTakeThemSaysSoAndChangesNothing) {
               make_optimizer("sparseadam", {{{table}, {}}}, {{"lr", 0.0}});
             }),
             "Invalid learning rate: 0");
-  for (const Tensor& tensor : {table, other}) EXPECT_EQ(difference(tensor, call("aten::ones_like", tensor)), 0);
+  for (const Tensor& tensor : {table, other}) EXPECT_EQ(difference(tensor, call_by_name("aten::ones_like", tensor)), 0);
 }
 
 TEST(SparseOptimizers, ClippingIsThatOfTheDenseGradient) {
@@ -161,7 +161,7 @@ TEST(SparseOptimizers, LBFGSTakesThemAsDenseOnes) {
     optimizer.step([&] { return Tensor::scalar(1.0F); });
   }
   EXPECT_EQ(difference(table, copy), 0);
-  EXPECT_GT(difference(table, call("aten::ones_like", table)), 0);
+  EXPECT_GT(difference(table, call_by_name("aten::ones_like", table)), 0);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ using distributed::fixtures::backend_names;
 using distributed::fixtures::backends_of;
 using distributed::fixtures::errors_of_ranks;
 using distributed::fixtures::on_ranks;
-using ops::call;
+using ops::call_by_name;
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
 
@@ -35,9 +35,9 @@ Tensor leaf(const Tensor& tensor) {
   return out;
 }
 double largest(const Tensor& a, const Tensor& b) {
-  const Tensor difference =
-      call("aten::sub.Tensor", autograd::detach(a).to(DType::kFloat64), autograd::detach(b).to(DType::kFloat64), 1);
-  return difference.numel() == 0 ? 0 : call("aten::max", call("aten::abs", difference)).item_double();
+  const Tensor difference = call_by_name("aten::sub.Tensor", autograd::detach(a).to(DType::kFloat64),
+                                         autograd::detach(b).to(DType::kFloat64), 1);
+  return difference.numel() == 0 ? 0 : call_by_name("aten::max", call_by_name("aten::abs", difference)).item_double();
 }
 
 // The output of batch norm, and the gradients of its weighted sum.
@@ -63,8 +63,8 @@ Result run(const Case& c, ProcessGroup* group, const Tensor& x, const Tensor& g)
   const auto w = maybe(c.is_affine, weight), b = maybe(c.is_affine, bias), mean = maybe(c.tracks, out.running_mean),
              var = maybe(c.tracks, out.running_var);
   out.output = group != nullptr ? sync_batch_norm(*group, input, w, b, mean, var, 0.1, 1e-5)
-                                : call("aten::batch_norm", input, w, b, mean, var, true, 0.1, 1e-5, false);
-  autograd::backward(call("aten::sum", call("aten::mul.Tensor", out.output, g)));
+                                : call_by_name("aten::batch_norm", input, w, b, mean, var, true, 0.1, 1e-5, false);
+  autograd::backward(call_by_name("aten::sum", call_by_name("aten::mul.Tensor", out.output, g)));
   out.dx = autograd::grad(input), out.dweight = autograd::grad(weight), out.dbias = autograd::grad(bias);
   return out;
 }
@@ -84,10 +84,12 @@ void expect_as_one_process(const Case& c, const std::string& engine, double max)
     int64_t first = 0;
     for (int rank = 0; rank < group.rank(); ++rank) first += c.rows[static_cast<size_t>(rank)];
     const int64_t count = c.rows[static_cast<size_t>(group.rank())];
-    const auto own = [&](const Tensor& of) { return call("aten::slice.Tensor", of, 0, first, first + count, 1); };
+    const auto own = [&](const Tensor& of) {
+      return call_by_name("aten::slice.Tensor", of, 0, first, first + count, 1);
+    };
     Tensor x_own = own(x), g_own = own(g);
     if (c.is_last) {
-      x_own = call("aten::contiguous", x_own, 2), g_own = call("aten::contiguous", g_own, 2);
+      x_own = call_by_name("aten::contiguous", x_own, 2), g_own = call_by_name("aten::contiguous", g_own, 2);
     }
     const Result result = run(c, &group, x_own, g_own);
     EXPECT_EQ(result.output.dtype(), c.dtype);
@@ -146,8 +148,8 @@ TEST(SyncBatchNorm, ASecondDerivativeIsRefused) {
   const auto errors = errors_of_ranks(1, backends_of("local"), {.timeout = 20s}, [](ProcessGroup& group) {
     const Tensor x = leaf(normals({4, kChannels}, DType::kFloat32, 1));
     const Tensor y = sync_batch_norm(group, x, {}, {}, {}, {}, 0.1, 1e-5);
-    autograd::backward(call("aten::sum", call("aten::mul.Tensor", y, y)), {}, {.create_graph = true});
-    autograd::backward(call("aten::sum", autograd::grad(x)));
+    autograd::backward(call_by_name("aten::sum", call_by_name("aten::mul.Tensor", y, y)), {}, {.create_graph = true});
+    autograd::backward(call_by_name("aten::sum", autograd::grad(x)));
   });
   EXPECT_NE(errors.front(), "");
 }
@@ -159,8 +161,8 @@ TEST(SyncBatchNorm, TheLayerIsInEvaluationWhatItLearned) {
     layer.forward(x);
     EXPECT_EQ(layer.num_batches_tracked.item_int(), 1);
     layer.eval();
-    const Tensor expected = call("aten::batch_norm", x, layer.weight, layer.bias, layer.running_mean, layer.running_var,
-                                 false, 0.1, 1e-5, false);
+    const Tensor expected = call_by_name("aten::batch_norm", x, layer.weight, layer.bias, layer.running_mean,
+                                         layer.running_var, false, 0.1, 1e-5, false);
     // With a single rank nothing is exchanged.
     if (group.rank() == 0) {
       EXPECT_EQ(largest(layer.forward(x), expected), 0);

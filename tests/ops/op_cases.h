@@ -133,32 +133,35 @@ inline std::vector<Value> copy_all(const std::vector<Value>& values, bool as_met
 // INVARIANTS in case.py.
 inline std::vector<Value> comparable(const std::string& check_name, const std::vector<Value>& results) {
   if (check_name == "values" || check_name == "shape") return results;
-  const auto turned = [](const Tensor& x) { return ops::call("aten::mH", x); };
-  const auto matmul = [](const Tensor& a, const Tensor& b) { return ops::call("aten::matmul", a, b); };
+  const auto turned = [](const Tensor& x) { return ops::call_by_name("aten::mH", x); };
+  const auto matmul = [](const Tensor& a, const Tensor& b) { return ops::call_by_name("aten::matmul", a, b); };
   const auto times = [](const Tensor& matrix, const Tensor& row) {
-    return ops::call("aten::mul.Tensor", matrix, ops::call("aten::unsqueeze", row, -2));
+    return ops::call_by_name("aten::mul.Tensor", matrix, ops::call_by_name("aten::unsqueeze", row, -2));
   };
   const auto weights_like = [](const Tensor& values) {
-    return ops::call("aten::arange.start", 1, values.sizes().back() + 1, values.dtype());
+    return ops::call_by_name("aten::arange.start", 1, values.sizes().back() + 1, values.dtype());
   };
   if (check_name == "eigh") {
     const Tensor &values = results[0].to_tensor(), &v = results[1].to_tensor(), vt = turned(v);
     return {matmul(times(v, values), vt), values, matmul(times(v, weights_like(values)), vt), matmul(vt, v)};
   }
   if (check_name == "eig") {
-    const Tensor order = ops::call("aten::argsort", ops::call("aten::abs", results[0]), -1, false);
-    const Tensor values = ops::call("aten::gather", results[0], -1, order);
-    const Tensor places =
-        ops::call("aten::expand", ops::call("aten::unsqueeze", order, -2), results[1].to_tensor().sizes());
-    const Tensor vectors = ops::call("aten::gather", results[1], -1, places), size = ops::call("aten::abs", vectors);
-    return {values, ops::call("aten::sum.dim_IntList", ops::call("aten::mul.Tensor", size, size), Dims{-2}),
-            matmul(times(vectors, values), ops::call("aten::linalg_inv", vectors))};
+    const Tensor order = ops::call_by_name("aten::argsort", ops::call_by_name("aten::abs", results[0]), -1, false);
+    const Tensor values = ops::call_by_name("aten::gather", results[0], -1, order);
+    const Tensor places = ops::call_by_name("aten::expand", ops::call_by_name("aten::unsqueeze", order, -2),
+                                            results[1].to_tensor().sizes());
+    const Tensor vectors = ops::call_by_name("aten::gather", results[1], -1, places),
+                 size = ops::call_by_name("aten::abs", vectors);
+    return {values,
+            ops::call_by_name("aten::sum.dim_IntList", ops::call_by_name("aten::mul.Tensor", size, size), Dims{-2}),
+            matmul(times(vectors, values), ops::call_by_name("aten::linalg_inv", vectors))};
   }
   check(check_name == "svd" || check_name == "svd of V", "unknown check ", check_name);
   const Tensor &u = results[0].to_tensor(), &s = results[1].to_tensor();
   const Tensor vh = check_name == "svd" ? results[2].to_tensor() : turned(results[2].to_tensor());
   const int64_t count = s.sizes().back();
-  const Tensor left = ops::call("aten::narrow", u, -1, 0, count), right = ops::call("aten::narrow", vh, -2, 0, count);
+  const Tensor left = ops::call_by_name("aten::narrow", u, -1, 0, count),
+               right = ops::call_by_name("aten::narrow", vh, -2, 0, count);
   const Tensor weights = weights_like(s);
   return {matmul(times(left, s), right),
           s,

@@ -160,7 +160,7 @@ class GradientCase {
     std::vector<Tensor> written;
     for (size_t i = 0; i < form.schema.arguments.size() && i < bound.size(); ++i) {
       if (!form.schema.arguments[i].alias.is_write || !bound[i].is_tensor()) continue;
-      if (autograd::requires_grad(bound[i].to_tensor())) bound[i] = ops::call("aten::clone", bound[i]);
+      if (autograd::requires_grad(bound[i].to_tensor())) bound[i] = ops::call_by_name("aten::clone", bound[i]);
       written.push_back(bound[i].to_tensor());
     }
     std::vector<Tensor> outputs = tensors_in(comparable(check_, ops::run(form, bound)));
@@ -203,10 +203,10 @@ class GradientCase {
     Tensor total;
     for (size_t i = 0; i < first.size(); ++i) {
       if (!first[i] || !autograd::requires_grad(first[i])) continue;
-      const Tensor real = is_complex(first[i].dtype()) ? ops::call("aten::view_as_real", first[i]) : first[i];
-      const Tensor part =
-          ops::call("aten::sum", ops::call("aten::mul.Tensor", real, weights(real, 100 + static_cast<int64_t>(i))));
-      total = total ? ops::call("aten::add.Tensor", total, part) : part;
+      const Tensor real = is_complex(first[i].dtype()) ? ops::call_by_name("aten::view_as_real", first[i]) : first[i];
+      const Tensor part = ops::call_by_name(
+          "aten::sum", ops::call_by_name("aten::mul.Tensor", real, weights(real, 100 + static_cast<int64_t>(i))));
+      total = total ? ops::call_by_name("aten::add.Tensor", total, part) : part;
     }
     inputs.insert(inputs.end(), grad_outputs.begin(), grad_outputs.end());
     std::vector<Tensor> second(inputs.size());

@@ -107,7 +107,7 @@ void add_gradients(Hash& hash, const ops::Op& op, const std::vector<Value>& argu
   for (const Tensor& result : floating_tensors(ops::run(op, bound))) {
     if (!autograd::requires_grad(result)) continue;
     roots.push_back(result);
-    weights.push_back(ops::call("aten::ones_like", result));
+    weights.push_back(ops::call_by_name("aten::ones_like", result));
   }
   if (roots.empty()) return;
   for (const Tensor& gradient : autograd::grad(roots, leaves, weights, {}, /*allow_unused=*/true)) {

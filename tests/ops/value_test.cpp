@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/ops/declared.h"
 
 namespace tensord::ops::value_test {
 namespace {
@@ -90,6 +91,15 @@ TEST(TypeTest, NestingHasABound) {
   EXPECT_THROW(for (int i = 0; i < kDeep; ++i) deep = list_type(deep), Error);
   TypePtr wide = int_type();
   EXPECT_THROW(for (int i = 0; i < 60; ++i) wide = tuple_type({wide, wide}), Error);
+}
+
+TEST(Declared, AnOperatorHasOneLine) {
+  EXPECT_EQ(line_of("aten::sum"), "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor");
+  EXPECT_EQ(line_of("aten::relu"), "aten::relu(Tensor self) -> Tensor; inplace, out");
+  EXPECT_EQ(line_of("my::relu(Tensor self) -> Tensor; out"), "my::relu(Tensor self) -> Tensor; out");
+  for (const char* refused :
+       {"aten::no_such", "my::relu", "aten::relu(Tensor self) -> Tensor", "aten::mine(int a) -> int", ""})
+    EXPECT_THROW(line_of(refused), Error) << refused;
 }
 
 }  // namespace

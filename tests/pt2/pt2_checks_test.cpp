@@ -19,7 +19,7 @@ class Pt2Checks : public Pt2Parts {
                   DType dtype = DType::kFloat32) {
     const std::string refused = error_after("conv", change);
     if (refused != "none") return "refused: " + refused;
-    const std::vector<Value> arguments{ops::call("aten::zeros", sizes, dtype, Value(), Value(), Value())};
+    const std::vector<Value> arguments{ops::call_by_name("aten::zeros", sizes, dtype, Value(), Value(), Value())};
     Frame frame;
     return error_of([&] { Module::load(file_.string())->method("forward").run(frame, arguments); });
   }

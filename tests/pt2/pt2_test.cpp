@@ -140,7 +140,7 @@ bool is_same(const TensorSignature& a, const TensorSignature& b) {
 void double_weights(const Module& module) {
   const GradModeGuard off({.is_enabled = false, .is_inference = false});
   for (const auto& [name, parameter] : module.named_parameters()) {
-    if (is_floating(parameter.dtype())) ops::call("aten::mul_.Scalar", parameter, 2);
+    if (is_floating(parameter.dtype())) ops::call_by_name("aten::mul_.Scalar", parameter, 2);
   }
 }
 
@@ -192,7 +192,7 @@ std::pair<ErrorCode, std::string> failure_of(const Module& module, std::vector<V
 }
 
 Tensor zeros(const Dims& sizes, DType dtype = DType::kFloat32) {
-  return ops::call("aten::zeros", sizes, Value(dtype), Value(), Value(), Value());
+  return ops::call_by_name("aten::zeros", sizes, Value(dtype), Value(), Value(), Value());
 }
 
 TEST(Pt2Test, SignatureComesFromTheFile) {
@@ -249,12 +249,12 @@ TEST(Pt2Test, TrainedAndSaved) {
     const auto module = load("no_grad", true);
     Frame frame;
     const Value result = module->method("forward").run(frame, arguments_of(calls_of("no_grad")[0]));
-    autograd::backward(ops::call("aten::sum", result.to_tensor(), Value()));
+    autograd::backward(ops::call_by_name("aten::sum", result.to_tensor(), Value()));
     for (const auto& [name, parameter] : module->named_parameters()) {
       const Tensor gradient = autograd::grad(parameter);
       ASSERT_TRUE(gradient) << name;
       const GradModeGuard off({.is_enabled = false, .is_inference = false});
-      ops::call("aten::sub_.Tensor", parameter, gradient, 1);
+      ops::call_by_name("aten::sub_.Tensor", parameter, gradient, 1);
     }
     module->save(file.string());
   }

@@ -29,7 +29,7 @@ Value by_channel(const Dims& sizes, int64_t axis, ops::QuantizationScheme scheme
 Value table(const Dims& sizes) {
   return by_channel(sizes, 0, ops::QuantizationScheme::kPerChannelFloatQParams, QuantizedType::kQUInt8);
 }
-Value linear(const Value& weight) { return ops::call<Value>("quantized::linear_prepack", weight, Value()); }
+Value linear(const Value& weight) { return ops::call_by_name<Value>("quantized::linear_prepack", weight, Value()); }
 
 Value list_of(std::vector<Value> items) { return ops::make_list(ops::any_type(), std::move(items)); }
 Value tuple_of(std::vector<Value> items) { return ops::make_tuple(std::move(items)); }
@@ -231,7 +231,7 @@ TEST(PackedStates, Embeddings) {
 }
 
 TEST(QuantizedRefusals, Embeddings) {
-  const Value params = ops::call<Value>("quantized::embedding_bag_prepack", table({3, 2}));
+  const Value params = ops::call_by_name<Value>("quantized::embedding_bag_prepack", table({3, 2}));
   const Tensor index = longs({0, 2}), offsets = longs({0, 1});
   const auto bag = [&](const Tensor& indices, const Value& starts, const Value& weights = Value(),
                        bool has_last = false, int64_t mode = 0) {
@@ -363,7 +363,7 @@ TEST(QuantizedRefusals, ObserversAndFakeQuantisers) {
   long_least.least = ones({2});
   long_greatest.greatest = ones({2});
   many_zeros.zero_point = ones({2}, DType::kInt32);
-  crossed.greatest = ops::call("aten::neg", ones({1}));
+  crossed.greatest = ops::call_by_name("aten::neg", ones({1}));
   const int64_t half = int64_t{1} << 30;
   expect_rows({
       {kObserve, observe({}), kTaken},
@@ -422,8 +422,8 @@ TEST(QuantizedRefusals, ObserversAndFakeQuantisers) {
 }
 
 TEST(QuantizedRefusals, Convolutions) {
-  const Value params = ops::call<Value>("quantized::conv2d_prepack", qint8({4, 2, 3, 3}), kNone, ints({1, 1}),
-                                        ints({0, 0}), ints({1, 1}), int64_t{1});
+  const Value params = ops::call_by_name<Value>("quantized::conv2d_prepack", qint8({4, 2, 3, 3}), kNone, ints({1, 1}),
+                                                ints({0, 0}), ints({1, 1}), int64_t{1});
   const auto input = [](const Dims& sizes) { return quantized(ones(sizes, DType::kUInt8), QuantizedType::kQUInt8); };
   const auto conv = [&](const Value& x) { return std::vector<Value>{x, params, 1.0, 0}; };
   expect_rows({

@@ -135,13 +135,13 @@ TEST(QuantizedTensors, OperatorsThatDoNotKnowThemRefuseThemByName) {
   const Value x = quantized(0.5, 0, bytes());
   EXPECT_EQ(ops::type_of(x)->str(), "Tensor");
   for (const char* name : {"aten::exp", "aten::exp_", "aten::inverse", "aten::cos", "aten::sum", "aten::zero_"}) {
-    const std::string text = failure([&] { ops::call<Value>(name, x); });
+    const std::string text = failure([&] { ops::call_by_name<Value>(name, x); });
     EXPECT_THAT(text, HasSubstr(name));
     EXPECT_THAT(text, HasSubstr("has no kernel for Quantized on cpu; it has: CPU, "));
   }
   const Value list = ops::make_list(ops::tensor_type(), {x, x});
-  EXPECT_THAT(failure([&] { ops::call<Value>("aten::stack", list, 0); }), HasSubstr("aten::stack"));
-  EXPECT_THAT(failure([&] { ops::call<Value>("aten::add_.Tensor", Tensor::scalar(1.0f), x, 1); }),
+  EXPECT_THAT(failure([&] { ops::call_by_name<Value>("aten::stack", list, 0); }), HasSubstr("aten::stack"));
+  EXPECT_THAT(failure([&] { ops::call_by_name<Value>("aten::add_.Tensor", Tensor::scalar(1.0f), x, 1); }),
               HasSubstr("aten::add_"));
 }
 
@@ -172,15 +172,15 @@ TEST(QuantizedTensors, QuantizersThatDoNotFitAreRefused) {
 TEST(QuantizedTensors, LayersThatDoNotFitAreRefused) {
   const Value weight = quantized(0.5, 0, bytes());
   const auto pack = [&](const Value& bias) {
-    return failure([&] { ops::call<Value>("quantized::linear_prepack", weight, bias); });
+    return failure([&] { ops::call_by_name<Value>("quantized::linear_prepack", weight, bias); });
   };
   EXPECT_EQ(pack(Value()), "no error");
   EXPECT_EQ(pack(Tensor::empty(Dims{2}, DType::kFloat32)), "no error");
   EXPECT_THAT(pack(Tensor::empty(Dims{3}, DType::kFloat32)), HasSubstr("bias"));
   EXPECT_THAT(pack(Tensor::empty(Dims{2}, DType::kInt32)), HasSubstr("bias"));
-  const Value packed = ops::call<Value>("quantized::linear_prepack", weight, Value());
+  const Value packed = ops::call_by_name<Value>("quantized::linear_prepack", weight, Value());
   const auto run = [&](const Tensor& x) {
-    return failure([&] { ops::call<Value>("quantized::linear_dynamic", x, packed, true); });
+    return failure([&] { ops::call_by_name<Value>("quantized::linear_dynamic", x, packed, true); });
   };
   EXPECT_THAT(run(Tensor::empty(Dims{2, 4}, DType::kFloat32)), HasSubstr("quantized::linear_dynamic"));
   EXPECT_THAT(run(Tensor::empty(Dims{2, 3}, DType::kFloat64)), HasSubstr("float32"));
@@ -204,8 +204,8 @@ TEST(QuantizedTensors, SumsHaveALargestLength) {
       return ops::make_list(ops::int_type(), {items.begin(), items.end()});
     };
     return failure([&] {
-      ops::call<Value>("quantized::conv2d_prepack", weight(std::move(sizes)), Value(), ints({1, 1}), ints({0, 0}),
-                       ints({1, 1}), groups);
+      ops::call_by_name<Value>("quantized::conv2d_prepack", weight(std::move(sizes)), Value(), ints({1, 1}),
+                               ints({0, 0}), ints({1, 1}), groups);
     });
   };
   EXPECT_EQ(pack_conv({1, 32768, 1, 1}, 1), "no error");
@@ -217,7 +217,7 @@ TEST(QuantizedTensors, SumsHaveALargestLength) {
                                  " numbers: at most 32768 are supported")));
   }
   const auto pack_linear = [&](int64_t inputs) {
-    return failure([&] { ops::call<Value>("quantized::linear_prepack", weight(Dims{2, inputs}), Value()); });
+    return failure([&] { ops::call_by_name<Value>("quantized::linear_prepack", weight(Dims{2, inputs}), Value()); });
   };
   EXPECT_EQ(pack_linear(32768), "no error");
   EXPECT_THAT(pack_linear(32769), HasSubstr("a quantized linear layer of 32769 inputs: at most 32768"));

@@ -32,7 +32,8 @@ std::vector<std::string> groups() {
 }
 
 std::string shown(const Value& value) {
-  std::string text = value.is_tensor() ? describe(value.to_tensor()) : ops::call<std::string>("aten::str", value);
+  std::string text =
+      value.is_tensor() ? describe(value.to_tensor()) : ops::call_by_name<std::string>("aten::str", value);
   return text.size() > 400 ? text.substr(0, 400) + "…" : text;
 }
 

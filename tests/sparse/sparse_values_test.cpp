@@ -83,7 +83,7 @@ TEST(SparseValues, EveryLayoutComesBack) {
       EXPECT_TRUE(is_same(there, x)) << ops::name_of(other);
       // Only nonzero elements are stored, except in blocks.
       if (other == SparseLayout::kCoo && !ops::is_blocked(layout)) {
-        const Tensor count = ops::call("aten::count_nonzero", x, Value());
+        const Tensor count = ops::call_by_name("aten::count_nonzero", x, Value());
         EXPECT_EQ(ops::as_sparse(there)->nnz(), count.item_int());
       }
     }
@@ -102,13 +102,13 @@ TEST(SparseValues, BatchesOfMatrices) {
         EXPECT_TRUE(is_same(run("aten::to_sparse", {sparse}), x));
         if (sizes.size() != 3) continue;
         const Tensor right = some({sizes[0], 3, 2}, 8, 6);
-        EXPECT_TRUE(is_same(run("aten::bmm", {sparse, right}), ops::call("aten::matmul", x, right)));
+        EXPECT_TRUE(is_same(run("aten::bmm", {sparse, right}), ops::call_by_name("aten::matmul", x, right)));
         const Tensor left = some({sizes[0], 5, sizes[1]}, 8, 7);
-        EXPECT_TRUE(is_same(run("aten::bmm", {left, sparse}), ops::call("aten::matmul", left, x)));
+        EXPECT_TRUE(is_same(run("aten::bmm", {left, sparse}), ops::call_by_name("aten::matmul", left, x)));
         if (layout == SparseLayout::kCoo || sizes[0] == 0) continue;
-        const Tensor turned = ops::call("aten::transpose.int", x, 1, 2);
+        const Tensor turned = ops::call_by_name("aten::transpose.int", x, 1, 2);
         EXPECT_TRUE(is_same(run("aten::transpose.int", {sparse, 1, 2}), turned));
-        EXPECT_TRUE(is_same(run("aten::select.int", {sparse, 0, -1}), ops::call("aten::select.int", x, 0, -1)));
+        EXPECT_TRUE(is_same(run("aten::select.int", {sparse, 0, -1}), ops::call_by_name("aten::select.int", x, 0, -1)));
       }
     }
   }
@@ -121,29 +121,30 @@ TEST(SparseValues, SumsAndProducts) {
     const Tensor y = some(sizes, 5, 77);
     const Value other = to_layout(y, layout, fits ? Dims{2, 3} : Dims{1, 1});
     for (const double alpha : {1.0, 0.0, -2.0}) {
-      const Tensor sum = ops::call("aten::add.Tensor", x, y, alpha);
+      const Tensor sum = ops::call_by_name("aten::add.Tensor", x, y, alpha);
       EXPECT_TRUE(is_same(run("aten::add.Tensor", {sparse, other, alpha}), sum));
       EXPECT_TRUE(is_same(run("aten::add.Tensor", {x, other, alpha}), sum));
       EXPECT_TRUE(is_same(run("aten::add_.Tensor", {x.clone(), other, alpha}), sum));
-      EXPECT_TRUE(is_same(run("aten::sub.Tensor", {sparse, other, alpha}), ops::call("aten::sub.Tensor", x, y, alpha)));
+      EXPECT_TRUE(
+          is_same(run("aten::sub.Tensor", {sparse, other, alpha}), ops::call_by_name("aten::sub.Tensor", x, y, alpha)));
     }
-    const Tensor product = ops::call("aten::mul.Tensor", x, y);
+    const Tensor product = ops::call_by_name("aten::mul.Tensor", x, y);
     for (const Value& got : {run("aten::mul.Tensor", {sparse, other}), run("aten::mul.Tensor", {sparse, y}),
                              run("aten::mul.Tensor", {x, other})}) {
       expect_whole(got);
       EXPECT_TRUE(is_same(got, product));
     }
-    EXPECT_TRUE(is_same(run("aten::mul.Scalar", {sparse, 3.0}), ops::call("aten::mul.Scalar", x, 3.0)));
-    EXPECT_TRUE(is_same(run("aten::div.Scalar", {sparse, 2.0}), ops::call("aten::div.Scalar", x, 2.0)));
-    EXPECT_TRUE(is_same(run("aten::abs", {sparse}), ops::call("aten::abs", x)));
-    EXPECT_TRUE(is_same(run("aten::neg", {sparse}), ops::call("aten::neg", x)));
-    EXPECT_TRUE(is_same(run("aten::sum", {sparse}), ops::call("aten::sum", x)));
-    EXPECT_TRUE(is_same(run("aten::norm.Scalar", {sparse, 1.0}), ops::call("aten::norm.Scalar", x, 1.0)));
+    EXPECT_TRUE(is_same(run("aten::mul.Scalar", {sparse, 3.0}), ops::call_by_name("aten::mul.Scalar", x, 3.0)));
+    EXPECT_TRUE(is_same(run("aten::div.Scalar", {sparse, 2.0}), ops::call_by_name("aten::div.Scalar", x, 2.0)));
+    EXPECT_TRUE(is_same(run("aten::abs", {sparse}), ops::call_by_name("aten::abs", x)));
+    EXPECT_TRUE(is_same(run("aten::neg", {sparse}), ops::call_by_name("aten::neg", x)));
+    EXPECT_TRUE(is_same(run("aten::sum", {sparse}), ops::call_by_name("aten::sum", x)));
+    EXPECT_TRUE(is_same(run("aten::norm.Scalar", {sparse, 1.0}), ops::call_by_name("aten::norm.Scalar", x, 1.0)));
     const Value masked = run("aten::sparse_mask", {y, sparse});
     expect_whole(masked);
     if (!ops::is_blocked(layout)) {
-      const Tensor is_there = ops::call("aten::ne.Scalar", x, 0.0);
-      EXPECT_TRUE(is_same(masked, ops::call("aten::mul.Tensor", y, is_there.to(DType::kFloat32))));
+      const Tensor is_there = ops::call_by_name("aten::ne.Scalar", x, 0.0);
+      EXPECT_TRUE(is_same(masked, ops::call_by_name("aten::mul.Tensor", y, is_there.to(DType::kFloat32))));
     }
   });
 }
@@ -153,12 +154,12 @@ TEST(SparseValues, ProductsOfMatrices) {
     const int64_t rows = x.sizes()[0], columns = x.sizes()[1];
     for (const int64_t width : {int64_t{0}, int64_t{1}, int64_t{5}}) {
       const Tensor right = some({columns, width}, 8, 9), left = some({width, rows}, 8, 10);
-      EXPECT_TRUE(is_same(run("aten::mm", {sparse, right}), ops::call("aten::mm", x, right)));
-      EXPECT_TRUE(is_same(run("aten::mm", {left, sparse}), ops::call("aten::mm", left, x)));
-      EXPECT_TRUE(is_same(run("aten::matmul", {sparse, right}), ops::call("aten::mm", x, right)));
+      EXPECT_TRUE(is_same(run("aten::mm", {sparse, right}), ops::call_by_name("aten::mm", x, right)));
+      EXPECT_TRUE(is_same(run("aten::mm", {left, sparse}), ops::call_by_name("aten::mm", left, x)));
+      EXPECT_TRUE(is_same(run("aten::matmul", {sparse, right}), ops::call_by_name("aten::mm", x, right)));
       const Value product = run("aten::mm", {sparse, to_layout(right, layout)});
       expect_whole(product);
-      EXPECT_TRUE(is_same(product, ops::call("aten::mm", x, right)));
+      EXPECT_TRUE(is_same(product, ops::call_by_name("aten::mm", x, right)));
       const Tensor addend = some({rows, width}, 9, 11);
       for (const double beta : {0.0, 1.0, -3.0}) {
         const Tensor expected = run("aten::addmm", {addend, x, right, beta, 2.0}).to_tensor();
@@ -166,10 +167,10 @@ TEST(SparseValues, ProductsOfMatrices) {
       }
     }
     const Tensor vector = some({columns}, 8, 12), across = some({rows}, 8, 13);
-    EXPECT_TRUE(is_same(run("aten::mv", {sparse, vector}), ops::call("aten::mv", x, vector)));
-    EXPECT_TRUE(is_same(run("aten::matmul", {sparse, vector}), ops::call("aten::mv", x, vector)));
-    EXPECT_TRUE(is_same(run("aten::matmul", {across, sparse}), ops::call("aten::matmul", across, x)));
-    EXPECT_TRUE(is_same(run("aten::t", {sparse}), ops::call("aten::t", x)));
+    EXPECT_TRUE(is_same(run("aten::mv", {sparse, vector}), ops::call_by_name("aten::mv", x, vector)));
+    EXPECT_TRUE(is_same(run("aten::matmul", {sparse, vector}), ops::call_by_name("aten::mv", x, vector)));
+    EXPECT_TRUE(is_same(run("aten::matmul", {across, sparse}), ops::call_by_name("aten::matmul", across, x)));
+    EXPECT_TRUE(is_same(run("aten::t", {sparse}), ops::call_by_name("aten::t", x)));
   });
 }
 
@@ -198,13 +199,14 @@ TEST(SparseValues, PlacesThatAreThereTwice) {
   EXPECT_EQ(ops::as_sparse(once)->nnz(), 4);
   EXPECT_TRUE(is_same(once, whole));
   for (const char* name : {"aten::abs", "aten::square", "aten::neg", "aten::relu"})
-    EXPECT_TRUE(is_same(run(name, {x}), ops::call(name, whole))) << name;
-  EXPECT_TRUE(is_same(run("aten::mul.Tensor", {x, x}), ops::call("aten::mul.Tensor", whole, whole)));
-  EXPECT_TRUE(is_same(run("aten::add.Tensor", {x, once, 1}), ops::call("aten::add.Tensor", whole, whole)));
-  EXPECT_TRUE(is_same(run("aten::norm.Scalar", {x, 2.0}), ops::call("aten::norm.Scalar", whole, 2.0), 1e-5));
-  EXPECT_TRUE(is_same(run("aten::sum", {x}), ops::call("aten::sum", whole)));
-  EXPECT_TRUE(is_same(run("aten::mm", {x, ones({4, 2})}), ops::call("aten::mm", whole, ones({4, 2}))));
-  EXPECT_TRUE(is_same(run("aten::floor_divide.Scalar", {x, 2.0}), ops::call("aten::floor_divide.Scalar", whole, 2.0)));
+    EXPECT_TRUE(is_same(run(name, {x}), ops::call_by_name(name, whole))) << name;
+  EXPECT_TRUE(is_same(run("aten::mul.Tensor", {x, x}), ops::call_by_name("aten::mul.Tensor", whole, whole)));
+  EXPECT_TRUE(is_same(run("aten::add.Tensor", {x, once, 1}), ops::call_by_name("aten::add.Tensor", whole, whole)));
+  EXPECT_TRUE(is_same(run("aten::norm.Scalar", {x, 2.0}), ops::call_by_name("aten::norm.Scalar", whole, 2.0), 1e-5));
+  EXPECT_TRUE(is_same(run("aten::sum", {x}), ops::call_by_name("aten::sum", whole)));
+  EXPECT_TRUE(is_same(run("aten::mm", {x, ones({4, 2})}), ops::call_by_name("aten::mm", whole, ones({4, 2}))));
+  EXPECT_TRUE(
+      is_same(run("aten::floor_divide.Scalar", {x, 2.0}), ops::call_by_name("aten::floor_divide.Scalar", whole, 2.0)));
   for (const int64_t layout : {2, 4}) EXPECT_TRUE(is_same(run("aten::to_sparse", {x, layout}), whole));
 }
 
@@ -312,9 +314,10 @@ TEST(SparseValues, TriangularSystems) {
 TEST(SparseValues, SampledProducts) {
   for (const Dims& sizes : {Dims{4, 6}, Dims{1, 1}, Dims{0, 3}, Dims{3, 0}}) {
     const Tensor mask = some(sizes, 5, 50), a = some({sizes[0], 3}, 9, 51), b = some({3, sizes[1]}, 9, 52);
-    const Tensor is_there = ops::call("aten::ne.Scalar", mask, 0.0).to(DType::kFloat32);
-    const Tensor product = ops::call("aten::mul.Tensor", ops::call("aten::mm", a, b), is_there);
-    const Tensor expected = ops::call("aten::add.Tensor", ops::call("aten::mul.Scalar", product, 2.0), mask, 3.0);
+    const Tensor is_there = ops::call_by_name("aten::ne.Scalar", mask, 0.0).to(DType::kFloat32);
+    const Tensor product = ops::call_by_name("aten::mul.Tensor", ops::call_by_name("aten::mm", a, b), is_there);
+    const Tensor expected =
+        ops::call_by_name("aten::add.Tensor", ops::call_by_name("aten::mul.Scalar", product, 2.0), mask, 3.0);
     const Value sparse = to_layout(mask, SparseLayout::kCsr);
     EXPECT_TRUE(is_same(run("aten::sparse_sampled_addmm", {sparse, a, b, 3.0, 2.0}), expected));
   }

@@ -23,10 +23,10 @@ inline constexpr auto kDouble = DType::kFloat64;
 inline constexpr auto kLong = DType::kInt64;
 
 inline Tensor zeros(const Dims& sizes, DType dtype = kFloat) {
-  return ops::call("aten::zeros", sizes, dtype, Value(), Value(), Value());
+  return ops::call_by_name("aten::zeros", sizes, dtype, Value(), Value(), Value());
 }
 inline Tensor ones(const Dims& sizes, DType dtype = kFloat) {
-  return ops::call("aten::ones", sizes, dtype, Value(), Value(), Value());
+  return ops::call_by_name("aten::ones", sizes, dtype, Value(), Value(), Value());
 }
 // Without memory, so of any size.
 inline Tensor meta(const Dims& sizes, DType dtype = kFloat) { return Tensor::meta(sizes, dtype); }

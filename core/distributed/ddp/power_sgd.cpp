@@ -6,11 +6,14 @@
 
 #include "core/base/error.h"
 #include "core/ops/run.h"
+#include "ops/linear.h"
+#include "ops/pointwise.h"
+#include "ops/random.h"
+#include "ops/view.h"
 
 namespace tensord::distributed {
 namespace {
 
-using ops::call;
 using ops::Value;
 
 // A part of a bucket that is sent as two low-rank factors.
@@ -125,7 +128,7 @@ void PowerSgd::begin_columns(Memory& memory, const Pass& pass) {
     if (is_known) {
       q.copy_from(memory.columns[i]);
     } else {
-      q.copy_from(call("aten::normal_", zeros_like(q), 0.0, 1.0));
+      q.copy_from(ops::normal_(zeros_like(q), 0.0, 1.0));
     }
     orthonormalize(q);
   }
@@ -147,7 +150,7 @@ std::function<void()> PowerSgd::start(ProcessGroup& group, const GradBucket& buc
   Memory& memory = memories_[bucket.index];
   if (options_.has_error_feedback) {
     if (memory.error.defined() && memory.error.numel() == bucket.flat.numel()) {
-      call("aten::add_.Tensor", bucket.flat, memory.error, 1);
+      ops::add_(bucket.flat, memory.error);
     }
     pass->before = bucket.flat.clone();
   }
@@ -174,8 +177,8 @@ std::function<void()> PowerSgd::start(ProcessGroup& group, const GradBucket& buc
   }
   begin_columns(memory, *pass);
   for (const Matrix& matrix : pass->matrices) {
-    const Tensor rows = call("aten::reshape", matrix.view, Dims{matrix.p.size(0), matrix.q.size(0)});
-    matrix.p.copy_from(call("aten::mm", rows, matrix.q));
+    const Tensor rows = ops::reshape(matrix.view, Dims{matrix.p.size(0), matrix.q.size(0)});
+    matrix.p.copy_from(ops::mm(rows, matrix.q));
   }
   pass->vectors_work = group.all_reduce(pass->vectors->flat);
   pass->ps_work = group.all_reduce(pass->ps->flat);
@@ -189,20 +192,20 @@ void PowerSgd::finish(ProcessGroup& group, Pass& pass) {
   pass.ps_work->wait();
   for (const Matrix& matrix : pass.matrices) {
     orthonormalize(matrix.p);
-    const Tensor rows = call("aten::reshape", matrix.view, Dims{matrix.p.size(0), matrix.q.size(0)});
-    matrix.q.copy_from(call("aten::mm", call("aten::t", rows), matrix.p));
+    const Tensor rows = ops::reshape(matrix.view, Dims{matrix.p.size(0), matrix.q.size(0)});
+    matrix.q.copy_from(ops::mm(ops::t(rows), matrix.p));
   }
   group.all_reduce(pass.qs->flat)->wait();
   divide(pass.qs->flat, group.size());
   Memory& memory = memories_[pass.bucket.index];
   memory.columns.clear();
   for (const Matrix& matrix : pass.matrices) {
-    const Tensor product = call("aten::mm", matrix.p, call("aten::t", matrix.q));
-    matrix.view.copy_from(call("aten::reshape", product, matrix.view.sizes()));
+    const Tensor product = ops::mm(matrix.p, ops::t(matrix.q));
+    matrix.view.copy_from(ops::reshape(product, matrix.view.sizes()));
     memory.columns.push_back(matrix.q.clone());
   }
   if (options_.has_error_feedback) {
-    memory.error = call("aten::sub.Tensor", pass.before, pass.bucket.flat, 1);
+    memory.error = ops::sub(pass.before, pass.bucket.flat);
   }
   if (pass.bucket.is_last) ++step_;
 }

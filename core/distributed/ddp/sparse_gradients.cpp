@@ -7,13 +7,14 @@
 #include "core/base/error.h"
 #include "core/ops/run.h"
 #include "core/tensor/grad_mode.h"
+#include "ops/sparse.h"
 
 namespace tensord::distributed {
 namespace {
 
 ops::SparsePtr coalesced(const ops::SparsePtr& sparse) {
   if (sparse->is_coalesced()) return sparse;
-  const Tensor found = ops::call("aten::coalesce", Tensor(sparse));
+  const Tensor found = ops::coalesce(Tensor(sparse));
   return ops::as_sparse(found);
 }
 

@@ -7,6 +7,7 @@
 #include "core/jit/importers/graph_library.h"
 #include "core/jit/ir/list_value.h"
 #include "core/ops/run.h"
+#include "ops/view.h"
 
 namespace tensord::jit {
 
@@ -95,7 +96,7 @@ Value with_own_handles(const Value& value, std::span<const Value> arguments) {
     const Tensor& tensor = value.to_tensor();
     const bool is_argument =
         std::ranges::any_of(arguments, [&](const Value& argument) { return holds(argument, tensor.impl()); });
-    return is_argument ? Value(ops::call("aten::alias", tensor)) : value;
+    return is_argument ? Value(ops::alias(tensor)) : value;
   }
   if (!value.is_list() || value.to_list()->element->kind() != TypeKind::kTensor) return value;
   std::vector<Value> items;

@@ -7,6 +7,7 @@
 #include "core/nn/state.h"
 #include "core/ops/run.h"
 #include "core/tensor/grad_mode.h"
+#include "ops/random.h"
 
 namespace tensord::nn {
 
@@ -38,7 +39,7 @@ std::vector<int64_t> DistributedSampler::order_of(int64_t epoch) const {
   ops::Generator generator(options_.seed + static_cast<uint64_t>(epoch));
   const ops::GeneratorGuard guard(generator);
   const NoGradGuard without_grad;
-  const Tensor permutation = ops::call("aten::randperm", dataset_size_);
+  const Tensor permutation = ops::randperm(dataset_size_);
   std::copy_n(permutation.data<int64_t>(), order.size(), order.begin());
   return order;
 }

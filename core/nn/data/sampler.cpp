@@ -92,7 +92,7 @@ template <class... A>
 std::vector<int64_t> drawn(Generator& generator, const char* op, const A&... arguments) {
   const ops::GeneratorGuard guard(generator);
   const NoGradGuard without_grad;
-  const Tensor result = ops::call(op, arguments...);
+  const Tensor result = ops::call_by_name(op, arguments...);
   const int64_t* values = result.data<int64_t>();
   return {values, values + result.numel()};
 }

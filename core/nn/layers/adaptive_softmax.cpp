@@ -4,16 +4,21 @@
 
 #include "core/ops/run.h"
 #include "core/tensor/grad_mode.h"
+#include "ops/embedding.h"
+#include "ops/factory.h"
+#include "ops/index.h"
+#include "ops/norm.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/view.h"
 
 namespace tensord::nn {
 namespace {
 
-using ops::call;
-
-Tensor log_softmax(const Tensor& scores) { return call("aten::log_softmax.int", scores, 1, ops::Value()); }
+Tensor log_softmax(const Tensor& scores) { return ops::log_softmax(scores, 1); }
 // x[i, which[i]].
 Tensor pick(const Tensor& x, const Tensor& which) {
-  return call("aten::squeeze.dim", call("aten::gather", x, 1, call("aten::unsqueeze", which, 1)), 1);
+  return ops::squeeze(ops::gather(x, 1, ops::unsqueeze(which, 1)), 1);
 }
 
 }  // namespace
@@ -48,38 +53,35 @@ Tensors AdaptiveLogSoftmaxWithLoss::forward(const Tensors& inputs) {
   check(input.ndim() == 2 && target.ndim() == 1 && input.size(0) == target.size(0) && target.dtype() == DType::kInt64,
         kind(), ": expected an input [N, features] and a target int64[N] but got ", describe(input), " and ",
         describe(target));
-  const Tensor out_of_range =
-      call("aten::__or__.Tensor", call("aten::lt.Scalar", target, 0), call("aten::ge.Scalar", target, cutoffs_.back()));
-  check(!call("aten::any", out_of_range).item_bool(), kind(), ": Target values should be in [0, ", cutoffs_.back() - 1,
-        "]");
-  Tensor in_head = target, own = call("aten::new_zeros", input, Dims{input.size(0)});
+  const Tensor out_of_range = ops::__or__(ops::lt(target, 0), ops::ge(target, cutoffs_.back()));
+  check(!ops::any(out_of_range).item_bool(), kind(), ": Target values should be in [0, ", cutoffs_.back() - 1, "]");
+  Tensor in_head = target, own = ops::new_zeros(input, Dims{input.size(0)});
   for (size_t i = 0; i + 1 < cutoffs_.size(); ++i) {
-    const Tensor is_there = call("aten::__and__.Tensor", call("aten::ge.Scalar", target, cutoffs_[i]),
-                                 call("aten::lt.Scalar", target, cutoffs_[i + 1]));
-    const Tensor rows = call("aten::squeeze.dim", call("aten::nonzero", is_there), 1);
+    const Tensor is_there = ops::__and__(ops::ge(target, cutoffs_[i]), ops::lt(target, cutoffs_[i + 1]));
+    const Tensor rows = ops::squeeze(ops::nonzero(is_there), 1);
     if (rows.numel() == 0) continue;
-    const Tensor scores = log_softmax((*tail_)[i](call("aten::index_select", input, 0, rows)));
-    const Tensor within = call("aten::sub.Scalar", call("aten::index_select", target, 0, rows), cutoffs_[i], 1);
-    own = call("aten::index_add", own, 0, rows, pick(scores, within), 1);
-    in_head = call("aten::index_fill.int_Scalar", in_head, 0, rows, cutoffs_[0] + static_cast<int64_t>(i));
+    const Tensor scores = log_softmax((*tail_)[i](ops::index_select(input, 0, rows)));
+    const Tensor within = ops::sub(ops::index_select(target, 0, rows), cutoffs_[i]);
+    own = ops::index_add(own, 0, rows, pick(scores, within));
+    in_head = ops::index_fill(in_head, 0, rows, cutoffs_[0] + static_cast<int64_t>(i));
   }
-  const Tensor out = call("aten::add.Tensor", own, pick(log_softmax((*head_)(input)), in_head), 1);
-  return {out, call("aten::mean", call("aten::neg", out))};
+  const Tensor out = ops::add(own, pick(log_softmax((*head_)(input)), in_head));
+  return {out, ops::mean(ops::neg(out))};
 }
 
 Tensor AdaptiveLogSoftmaxWithLoss::log_prob(const Tensor& input) const {
   const Tensor head = log_softmax((*head_)(input));
-  std::vector<Tensor> parts{call("aten::narrow", head, 1, 0, cutoffs_[0])};
+  std::vector<Tensor> parts{ops::narrow(head, 1, 0, cutoffs_[0])};
   for (size_t i = 0; i + 1 < cutoffs_.size(); ++i) {
-    const Tensor cluster = call("aten::narrow", head, 1, cutoffs_[0] + static_cast<int64_t>(i), 1);
-    parts.push_back(call("aten::add.Tensor", log_softmax((*tail_)[i](input)), cluster, 1));
+    const Tensor cluster = ops::narrow(head, 1, cutoffs_[0] + static_cast<int64_t>(i), 1);
+    parts.push_back(ops::add(log_softmax((*tail_)[i](input)), cluster));
   }
-  return call("aten::cat", parts, 1);
+  return ops::cat(parts, 1);
 }
 
 Tensor AdaptiveLogSoftmaxWithLoss::predict(const Tensor& input) const {
   const NoGradGuard without_grad;
-  return call("aten::argmax", log_prob(input), 1, false);
+  return ops::argmax(log_prob(input), 1);
 }
 
 }  // namespace tensord::nn

@@ -5,19 +5,21 @@
 #include "core/nn/layers/layers.h"
 #include "core/nn/layers/sum.h"
 #include "core/ops/run.h"
+#include "ops/attention.h"
+#include "ops/linear.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::nn {
 namespace {
 
-using ops::call;
 using ops::Value;
 
 // Converts a mask to an additive one: true becomes -inf.
 Tensor additive(const Tensor& mask, DType dtype) {
   if (mask.dtype() != DType::kBool) return mask;
   const Tensor zeros = Tensor::scalar(0.0, dtype);
-  return call("aten::masked_fill.Scalar", call("aten::expand", zeros, mask.sizes(), false), mask,
-              -std::numeric_limits<double>::infinity());
+  return ops::masked_fill(ops::expand(zeros, mask.sizes()), mask, -std::numeric_limits<double>::infinity());
 }
 
 }  // namespace
@@ -44,10 +46,10 @@ Tensor MultiheadAttention::mask_of(const Tensor& padding, const Tensor& attentio
   Tensor mask;
   if (attention.defined()) {
     mask = additive(attention, dtype);
-    if (mask.ndim() == 3) mask = call("aten::reshape", mask, scores);  // [batch · heads, steps, keys]
+    if (mask.ndim() == 3) mask = ops::reshape(mask, scores);  // [batch · heads, steps, keys]
   }
   if (!padding.defined()) return mask;
-  const Tensor hidden = call("aten::reshape", additive(padding, dtype), Dims{scores[0], 1, 1, scores[3]});
+  const Tensor hidden = ops::reshape(additive(padding, dtype), Dims{scores[0], 1, 1, scores[3]});
   return mask.defined() ? add(mask, hidden) : hidden;
 }
 
@@ -61,21 +63,21 @@ Tensors MultiheadAttention::forward(const Tensors& inputs) {
           describe(x));
     const auto begin = static_cast<int64_t>(i) * embed_dim_;
     const auto part = [&](const Tensor& all) {
-      return all.defined() ? call("aten::narrow", all, 0, begin, embed_dim_) : Tensor();
+      return all.defined() ? ops::narrow(all, 0, begin, embed_dim_) : Tensor();
     };
-    const Tensor projected = call("aten::linear", x, part(in_proj_weight), part(in_proj_bias));
+    const Tensor projected = ops::linear(x, part(in_proj_weight), part(in_proj_bias));
     const Dims sizes{x.size(0), x.size(1), num_heads_, embed_dim_ / num_heads_};
     // [batch, heads, steps, depth]
-    heads[i] = call("aten::permute", call("aten::reshape", projected, sizes), Dims{batch_dim, 2, step_dim, 3});
+    heads[i] = ops::permute(ops::reshape(projected, sizes), Dims{batch_dim, 2, step_dim, 3});
   }
   const Tensor none;
   const Dims scores{heads[0].size(0), num_heads_, heads[0].size(2), heads[1].size(2)};
   const Tensor mask =
       mask_of(inputs.size() > 3 ? inputs[3] : none, inputs.size() > 4 ? inputs[4] : none, scores, heads[0].dtype());
   const double dropout = is_training() ? options_.dropout : 0;
-  const Tensor mixed = call("aten::scaled_dot_product_attention", heads[0], heads[1], heads[2], mask, dropout, false);
+  const Tensor mixed = ops::scaled_dot_product_attention(heads[0], heads[1], heads[2], mask, dropout);
   const Dims back = options_.batch_first ? Dims{0, 2, 1, 3} : Dims{2, 0, 1, 3};
-  return {(*out_proj)(call("aten::flatten.using_ints", call("aten::permute", mixed, back), 2, 3))};
+  return {(*out_proj)(ops::flatten(ops::permute(mixed, back), 2, 3))};
 }
 
 TransformerEncoderLayer::TransformerEncoderLayer(int64_t d_model, int64_t num_heads,
@@ -99,7 +101,7 @@ Tensor TransformerEncoderLayer::attend(const Tensor& input, const Tensor& mask, 
 
 Tensor TransformerEncoderLayer::feed_forward(const Tensor& input) {
   const Tensor inner = (*linear1_)(input);
-  const Tensor active = options_.is_gelu ? call("aten::gelu", inner, "none") : call("aten::relu", inner);
+  const Tensor active = options_.is_gelu ? ops::gelu(inner) : ops::relu(inner);
   return (*dropout2_)((*linear2_)((*dropout_)(active)));
 }
 

@@ -59,9 +59,9 @@ Convolution::Convolution(std::string kind, size_t dims, bool is_transposed, int6
 Tensor Convolution::forward(const Tensor& input) {
   const char* op = op_name(dims_, is_transposed_);
   const Dims &stride = options_.stride, &padding = options_.padding, &dilation = options_.dilation;
-  if (!is_transposed_) return ops::call(op, input, weight, bias, stride, padding, dilation, options_.groups);
+  if (!is_transposed_) return ops::call_by_name(op, input, weight, bias, stride, padding, dilation, options_.groups);
   const Dims& output_padding = options_.output_padding;
-  return ops::call(op, input, weight, bias, stride, padding, output_padding, options_.groups, dilation);
+  return ops::call_by_name(op, input, weight, bias, stride, padding, output_padding, options_.groups, dilation);
 }
 
 }  // namespace tensord::nn

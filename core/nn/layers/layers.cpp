@@ -6,11 +6,19 @@
 #include "core/nn/init.h"
 #include "core/ops/run.h"
 #include "core/tensor/grad_mode.h"
+#include "ops/conv.h"
+#include "ops/embedding.h"
+#include "ops/factory.h"
+#include "ops/linear.h"
+#include "ops/norm.h"
+#include "ops/pointwise.h"
+#include "ops/pool.h"
+#include "ops/random.h"
+#include "ops/view.h"
 
 namespace tensord::nn {
 namespace {
 
-using ops::call;
 using ops::Value;
 
 Tensor uninitialized(const Dims& sizes) { return Tensor::empty(sizes, DType::kFloat32); }
@@ -38,7 +46,7 @@ Linear::Linear(int64_t in_features, int64_t out_features, bool has_bias)
       bias(register_parameter("bias", optional(has_bias, {out_features}))) {
   reset(weight, bias);
 }
-Tensor Linear::forward(const Tensor& input) { return call("aten::linear", input, weight, bias); }
+Tensor Linear::forward(const Tensor& input) { return ops::linear(input, weight, bias); }
 
 namespace {
 
@@ -62,8 +70,8 @@ Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, const SizeList& kernel
   reset(weight, bias);
 }
 Tensor Conv2d::forward(const Tensor& input) {
-  return call("aten::conv2d", input, weight, bias, options_.stride.expanded(2), options_.padding.expanded(2),
-              options_.dilation.expanded(2), options_.groups);
+  return ops::conv2d(input, weight, bias, options_.stride.expanded(2), options_.padding.expanded(2),
+                     options_.dilation.expanded(2), options_.groups);
 }
 
 BatchNorm::BatchNorm(std::string kind, int64_t min, int64_t max, int64_t features, BatchNormOptions options)
@@ -83,11 +91,11 @@ Tensor BatchNorm::forward(const Tensor& input) {
         min_ < max_ ? concat(max_, "D") : "", " input (got ", ndim, "D input)");
   if (is_training() && num_batches_tracked.defined()) {
     const NoGradGuard without_grad;
-    call("aten::add_.Scalar", num_batches_tracked, 1);
+    ops::add_(num_batches_tracked, 1);
   }
   const bool by_batch = is_training() || !running_mean.defined();
-  return call("aten::batch_norm", input, weight, bias, running_mean, running_var, by_batch, options_.momentum,
-              options_.eps, false);
+  return ops::batch_norm(input, weight, bias, running_mean, running_var, by_batch, options_.momentum, options_.eps,
+                         false);
 }
 
 LayerNorm::LayerNorm(SizeList normalized_shape, double eps, bool is_affine)
@@ -97,7 +105,7 @@ LayerNorm::LayerNorm(SizeList normalized_shape, double eps, bool is_affine)
       normalized_shape_(std::move(normalized_shape)),
       eps_(eps) {}
 Tensor LayerNorm::forward(const Tensor& input) {
-  return call("aten::layer_norm", input, normalized_shape_, weight, bias, eps_, false);
+  return ops::layer_norm(input, normalized_shape_, weight, bias, eps_, false);
 }
 
 Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, int64_t padding_idx, bool sparse)
@@ -112,7 +120,7 @@ Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, int64_t padd
   }
 }
 Tensor Embedding::forward(const Tensor& indices) {
-  return call("aten::embedding", weight, indices, padding_idx_, false, sparse_);
+  return ops::embedding(weight, indices, padding_idx_, false, sparse_);
 }
 
 EmbeddingBag::EmbeddingBag(int64_t num_embeddings, int64_t embedding_dim, EmbeddingBagOptions options)
@@ -133,18 +141,17 @@ Tensors EmbeddingBag::forward(const Tensors& inputs) {
   if (indices.ndim() == 2) {
     check(!offsets.defined(), kind(), ": indices of two dimensions have no offsets");
     const int64_t bags = indices.size(0), length = indices.size(1);
-    offsets = call("aten::mul.Scalar", call("aten::arange", bags, Value(DType::kInt64)), length);
-    if (options_.include_last_offset)
-      offsets = call("aten::mul.Scalar", call("aten::arange", bags + 1, Value(DType::kInt64)), length);
-    indices = call("aten::reshape", indices, Dims{-1});
-    if (weights.defined()) weights = call("aten::reshape", weights, Dims{-1});
+    offsets = ops::mul(ops::arange(bags, {.dtype = DType::kInt64}), length);
+    if (options_.include_last_offset) offsets = ops::mul(ops::arange(bags + 1, {.dtype = DType::kInt64}), length);
+    indices = ops::reshape(indices, Dims{-1});
+    if (weights.defined()) weights = ops::reshape(weights, Dims{-1});
   }
   check(indices.ndim() == 1 && offsets.defined(), kind(),
         ": expected indices of one dimension with offsets, or of two");
-  const Value padding = options_.padding_idx >= 0 ? Value(options_.padding_idx) : Value();
-  return {call("aten::embedding_bag.padding_idx", weight, indices, offsets.to(indices.dtype()),
-               options_.scale_grad_by_freq, static_cast<int64_t>(options_.mode), false, weights,
-               options_.include_last_offset, padding)};
+  const auto padding = options_.padding_idx >= 0 ? std::optional<Int>(options_.padding_idx) : std::nullopt;
+  return {std::get<0>(ops::embedding_bag(weight, indices, offsets.to(indices.dtype()), options_.scale_grad_by_freq,
+                                         static_cast<int64_t>(options_.mode), false, weights,
+                                         options_.include_last_offset, padding))};
 }
 
 Bilinear::Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, bool has_bias)
@@ -157,32 +164,30 @@ Bilinear::Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_featu
 }
 Tensors Bilinear::forward(const Tensors& inputs) {
   check(inputs.size() == 2, kind(), ": expected 2 tensors but got ", inputs.size());
-  return {call("aten::bilinear", inputs[0], inputs[1], weight, bias)};
+  return {ops::bilinear(inputs[0], inputs[1], weight, bias)};
 }
 
 Dropout::Dropout(double p) : Layer("Dropout"), p_(p) {
   check(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
 }
-Tensor Dropout::forward(const Tensor& input) { return call("aten::dropout", input, p_, is_training()); }
+Tensor Dropout::forward(const Tensor& input) { return ops::dropout(input, p_, is_training()); }
 
-Tensor ReLU::forward(const Tensor& input) { return call("aten::relu", input); }
+Tensor ReLU::forward(const Tensor& input) { return ops::relu(input); }
 
 GELU::GELU(std::string approximate) : Layer("GELU"), approximate_(std::move(approximate)) {
   check(approximate_ == "none" || approximate_ == "tanh", "approximate argument must be either none or tanh.");
 }
-Tensor GELU::forward(const Tensor& input) { return call("aten::gelu", input, approximate_); }
+Tensor GELU::forward(const Tensor& input) { return ops::gelu(input, {.approximate = approximate_}); }
 
 Flatten::Flatten(int64_t start_dim, int64_t end_dim) : Layer("Flatten"), start_dim_(start_dim), end_dim_(end_dim) {}
-Tensor Flatten::forward(const Tensor& input) { return call("aten::flatten.using_ints", input, start_dim_, end_dim_); }
+Tensor Flatten::forward(const Tensor& input) { return ops::flatten(input, start_dim_, end_dim_); }
 
 MaxPool2d::MaxPool2d(const SizeList& kernel_size, const SizeList& stride, const SizeList& padding)
     : Layer("MaxPool2d"),
       kernel_size_(kernel_size.expanded(2)),
       stride_(stride.expanded(2)),
       padding_(padding.expanded(2)) {}
-Tensor MaxPool2d::forward(const Tensor& input) {
-  return call("aten::max_pool2d", input, kernel_size_, stride_, padding_);
-}
+Tensor MaxPool2d::forward(const Tensor& input) { return ops::max_pool2d(input, kernel_size_, stride_, padding_); }
 
 Sequential::Sequential(std::vector<std::shared_ptr<Module>> modules) : Sequential() {
   for (auto& module : modules) push_back(std::move(module));

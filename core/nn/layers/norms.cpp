@@ -4,6 +4,10 @@
 
 #include "core/nn/init.h"
 #include "core/ops/run.h"
+#include "ops/norm.h"
+#include "ops/pointwise.h"
+#include "ops/pool.h"
+#include "ops/view.h"
 
 namespace tensord::nn {
 namespace {
@@ -25,9 +29,7 @@ GroupNorm::GroupNorm(int64_t groups, int64_t channels, double eps, bool is_affin
       eps_(eps) {
   check(groups > 0 && channels % groups == 0, "num_channels must be divisible by num_groups");
 }
-Tensor GroupNorm::forward(const Tensor& input) {
-  return ops::call("aten::group_norm", input, groups_, weight, bias, eps_, false);
-}
+Tensor GroupNorm::forward(const Tensor& input) { return ops::group_norm(input, groups_, weight, bias, eps_, false); }
 
 InstanceNorm::InstanceNorm(int64_t features, double eps, bool is_affine)
     : Layer("InstanceNorm"),
@@ -36,7 +38,7 @@ InstanceNorm::InstanceNorm(int64_t features, double eps, bool is_affine)
       eps_(eps) {}
 Tensor InstanceNorm::forward(const Tensor& input) {
   const Tensor none;
-  return ops::call("aten::instance_norm", input, weight, bias, none, none, true, 0.1, eps_, false);
+  return ops::instance_norm(input, weight, bias, std::nullopt, std::nullopt, true, 0.1, eps_, false);
 }
 
 InstanceNormOf::InstanceNormOf(std::string kind, int64_t dims, int64_t features, double eps, double momentum,
@@ -58,10 +60,10 @@ Tensor InstanceNormOf::forward(const Tensor& input) {
         " dimensions but got ", describe(input));
   check(input.size(has_batch ? 1 : 0) == features_, kind(), ": expected ", features_, " features but got ",
         describe(input));
-  const Tensor x = has_batch ? input : ops::call("aten::unsqueeze", input, 0);
-  const Tensor out = ops::call("aten::instance_norm", x, weight, bias, running_mean, running_var,
-                               is_training() || !running_mean.defined(), momentum_, eps_, false);
-  return has_batch ? out : ops::call("aten::squeeze.dim", out, 0);
+  const Tensor x = has_batch ? input : ops::unsqueeze(input, 0);
+  const Tensor out = ops::instance_norm(x, weight, bias, running_mean, running_var,
+                                        is_training() || !running_mean.defined(), momentum_, eps_, false);
+  return has_batch ? out : ops::squeeze(out, 0);
 }
 
 LocalResponseNorm::LocalResponseNorm(int64_t size, double alpha, double beta, double k)
@@ -72,14 +74,12 @@ Tensor LocalResponseNorm::forward(const Tensor& input) {
   check(input.ndim() >= 3, "Expected 3D or higher dimensionality input (got ", input.ndim(), " dimensions)");
   if (input.numel() == 0) return input;
   // Channels as rows of an image; its columns are all later dimensions.
-  const Tensor squares = ops::call("aten::reshape", ops::call("aten::mul.Tensor", input, input),
-                                   Dims{input.size(0), 1, input.size(1), -1});
-  const Tensor padded =
-      ops::call("aten::pad", squares, Dims{0, 0, size_ / 2, (size_ - 1) / 2}, "constant", ops::Value(0.0));
-  const Tensor means = ops::call("aten::avg_pool2d", padded, Dims{size_, 1}, Dims{1, 1});
-  Tensor divisor = ops::call("aten::reshape", means, input.sizes());
-  divisor = ops::call("aten::add.Scalar", ops::call("aten::mul.Scalar", divisor, alpha_), k_, 1);
-  return ops::call("aten::div.Tensor", input, ops::call("aten::pow.Tensor_Scalar", divisor, beta_));
+  const Tensor squares = ops::reshape(ops::mul(input, input), Dims{input.size(0), 1, input.size(1), -1});
+  const Tensor padded = ops::pad(squares, Dims{0, 0, size_ / 2, (size_ - 1) / 2}, "constant", 0.0);
+  const Tensor means = ops::avg_pool2d(padded, Dims{size_, 1}, Dims{1, 1});
+  Tensor divisor = ops::reshape(means, input.sizes());
+  divisor = ops::add(ops::mul(divisor, alpha_), k_);
+  return ops::div(input, ops::pow(divisor, beta_));
 }
 
 RMSNorm::RMSNorm(SizeList normalized_shape, std::optional<double> eps, bool is_affine)
@@ -87,12 +87,10 @@ RMSNorm::RMSNorm(SizeList normalized_shape, std::optional<double> eps, bool is_a
       weight(register_parameter("weight", filled_if(is_affine, normalized_shape, 1))),
       normalized_shape_(std::move(normalized_shape)),
       eps_(eps) {}
-Tensor RMSNorm::forward(const Tensor& input) {
-  return ops::call("aten::rms_norm", input, normalized_shape_, weight, eps_);
-}
+Tensor RMSNorm::forward(const Tensor& input) { return ops::rms_norm(input, normalized_shape_, weight, eps_); }
 
 PReLU::PReLU(int64_t parameters, double start)
     : Layer("PReLU"), weight(register_parameter("weight", filled_if(true, {parameters}, start))) {}
-Tensor PReLU::forward(const Tensor& input) { return ops::call("aten::prelu", input, weight); }
+Tensor PReLU::forward(const Tensor& input) { return ops::prelu(input, weight); }
 
 }  // namespace tensord::nn

@@ -4,6 +4,8 @@
 
 #include "core/nn/layers/losses.h"
 #include "core/ops/run.h"
+#include "ops/norm.h"
+#include "ops/pointwise.h"
 
 namespace tensord::nn {
 namespace {
@@ -25,15 +27,9 @@ Tensor OperatorLayer::forward(const Tensor& input) {
   return first_of(op_, std::move(arguments));
 }
 
-Tensor Softsign::forward(const Tensor& input) {
-  return ops::call("aten::div.Tensor", input, ops::call("aten::add.Scalar", ops::call("aten::abs", input), 1, 1));
-}
-Tensor Tanhshrink::forward(const Tensor& input) {
-  return ops::call("aten::sub.Tensor", input, ops::call("aten::tanh", input), 1);
-}
-Tensor Softmin::forward(const Tensor& input) {
-  return ops::call("aten::softmax.int", ops::call("aten::neg", input), dim_);
-}
+Tensor Softsign::forward(const Tensor& input) { return ops::div(input, ops::add(ops::abs(input), 1)); }
+Tensor Tanhshrink::forward(const Tensor& input) { return ops::sub(input, ops::tanh(input)); }
+Tensor Softmin::forward(const Tensor& input) { return ops::softmax(ops::neg(input), dim_); }
 
 namespace {
 

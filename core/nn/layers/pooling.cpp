@@ -5,11 +5,14 @@
 #include <utility>
 
 #include "core/ops/run.h"
+#include "ops/pointwise.h"
+#include "ops/pool.h"
+#include "ops/random.h"
+#include "ops/view.h"
 
 namespace tensord::nn {
 namespace {
 
-using ops::call;
 using ops::Value;
 
 Dims repeated_window(const std::string& kind, const Dims& given, size_t dims, const char* what) {
@@ -38,13 +41,15 @@ LPPool::LPPool(std::string kind, size_t dims, double norm_type, const Dims& kern
   check(norm_type != 0, this->kind(), ": norm_type must not be 0");
 }
 Tensor LPPool::forward(const Tensor& input) {
-  static constexpr const char* kOps[] = {"aten::avg_pool1d", "aten::avg_pool2d", "aten::avg_pool3d"};
   int64_t window = 1;
   for (const int64_t size : kernel_size_) window *= size;
-  const Tensor powers = call("aten::pow.Tensor_Scalar", input, norm_type_);
-  const Tensor means = call(kOps[dims_ - 1], powers, kernel_size_, stride_, Dims(dims_, 0), ceil_mode_);
-  const Tensor sums = call("aten::mul.Tensor", call("aten::sign", means), call("aten::relu", call("aten::abs", means)));
-  return call("aten::pow.Tensor_Scalar", call("aten::mul.Scalar", sums, window), 1 / norm_type_);
+  const Tensor powers = ops::pow(input, norm_type_);
+  const Dims none(dims_, 0);
+  const Tensor means = dims_ == 1   ? ops::avg_pool1d(powers, kernel_size_, stride_, none, ceil_mode_)
+                       : dims_ == 2 ? ops::avg_pool2d(powers, kernel_size_, stride_, none, ceil_mode_)
+                                    : ops::avg_pool3d(powers, kernel_size_, stride_, none, ceil_mode_);
+  const Tensor sums = ops::mul(ops::sign(means), ops::relu(ops::abs(means)));
+  return ops::pow(ops::mul(sums, window), 1 / norm_type_);
 }
 
 FractionalMaxPool::FractionalMaxPool(std::string kind, size_t dims, const Dims& kernel_size, const Dims& output_size,
@@ -69,9 +74,9 @@ Tensor FractionalMaxPool::forward(const Tensor& input) {
         static_cast<int64_t>(static_cast<double>(input.size(static_cast<int64_t>(d) - dims)) * output_ratio_[d]));
   const int64_t batch = input.ndim() == dims + 2 ? input.size(0) : 1;
   const Dims samples{batch, input.size(-dims - 1), dims};
-  const Tensor places = call("aten::rand", samples, Value(input.dtype()), Value(), Value(input.device()));
-  return call(dims_ == 2 ? "aten::fractional_max_pool2d" : "aten::fractional_max_pool3d", input, kernel_size_, to,
-              places);
+  const Tensor places = ops::rand(samples, {.dtype = input.dtype(), .device = input.device()});
+  if (dims_ == 2) return std::get<0>(ops::fractional_max_pool2d(input, kernel_size_, to, places));
+  return std::get<0>(ops::fractional_max_pool3d(input, kernel_size_, to, places));
 }
 
 MaxUnpool::MaxUnpool(std::string kind, size_t dims, const Dims& kernel_size, const Dims& stride, const Dims& padding)
@@ -94,11 +99,10 @@ Tensor MaxUnpool::unpool(const Tensor& input, const Tensor& indices, const Dims&
   check_rank(kind(), input, dims_);
   check(output_size.size() == dims_, kind(), ": output_size: expected ", dims_, " numbers but got ",
         output_size.size());
-  if (dims_ == 3) return call("aten::max_unpool3d", input, indices, output_size, stride_, padding_);
-  if (dims_ == 2) return call("aten::max_unpool2d", input, indices, output_size);
-  const auto column = [](const Tensor& x) { return call("aten::unsqueeze", x, -1); };
-  return call("aten::squeeze.dim", call("aten::max_unpool2d", column(input), column(indices), Dims{output_size[0], 1}),
-              -1);
+  if (dims_ == 3) return ops::max_unpool3d(input, indices, output_size, stride_, padding_);
+  if (dims_ == 2) return ops::max_unpool2d(input, indices, output_size);
+  const auto column = [](const Tensor& x) { return ops::unsqueeze(x, -1); };
+  return ops::squeeze(ops::max_unpool2d(column(input), column(indices), Dims{output_size[0], 1}), -1);
 }
 
 Upsample::Upsample(UpsampleOptions options) : Upsample("Upsample", std::move(options)) {}
@@ -129,8 +133,8 @@ Tensor Upsample::forward(const Tensor& input) {
   const Value scales = factors.empty() ? Value() : Value(ops::make_list(ops::float_type(), std::move(listed)));
   const std::string start = mode == "nearest-exact" ? "aten::_upsample_nearest_exact" : "aten::upsample_" + mode;
   const std::string op = concat(start, dims, "d.vec");
-  if (is_nearest) return call(op.c_str(), input, size, scales);
-  return call(op.c_str(), input, size, options_.align_corners, scales);
+  if (is_nearest) return ops::call_by_name(op.c_str(), input, size, scales);
+  return ops::call_by_name(op.c_str(), input, size, options_.align_corners, scales);
 }
 
 }  // namespace tensord::nn

@@ -5,6 +5,8 @@
 
 #include "core/nn/init.h"
 #include "core/ops/run.h"
+#include "ops/factory.h"
+#include "ops/view.h"
 
 namespace tensord::nn {
 
@@ -38,7 +40,7 @@ Tensor Recurrent::zero_state(const Tensor& input) const {
   Dims sizes{options_.num_layers * (options_.bidirectional ? 2 : 1)};
   if (input.ndim() == 3) sizes.push_back(input.size(options_.batch_first ? 0 : 1));
   sizes.push_back(hidden_size_);
-  return ops::call("aten::zeros", sizes, Value(input.dtype()), Value(), Value(input.device()));
+  return ops::zeros(sizes, {.dtype = input.dtype(), .device = input.device()});
 }
 
 Tensors Recurrent::forward(const Tensors& inputs) {
@@ -54,9 +56,7 @@ Tensors Recurrent::forward(const Tensors& inputs) {
   // The operator requires a batch.
   const bool has_batch = input.ndim() == 3;
   const int64_t at = options_.batch_first ? 0 : 1;
-  const auto batched = [&](const Tensor& x, int64_t dim) {
-    return has_batch ? x : ops::call("aten::unsqueeze", x, dim);
-  };
+  const auto batched = [&](const Tensor& x, int64_t dim) { return has_batch ? x : ops::unsqueeze(x, dim); };
   std::vector<Tensor> state;
   for (size_t i = 0; i < states; ++i)
     state.push_back(batched(inputs.size() > 1 ? inputs[1 + i] : zero_state(input), 1));
@@ -68,7 +68,7 @@ Tensors Recurrent::forward(const Tensors& inputs) {
   Tensors out;
   for (size_t i = 0; i < found.size(); ++i) {
     const Tensor& one = found[i].to_tensor();
-    out.push_back(has_batch ? one : ops::call("aten::squeeze.dim", one, i == 0 ? at : int64_t{1}));
+    out.push_back(has_batch ? one : ops::squeeze(one, i == 0 ? at : int64_t{1}));
   }
   return out;
 }

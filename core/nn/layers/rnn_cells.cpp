@@ -4,6 +4,8 @@
 #include "core/nn/init.h"
 #include "core/nn/layers/rnn.h"
 #include "core/ops/run.h"
+#include "ops/factory.h"
+#include "ops/view.h"
 
 namespace tensord::nn {
 
@@ -36,20 +38,20 @@ Tensors RecurrentCell::forward(const Tensors& inputs) {
   check((input.ndim() == 1 || input.ndim() == 2) && input.size(-1) == input_size_, kind(),
         ": expected an input [batch, ", input_size_, "] or [", input_size_, "] but got ", describe(input));
   const bool has_batch = input.ndim() == 2;
-  const auto batched = [&](const Tensor& x) { return has_batch ? x : ops::call("aten::unsqueeze", x, 0); };
+  const auto batched = [&](const Tensor& x) { return has_batch ? x : ops::unsqueeze(x, 0); };
   const Tensor x = batched(input);
   std::vector<Tensor> state;
   for (size_t i = 0; i < states; ++i) {
     const Dims sizes{x.size(0), hidden_size_};
     state.push_back(inputs.size() > 1 ? batched(inputs[1 + i])
-                                      : ops::call("aten::zeros", sizes, Value(x.dtype()), Value(), Value(x.device())));
+                                      : ops::zeros(sizes, {.dtype = x.dtype(), .device = x.device()}));
     check(state.back().sizes() == sizes, kind(), ": expected a state ", sizes, " but got ", describe(state.back()));
   }
   const ops::Op& op = ops::get_op(op_);
   const Value hx = is_lstm ? ops::make_tensor_list(state) : Value(state.front());
   Tensors out;
   for (const Value& value : ops::run(op, ops::bind(op, {x, hx, weight_ih, weight_hh, bias_ih, bias_hh})))
-    out.push_back(has_batch ? value.to_tensor() : ops::call("aten::squeeze.dim", value.to_tensor(), 0));
+    out.push_back(has_batch ? value.to_tensor() : ops::squeeze(value.to_tensor(), 0));
   return out;
 }
 

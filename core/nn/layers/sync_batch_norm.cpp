@@ -8,13 +8,15 @@
 #include "core/ops/registry.h"
 #include "core/ops/run.h"
 #include "core/tensor/grad_mode.h"
+#include "ops/norm.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::nn {
 namespace {
 
 using autograd::FunctionContext;
 using distributed::ProcessGroup;
-using ops::call;
 using ops::Value;
 using MaybeTensor = std::optional<Tensor>;
 
@@ -46,7 +48,7 @@ Tensor widened(const Tensor& tensor) {
 Tensor per_channel(const Tensor& values, const Tensor& like) {
   Dims sizes(static_cast<size_t>(like.ndim()), 1);
   sizes[1] = values.numel();
-  return call("aten::reshape", values.to(like.dtype()), sizes);
+  return ops::reshape(values.to(like.dtype()), sizes);
 }
 
 // [count, mean of each channel, sum of squared differences from it].
@@ -109,7 +111,7 @@ void update_running(const MaybeTensor& running, const Tensor& fresh, double mome
 
 Tensor normalized(const Tensor& x, const MaybeTensor& weight, const MaybeTensor& bias, const Tensor& mean,
                   const Tensor& variance, double eps) {
-  return call("aten::batch_norm", x, weight, bias, mean, variance, false, 0.0, eps, false);
+  return ops::batch_norm(x, weight, bias, mean, variance, false, 0.0, eps, false);
 }
 
 // The group as a script value, with its keeper.
@@ -165,7 +167,7 @@ struct SyncBatchNormFunction : autograd::Function<SyncBatchNormFunction> {
         shift.data<double>()[c] = -of * sums.data<double>()[channels + c] / count;
       }
       const Tensor rest = normalized(x, slope, shift, mean, variance, eps);
-      out[0] = call("aten::addcmul", rest, g, per_channel(scale, x), 1).to(saved[0].dtype());
+      out[0] = ops::addcmul(rest, g, per_channel(scale, x)).to(saved[0].dtype());
     }
     if (context.needs_input_grad(1)) out[1] = sum_gx.to(saved[3].dtype());
     if (context.needs_input_grad(2)) out[2] = sum_g;
@@ -253,15 +255,15 @@ Tensor SyncBatchNorm::forward(const Tensor& input) {
   check(input.ndim() >= 2, "expected at least 2D input (got ", input.ndim(), "D input)");
   if (is_training() && num_batches_tracked.defined()) {
     const NoGradGuard without_grad;
-    call("aten::add_.Scalar", num_batches_tracked, 1);
+    ops::add_(num_batches_tracked, 1);
   }
   const bool by_batch = is_training() || !running_mean.defined();
   if (by_batch && is_training() && group_.size() > 1) {
     return sync_batch_norm(group_, input, given(weight), given(bias), given(running_mean), given(running_var),
                            options_.momentum, options_.eps);
   }
-  return call("aten::batch_norm", input, weight, bias, running_mean, running_var, by_batch, options_.momentum,
-              options_.eps, false);
+  return ops::batch_norm(input, weight, bias, running_mean, running_var, by_batch, options_.momentum, options_.eps,
+                         false);
 }
 
 std::shared_ptr<const ops::Op> batch_norm_over_ranks(std::string_view name, std::function<ProcessGroup*()> group) {

@@ -6,11 +6,12 @@
 #include "core/nn/layers/sum.h"
 #include "core/ops/generator.h"
 #include "core/ops/run.h"
+#include "ops/factory.h"
+#include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::nn {
 namespace {
-
-using ops::call;
 
 // An optional trailing input.
 Tensor input_at(const Tensors& inputs, size_t i) { return i < inputs.size() ? inputs[i] : Tensor(); }
@@ -58,7 +59,7 @@ TransformerDecoderLayer::TransformerDecoderLayer(int64_t d_model, int64_t num_he
 
 Tensor TransformerDecoderLayer::feed_forward(const Tensor& input) {
   const Tensor inner = (*linear1_)(input);
-  const Tensor active = options_.is_gelu ? call("aten::gelu", inner, "none") : call("aten::relu", inner);
+  const Tensor active = options_.is_gelu ? ops::gelu(inner) : ops::relu(inner);
   return (*dropout3_)((*linear2_)((*dropout_)(active)));
 }
 
@@ -130,7 +131,7 @@ Tensors Transformer::forward(const Tensors& inputs) {
 Tensor Transformer::generate_square_subsequent_mask(int64_t size) {
   check(size >= 0, "generate_square_subsequent_mask: the size must not be below 0");
   const double never = -std::numeric_limits<double>::infinity();
-  return call("aten::triu", call("aten::full", Dims{size, size}, never), 1);
+  return ops::triu(ops::full(Dims{size, size}, never), 1);
 }
 
 }  // namespace tensord::nn

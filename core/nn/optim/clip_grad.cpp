@@ -6,6 +6,9 @@
 #include "core/ops/run.h"
 #include "core/ops/sparse.h"
 #include "core/tensor/grad_mode.h"
+#include "ops/optim.h"
+#include "ops/sparse.h"
+#include "ops/view.h"
 
 namespace tensord::nn {
 namespace {
@@ -16,7 +19,7 @@ std::vector<Tensor> gradients_of(std::span<const Tensor> parameters) {
   for (const Tensor& parameter : parameters) {
     Tensor gradient = autograd::grad(parameter);
     if (ops::as_sparse(gradient)) {
-      const Tensor coalesced = ops::call("aten::coalesce", gradient);
+      const Tensor coalesced = ops::coalesce(gradient);
       if (!coalesced.is_same(gradient)) autograd::set_grad(parameter, coalesced);
       gradient = ops::as_sparse(coalesced)->values();
     }
@@ -37,18 +40,17 @@ Tensor empty_like(const ops::SparseTensor& sparse) {
 
 double clip_grad_norm_(std::span<const Tensor> parameters, double max_norm, double norm_type, bool error_if_nonfinite) {
   const NoGradGuard without_grad;
-  return ops::call<double>("tensord::clip_grad_norm_", gradients_of(parameters), max_norm, norm_type,
-                           error_if_nonfinite);
+  return ops::tensord_clip_grad_norm_(gradients_of(parameters), max_norm, norm_type, error_if_nonfinite);
 }
 
 double grad_norm(std::span<const Tensor> parameters, double norm_type) {
   const NoGradGuard without_grad;
-  return ops::call<double>("tensord::grad_norm", gradients_of(parameters), norm_type);
+  return ops::tensord_grad_norm(gradients_of(parameters), norm_type);
 }
 
 void clip_grad_value_(std::span<const Tensor> parameters, double clip_value) {
   const NoGradGuard without_grad;
-  ops::call<void>("tensord::clip_grad_value_", gradients_of(parameters), clip_value);
+  ops::tensord_clip_grad_value_(gradients_of(parameters), clip_value);
 }
 
 void zero_grad(std::span<const Tensor> parameters, bool set_to_none) {
@@ -69,7 +71,7 @@ void zero_grad(std::span<const Tensor> parameters, bool set_to_none) {
       gradient = autograd::detach(gradient);
       autograd::set_grad(parameter, gradient);
     }
-    ops::call("aten::zero_", gradient);
+    ops::zero_(gradient);
   }
 }
 

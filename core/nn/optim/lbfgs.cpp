@@ -12,28 +12,32 @@
 #include "core/ops/run.h"
 #include "core/ops/sparse.h"
 #include "core/tensor/grad_mode.h"
+#include "ops/factory.h"
+#include "ops/linear.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/sparse.h"
+#include "ops/view.h"
 
 namespace tensord::nn {
 namespace {
 
-using ops::call;
 using ops::Value;
 
-double dot(const Tensor& a, const Tensor& b) { return call("aten::dot", a, b).item_double(); }
-double largest(const Tensor& x) { return call("aten::max", call("aten::abs", x)).item_double(); }
-Tensor scaled(const Tensor& x, double factor) { return call("aten::mul.Scalar", x, factor); }
-void add_to(const Tensor& x, const Tensor& y, double factor) { call("aten::add_.Tensor", x, y, factor); }
+double dot(const Tensor& a, const Tensor& b) { return ops::dot(a, b).item_double(); }
+double largest(const Tensor& x) { return ops::max(ops::abs(x)).item_double(); }
+Tensor scaled(const Tensor& x, double factor) { return ops::mul(x, factor); }
+void add_to(const Tensor& x, const Tensor& y, double factor) { ops::add_(x, y, {.alpha = factor}); }
 
 // All gradients as one vector.
 Tensor flat_gradient(const std::vector<Tensor>& params) {
   std::vector<Tensor> parts;
   for (const Tensor& param : params) {
     Tensor grad = autograd::grad(param);
-    if (ops::as_sparse(grad)) grad = call("aten::to_dense", grad);
-    parts.push_back(grad.defined() ? call("aten::reshape", grad, Dims{-1})
-                                   : call("aten::new_zeros", param, Dims{param.numel()}));
+    if (ops::as_sparse(grad)) grad = ops::to_dense(grad);
+    parts.push_back(grad.defined() ? ops::reshape(grad, Dims{-1}) : ops::new_zeros(param, Dims{param.numel()}));
   }
-  return call("aten::cat", parts, 0);
+  return ops::cat(parts);
 }
 
 // params += factor · direction.
@@ -41,7 +45,7 @@ void move(const std::vector<Tensor>& params, const Tensor& direction, double fac
   int64_t begin = 0;
   for (const Tensor& param : params) {
     const Tensor part = direction.as_view({param.numel()}, {1}, direction.offset() + begin);
-    add_to(param, call("aten::reshape", part, param.sizes()), factor);
+    add_to(param, ops::reshape(part, param.sizes()), factor);
     begin += param.numel();
   }
 }
@@ -64,7 +68,7 @@ struct LBFGS::Memory {
   // The Newton direction with the inverse Hessian approximated by the history (two-loop recursion; Nocedal and Wright,
   // section 7.2).
   Tensor newton_direction(const Tensor& gradient) const {
-    const Tensor q = call("aten::neg", gradient);
+    const Tensor q = ops::neg(gradient);
     std::vector<double> weights(moves.size());
     for (size_t i = moves.size(); i-- > 0;) {
       weights[i] = dot(moves[i], q) * factors[i];
@@ -79,10 +83,10 @@ struct LBFGS::Memory {
 
   void update_direction(const Tensor& gradient, size_t history_size) {
     if (++iterations == 1) {
-      direction = call("aten::neg", gradient);
+      direction = ops::neg(gradient);
       return;
     }
-    const Tensor y = call("aten::sub.Tensor", gradient, previous_gradient, 1), s = scaled(direction, t);
+    const Tensor y = ops::sub(gradient, previous_gradient), s = scaled(direction, t);
     const double ys = dot(y, s);
     if (ys > 1e-10) {
       if (moves.size() >= history_size) {
@@ -201,9 +205,7 @@ Tensor LBFGS::step(const Closure& closure) {
     m.update_direction(gradient, static_cast<size_t>(options.integer("history_size")));
     m.previous_gradient = gradient;
     m.previous_loss = loss;
-    m.t = m.iterations == 1
-              ? std::min(1.0, 1 / call("aten::sum", call("aten::abs", gradient), Value()).item_double()) * lr
-              : lr;
+    m.t = m.iterations == 1 ? std::min(1.0, 1 / ops::sum(ops::abs(gradient)).item_double()) * lr : lr;
     const double slope = dot(gradient, m.direction);
     if (slope > -tolerance_change) break;
     if (searches) {
@@ -213,7 +215,7 @@ Tensor LBFGS::step(const Closure& closure) {
         move(params, m.direction, t);
         const double value = evaluate().item_double();
         Tensor there = flat_gradient(params);
-        for (size_t p = 0; p < params.size(); ++p) call("aten::copy_", params[p], start[p], false);
+        for (size_t p = 0; p < params.size(); ++p) ops::copy_(params[p], start[p]);
         const double there_slope = dot(there, m.direction);
         return LinePoint{t, value, std::move(there), there_slope};
       };

@@ -11,6 +11,7 @@
 #include "core/ops/sparse.h"
 #include "core/tensor/device_runtime.h"
 #include "core/tensor/grad_mode.h"
+#include "ops/pointwise.h"
 
 namespace tensord::nn {
 
@@ -127,8 +128,8 @@ void Optimizer::follow(State& state, const Tensor& param) const {
     state.master.copy_from(given);
     return;
   }
-  const Tensor is_same = ops::call("aten::eq.Tensor", state.master.to(param.dtype()), param);
-  state.master.copy_from(ops::call("aten::where.self", is_same, state.master, given));
+  const Tensor is_same = ops::eq(state.master.to(param.dtype()), param);
+  state.master.copy_from(ops::where(is_same, state.master, given));
 }
 
 void Optimizer::set_options(const Options& options) {

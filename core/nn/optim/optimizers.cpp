@@ -4,12 +4,12 @@
 #include "core/base/error.h"
 #include "core/nn/optim/optimizer_info.h"
 #include "core/ops/run.h"
+#include "ops/optim.h"
 
 // Optimizers with per-parameter state: the states, and the call of their operator.
 namespace tensord::nn {
 namespace {
 
-using ops::OpRef;
 using ops::Value;
 
 std::vector<ParamGroup> one_group(std::vector<Tensor> params) {
@@ -152,14 +152,13 @@ void SGD::check_options(const Options& options) const {
 }
 
 void SGD::update(const Options& options, std::span<const Update> updates) {
-  static constexpr OpRef kStep("tensord::sgd_step_");
   const double momentum = options.number("momentum");
   const auto run = [&](std::span<const Update> part, bool is_first) {
     if (part.empty()) return;
     const auto buffers = momentum == 0 ? std::vector<Tensor>() : states_of(part, 0, zeros_for);
-    kStep.call<void>(params_of(part), grads_of(part), buffers, options.number("lr"), options.number("weight_decay"),
-                     momentum, options.number("dampening"), options.flag("nesterov"), options.flag("maximize"),
-                     is_first, rounded_of(part));
+    ops::tensord_sgd_step_(params_of(part), grads_of(part), buffers, options.number("lr"),
+                           options.number("weight_decay"), momentum, options.number("dampening"),
+                           options.flag("nesterov"), options.flag("maximize"), is_first, rounded_of(part));
   };
   // Missing buffers are initialized with the gradient.
   std::vector<Update> first, later;
@@ -222,13 +221,12 @@ void Adam::check_options(const Options& options) const {
 }
 
 void Adam::update(const Options& options, std::span<const Update> updates) {
-  static constexpr OpRef kStep("tensord::adam_step_");
   const auto [beta1, beta2] = options.pair("betas");
   const auto means = states_of(updates, 0, zeros_for), squares = states_of(updates, 1, zeros_for);
   const auto max = options.flag("amsgrad") ? states_of(updates, 2, zeros_for) : std::vector<Tensor>();
-  kStep.call<void>(params_of(updates), grads_of(updates), means, squares, max, steps_of(updates), options.number("lr"),
-                   beta1, beta2, options.number("eps"), options.number("weight_decay"), is_decoupled_,
-                   options.flag("maximize"), rounded_of(updates));
+  ops::tensord_adam_step_(params_of(updates), grads_of(updates), means, squares, max, steps_of(updates),
+                          options.number("lr"), beta1, beta2, options.number("eps"), options.number("weight_decay"),
+                          is_decoupled_, options.flag("maximize"), rounded_of(updates));
 }
 
 RMSprop::RMSprop(std::vector<ParamGroup> groups, const RMSpropOptions& options)
@@ -268,14 +266,13 @@ void RMSprop::check_options(const Options& options) const {
 }
 
 void RMSprop::update(const Options& options, std::span<const Update> updates) {
-  static constexpr OpRef kStep("tensord::rmsprop_step_");
   const double momentum = options.number("momentum");
   const auto squares = states_of(updates, 0, zeros_for);
   const auto buffers = momentum > 0 ? states_of(updates, 1, zeros_for) : std::vector<Tensor>();
   const auto means = options.flag("centered") ? states_of(updates, 2, zeros_for) : std::vector<Tensor>();
-  kStep.call<void>(params_of(updates), grads_of(updates), squares, buffers, means, options.number("lr"),
-                   options.number("alpha"), options.number("eps"), options.number("weight_decay"), momentum,
-                   options.flag("maximize"), rounded_of(updates));
+  ops::tensord_rmsprop_step_(params_of(updates), grads_of(updates), squares, buffers, means, options.number("lr"),
+                             options.number("alpha"), options.number("eps"), options.number("weight_decay"), momentum,
+                             options.flag("maximize"), rounded_of(updates));
 }
 
 Adagrad::Adagrad(std::vector<ParamGroup> groups, const AdagradOptions& options)
@@ -316,16 +313,15 @@ void Adagrad::check_options(const Options& options) const {
 }
 
 void Adagrad::update(const Options& options, std::span<const Update> updates) {
-  static constexpr OpRef kStep("tensord::adagrad_step_");
   const double start = options.number("initial_accumulator_value");
   const auto sums = states_of(updates, 0, [&](const Tensor& param) {
     const Tensor sum = zeros_for(param);
     if (start != 0) sum.copy_from(Tensor::scalar(start));
     return sum;
   });
-  kStep.call<void>(params_of(updates), grads_of(updates), sums, steps_of(updates), options.number("lr"),
-                   options.number("lr_decay"), options.number("weight_decay"), options.number("eps"),
-                   options.flag("maximize"), rounded_of(updates));
+  ops::tensord_adagrad_step_(params_of(updates), grads_of(updates), sums, steps_of(updates), options.number("lr"),
+                             options.number("lr_decay"), options.number("weight_decay"), options.number("eps"),
+                             options.flag("maximize"), rounded_of(updates));
 }
 
 // Its update is in sparse_optimizers.cpp.

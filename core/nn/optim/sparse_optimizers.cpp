@@ -5,41 +5,43 @@
 #include "core/nn/optim/optimizer.h"
 #include "core/ops/run.h"
 #include "core/ops/sparse.h"
+#include "ops/embedding.h"
+#include "ops/factory.h"
+#include "ops/index.h"
+#include "ops/pointwise.h"
+#include "ops/sparse.h"
+#include "ops/view.h"
 
 namespace tensord::nn {
 namespace {
 
-using ops::call;
 using ops::SparsePtr;
 using ops::Value;
 
 Tensor call_sparse(const char* name, const Tensor& a, const Value& b, const Value& alpha) {
-  return ops::call(name, a, b, alpha);
+  return ops::call_by_name(name, a, b, alpha);
 }
 
 // A coalesced gradient, and access to the same positions in other tensors of the parameter's shape.
 class Rows {
  public:
   Rows(const Tensor& grad, bool is_negated)
-      : grad_(ops::as_sparse(ops::call("aten::coalesce", grad))),
-        values_(is_negated ? call("aten::neg", grad_->values()) : grad_->values()) {
+      : grad_(ops::as_sparse(ops::coalesce(grad))), values_(is_negated ? ops::neg(grad_->values()) : grad_->values()) {
     const Tensor& indices = grad_->indices();
-    for (int64_t d = 0; d < grad_->sparse_dim(); ++d)
-      places_.push_back(call("aten::select.int", indices, int64_t{0}, d));
+    for (int64_t d = 0; d < grad_->sparse_dim(); ++d) places_.push_back(ops::select(indices, int64_t{0}, d));
   }
 
   bool is_empty() const { return values_.numel() == 0; }
   const Tensor& values() const { return values_; }
   Tensor of(const Tensor& tensor) const {
-    return places_.size() == 1 ? call("aten::index_select", tensor, int64_t{0}, places_[0])
-                               : call("aten::index.Tensor", tensor, places_);
+    return places_.size() == 1 ? ops::index_select(tensor, int64_t{0}, places_[0]) : ops::index(tensor, places_);
   }
   // tensor[places] += alpha · values. No position occurs twice.
   void add_to(const Tensor& tensor, const Tensor& values, double alpha = 1) const {
     if (places_.size() == 1) {
-      call("aten::index_add_", tensor, int64_t{0}, places_[0], values, alpha);
+      ops::index_add_(tensor, int64_t{0}, places_[0], values, {.alpha = alpha});
     } else {
-      call("aten::index_put_", tensor, places_, call("aten::mul.Scalar", values, alpha), true);
+      ops::index_put_(tensor, places_, ops::mul(values, alpha), true);
     }
   }
 
@@ -68,12 +70,12 @@ void SGD::update_sparse(const Options& options, const Update& update) {
     bool is_first = false;
     Tensor& buffer = state_at(*update.state, 0, [&] {
       is_first = true;
-      return ops::call("aten::clone", update.grad);
+      return ops::clone(update.grad);
     });
     if (!is_first) {
-      const Tensor kept = ops::call("aten::mul.Scalar", buffer, momentum);
+      const Tensor kept = ops::mul(buffer, momentum);
       const Tensor sum = call_sparse("aten::add.Tensor", kept, update.grad, keep);
-      buffer = ops::as_sparse(sum) ? ops::call("aten::coalesce", sum) : sum;
+      buffer = ops::as_sparse(sum) ? ops::coalesce(sum) : sum;
     }
     if (options.flag("nesterov") && ops::as_sparse(buffer)) {
       step = call_sparse("aten::add.Tensor", update.grad, buffer, momentum);
@@ -83,19 +85,19 @@ void SGD::update_sparse(const Options& options, const Update& update) {
       step = buffer;
     }
   }
-  call("aten::add_.Tensor", update.param, step, options.number("lr") * (options.flag("maximize") ? 1 : -1));
+  ops::add_(update.param, step, {.alpha = options.number("lr") * (options.flag("maximize") ? 1 : -1)});
 }
 
 void Adagrad::update_sparse(const Options& options, const Update& update) {
   check(options.number("weight_decay") == 0, "Adagrad: weight_decay option is not compatible with sparse gradients");
   const Tensor& param = update.param;
-  const Tensor sum = state_at(
-      *update.state, 0, [&] { return call("aten::full_like", param, options.number("initial_accumulator_value")); });
+  const Tensor sum =
+      state_at(*update.state, 0, [&] { return ops::full_like(param, options.number("initial_accumulator_value")); });
   const Rows rows(update.grad, options.flag("maximize"));
-  rows.add_to(sum, call("aten::square", rows.values()));
-  const Tensor deviation = call("aten::add.Scalar", call("aten::sqrt", rows.of(sum)), options.number("eps"));
+  rows.add_to(sum, ops::square(rows.values()));
+  const Tensor deviation = ops::add(ops::sqrt(rows.of(sum)), options.number("eps"));
   const double decay = 1 + static_cast<double>(update.state->step - 1) * options.number("lr_decay");
-  rows.add_to(param, call("aten::div.Tensor", rows.values(), deviation), -options.number("lr") / decay);
+  rows.add_to(param, ops::div(rows.values(), deviation), -options.number("lr") / decay);
 }
 
 void SparseAdam::update_sparse(const Options& options, const Update& update) {
@@ -105,15 +107,15 @@ void SparseAdam::update_sparse(const Options& options, const Update& update) {
   const Rows rows(update.grad, options.flag("maximize"));
   if (rows.is_empty()) return;
   const auto averaged = [&](const Tensor& average, const Tensor& values, double beta) {
-    rows.add_to(average, call("aten::sub.Tensor", values, rows.of(average)), 1 - beta);
+    rows.add_to(average, ops::sub(values, rows.of(average)), 1 - beta);
     return rows.of(average);
   };
   const Tensor numerator = averaged(mean, rows.values(), beta1);
-  const Tensor squares = averaged(square, call("aten::square", rows.values()), beta2);
-  const Tensor denominator = call("aten::add.Scalar", call("aten::sqrt", squares), options.number("eps"));
+  const Tensor squares = averaged(square, ops::square(rows.values()), beta2);
+  const Tensor denominator = ops::add(ops::sqrt(squares), options.number("eps"));
   const auto step = static_cast<double>(update.state->step);
   const double size = options.number("lr") * std::sqrt(1 - std::pow(beta2, step)) / (1 - std::pow(beta1, step));
-  rows.add_to(update.param, call("aten::div.Tensor", numerator, denominator), -size);
+  rows.add_to(update.param, ops::div(numerator, denominator), -size);
 }
 
 }  // namespace tensord::nn

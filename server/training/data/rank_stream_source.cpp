@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/distributed/value_bytes.h"
 #include "core/ops/run.h"
+#include "ops/view.h"
 #include "server/training/data/batch_source.h"
 #include "server/training/value_dict.h"
 
@@ -16,7 +17,7 @@ using ops::Value;
 constexpr auto kSayInterval = std::chrono::minutes(10);
 
 Tensor own_rows(const Tensor& rows, int rank, int size) {
-  return ops::call("aten::slice.Tensor", rows, int64_t{0}, int64_t{rank}, Value(), int64_t{size});
+  return ops::slice(rows, int64_t{0}, int64_t{rank}, std::nullopt, int64_t{size});
 }
 
 class RankStreamSource final : public BatchSource {

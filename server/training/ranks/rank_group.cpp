@@ -5,6 +5,7 @@
 #include "core/distributed/value_bytes.h"
 #include "core/ops/run.h"
 #include "core/ops/sparse.h"
+#include "ops/pointwise.h"
 
 namespace tensord::server {
 namespace {
@@ -105,7 +106,7 @@ void RankGroup::backward(const Tensor& loss, int64_t rows, int64_t all_rows) {
   }
   // The reducer averages over ranks, but ranks may have different numbers of rows.
   const double weight = static_cast<double>(rows * size()) / static_cast<double>(all_rows);
-  const Tensor weighted = weight == 1 ? loss : ops::call("aten::mul.Scalar", loss, weight);
+  const Tensor weighted = weight == 1 ? loss : ops::mul(loss, weight);
   reducer_->prepare(std::span(&weighted, 1));
   autograd::backward(weighted);
 }

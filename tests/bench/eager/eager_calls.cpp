@@ -56,8 +56,9 @@ void time_backward() {
   const Tensor x = random({8, 32});
   report("mlp_backward", [&] {
     Tensor y = x;
-    for (const Tensor& w : weights) y = ops::call("aten::relu", ops::call("aten::linear", y, w, Value()));
-    autograd::grad(std::vector{ops::call("aten::sum", y)}, weights);
+    for (const Tensor& w : weights)
+      y = ops::call_by_name("aten::relu", ops::call_by_name("aten::linear", y, w, Value()));
+    autograd::grad(std::vector{ops::call_by_name("aten::sum", y)}, weights);
   });
 }
 

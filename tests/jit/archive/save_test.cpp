@@ -37,7 +37,7 @@ Value run(const Module& module, const char* method, std::vector<Value> arguments
   return module.method(method).run(frame, arguments);
 }
 
-Tensor ones(const Dims& sizes) { return ops::call("aten::ones", sizes, Value(), Value(), Value(), Value()); }
+Tensor ones(const Dims& sizes) { return ops::call_by_name("aten::ones", sizes, Value(), Value(), Value(), Value()); }
 
 Tensor member(const Module& module, const std::string& name) {
   for (const auto& [known, tensor] : module.named_tensors()) {
@@ -129,7 +129,7 @@ TEST_F(SaveTest, WritesWhatTheModuleHoldsNow) {
   module->set_training(true);
   {
     const NoGradGuard guard;
-    ops::call("aten::mul_.Scalar", member(*module, "first.weight"), 3);
+    ops::call_by_name("aten::mul_.Scalar", member(*module, "first.weight"), 3);
   }
   autograd::set_requires_grad(member(*module, "norm.weight"), false);
   autograd::set_requires_grad(member(*module, "head.scale"), true);
@@ -154,7 +154,7 @@ assert torch.equal(table, torch.tensor([[2., 3.], [5., 6.]])) and table.stride()
   const Tensor x = ones({1, 2});
   const Tensor served = run(*again, "forward", {Value(x)}).to_tensor();
   const Tensor trained = run(*module, "forward", {Value(x)}).to_tensor();
-  EXPECT_TRUE(ops::call("aten::all", ops::call("aten::eq.Tensor", served, trained)).item_bool());
+  EXPECT_TRUE(ops::call_by_name("aten::all", ops::call_by_name("aten::eq.Tensor", served, trained)).item_bool());
 }
 
 TEST_F(SaveTest, ReplacesItsOwnArchive) {
@@ -192,7 +192,7 @@ TEST_F(SaveTest, ArchivesOfPyTorch2) {
   const Tensor x = ones({2, 4});
   const Tensor before = run(*module, "forward", {Value(x)}).to_tensor();
   const Tensor after = run(*again, "forward", {Value(x)}).to_tensor();
-  EXPECT_TRUE(ops::call("aten::all", ops::call("aten::eq.Tensor", before, after)).item_bool());
+  EXPECT_TRUE(ops::call_by_name("aten::all", ops::call_by_name("aten::eq.Tensor", before, after)).item_bool());
   EXPECT_TRUE(autograd::requires_grad(after));
 }
 

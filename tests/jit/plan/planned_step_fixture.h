@@ -21,7 +21,7 @@
 #include "core/ops/run.h"
 
 namespace tensord::jit {
-using ops::call;
+using ops::call_by_name;
 using ops::Value;
 using ::testing::HasSubstr;
 using Tensors = std::vector<Tensor>;
@@ -90,7 +90,7 @@ inline History train(const Case& of, bool plans, PlannedStepOptions options = {}
     const NoGradGuard no_grad;
     note(history, job, loss);
     for (const Tensor& p : job.parameters) {
-      if (autograd::grad(p).defined()) call("aten::add_.Tensor", p, autograd::grad(p), -0.1);
+      if (autograd::grad(p).defined()) call_by_name("aten::add_.Tensor", p, autograd::grad(p), -0.1);
       autograd::set_grad(p, Tensor());
     }
   }
@@ -108,7 +108,7 @@ inline bool same_bits(const Tensor& a, const Tensor& b) {
 
 inline double difference(const Tensor& a, const Tensor& b) {
   if (!a.defined() || !b.defined()) return INFINITY;
-  return call("aten::max", call("aten::abs", call("aten::sub.Tensor", a, b))).item_double();
+  return call_by_name("aten::max", call_by_name("aten::abs", call_by_name("aten::sub.Tensor", a, b))).item_double();
 }
 
 inline void expect_same(const History& planned, const History& interpreted) {
@@ -136,10 +136,12 @@ inline void expect_interpreted(const Case& of, const std::string& reason) {
 }
 
 inline Tensor cross_entropy(const Tensor& scores, const Tensor& labels) {
-  return call("aten::cross_entropy_loss", scores, labels);
+  return call_by_name("aten::cross_entropy_loss", scores, labels);
 }
-inline Tensor linear(const Tensor& x, const Tensor& w, const Value& b = {}) { return call("aten::linear", x, w, b); }
-inline Tensor mean(const Tensor& x) { return call("aten::mean", x); }
+inline Tensor linear(const Tensor& x, const Tensor& w, const Value& b = {}) {
+  return call_by_name("aten::linear", x, w, b);
+}
+inline Tensor mean(const Tensor& x) { return call_by_name("aten::mean", x); }
 inline Tensors rows(unsigned number) { return {random({8, 6}, 100 + number), labels(8, 3, 200 + number)}; }
 
 inline Case with(
@@ -159,7 +161,7 @@ inline Tensors mlp_parameters() {
   return {parameter({16, 6}, 1), parameter({16}, 2), parameter({3, 16}, 3), parameter({3}, 4)};
 }
 inline Tensor mlp(const Tensors& p, std::span<const Tensor> batch) {
-  const Tensor h = call("aten::relu", linear(batch[0], p[0], p[1]));
+  const Tensor h = call_by_name("aten::relu", linear(batch[0], p[0], p[1]));
   return cross_entropy(linear(h, p[2], p[3]), batch[1]);
 }
 

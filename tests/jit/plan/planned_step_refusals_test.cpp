@@ -142,7 +142,7 @@ TEST(PlannedStep, CallsThatNoGraphHolds) {
        "aten::complex is of complex numbers"},
       {[](Batch batch) {
          return call("aten::mul.Scalar", mean(batch[0]),
-                     ops::call<bool>("aten::equal", batch[0], batch[0]) ? 1.0 : 2.0);
+                     ops::call_by_name<bool>("aten::equal", batch[0], batch[0]) ? 1.0 : 2.0);
        },
        "aten::equal gives elements as numbers"},
       {[](Batch batch) {

@@ -106,6 +106,8 @@ CASES = [
     case("aten::unbind_copy.int", t(2, 3), 1),
     case("aten::unfold_copy", t(7, 2), 0, 3, 2),
     case("aten::unsqueeze_copy", t(2, 3), 1),
+    case("aten::view_as_complex_copy", t(3, 2), strided=False),
+    case("aten::view_as_complex_copy", t(2, 3), strided=False, error="last dimension of size 2"),
     case("aten::view_copy", t(2, 6), [3, -1], strided=False),
     case("aten::view_copy", t(2, 3), [4, -1], strided=False, error="is invalid for input of size 6"),
     case("aten::view_copy.dtype", t(2, 3), torch.int32, strided=False, gradient=False),

@@ -8,6 +8,7 @@
 #include "core/ops/registry.h"
 #include "core/ops/run.h"
 #include "core/tensor/grad_mode.h"
+#include "ops/view.h"
 
 namespace tensord::jit::pt2 {
 namespace {
@@ -162,7 +163,7 @@ std::optional<Elements> ProgramWriter::broadcast_elements(Call& call, const Trac
   const std::optional<Elements> items = elements_of(call, operand);
   if (!items) return std::nullopt;
   const Tensor ids = ids_like(operand.a.to_tensor(), 0);
-  const Tensor all = ops::call("aten::expand", ids, result.sizes());
+  const Tensor all = ops::expand(ids, result.sizes());
   Elements out;
   for (const int64_t id : integers_of(all)) out.push_back((*items)[static_cast<size_t>(id)]);
   return out;

@@ -7,6 +7,7 @@
 #include "core/jit/exporters/pt2/program_writer.h"
 #include "core/jit/importers/pt2/enums.h"
 #include "core/ops/run.h"
+#include "ops/view.h"
 
 namespace tensord::jit::pt2 {
 namespace {
@@ -457,7 +458,7 @@ void ProgramWriter::write_tensor_of_numbers(Call& call) {
 void ProgramWriter::write_list_of_sizes(Call& call) {
   Traced& result = call.results()[0];
   if (result.a.to_tensor().ndim() != 1) call.refuse("a nested list of open sizes is not written as a tensor");
-  const auto first_of = [](const ops::Value& all) { return ops::call("aten::select.int", all.to_tensor(), 0, 0); };
+  const auto first_of = [](const ops::Value& all) { return ops::select(all.to_tensor(), 0, 0); };
   const Traced like = tracing::wrap(first_of(result.a), first_of(result.b));
   Json parts = Json::array();
   for (const Traced& number : *call.first().items) {

@@ -1,12 +1,8 @@
 #pragma once
 
-#include <limits>
-#include <optional>
-#include <string_view>
-#include <tuple>
-#include <vector>
-
 #include "tensord/arguments.h"
+//
+@INCLUDES@
 
 // Every operator on tensors as a typed function, under PyTorch's name: add(a, b), sum(x, {0, 1}, true), cat({a, b}, 1).
 //
@@ -24,11 +20,6 @@
 //
 // Thread safety: as for the tensors. Every function throws Error, its message starting with the operator's name.
 namespace tensord {
-
-// Keyword arguments. Nobody needs to name these types.
-namespace keyword {
-@STRUCTS@
-}  // namespace keyword
 
 @OPERATORS@
 

@@ -27,7 +27,10 @@
 namespace tensord {
 
 class Tensor;
+namespace ops {
 class Scalar;
+}
+using ops::Scalar;
 class Int;
 class Float;
 class Bool;
@@ -42,7 +45,7 @@ using OptionalIntOrList = ListArgument<int64_t, true, true>;
 using FloatList = ListArgument<double, false, false>;
 using OptionalFloatList = ListArgument<double, false, true>;
 using BoolList = ListArgument<bool, false, false>;
-using ScalarList = ListArgument<Scalar, false, false>;
+using ScalarList = ListArgument<ops::Scalar, false, false>;
 using TensorList = ListArgument<Tensor, false, false>;
 namespace autograd {
 class HookHandle;
