@@ -63,6 +63,9 @@ ALLOWED = {
     "server/commands": ["protos", "server", "core"],
     "server": ["server", "core"],
 }
+# Folders of kernels that others build on, from bottom to top: each may include those of rows above it, and a folder that
+# is not in the list may include all of these.
+KERNEL_ROWS = [["base", "expr"], ["gemm", "onednn", "pointwise"], ["complex", "reduce", "view"], ["attention", "fused", "index", "rnn"]]
 # Library headers that only some folders may include.
 LIBRARIES = {
     r"<(grpc|grpcpp)/": ["server/transport"],
@@ -94,6 +97,12 @@ def layer_of(path: str) -> str | None:
     return max(folders, key=len, default=None)
 
 
+def may_include_kernels(name: str, target: str) -> bool:
+    folder, other = name.split("/")[1], target.split("/")[1]
+    row_of = {entry: number for number, row in enumerate(KERNEL_ROWS) for entry in row}
+    return folder == other or row_of.get(other, len(KERNEL_ROWS)) < row_of.get(folder, len(KERNEL_ROWS))
+
+
 def main() -> int:
     problems, count = [], 0
     for folder in ("core", "kernels", "server"):
@@ -114,6 +123,8 @@ def main() -> int:
                     allowed = [layer, *ALLOWED[layer]]
                     if not any(target.startswith(prefix + "/") for prefix in allowed):
                         problems.append(f"{name}:{number}: {layer} may not include {target}")
+                    elif layer == "kernels" and top == "kernels" and not may_include_kernels(name, target):
+                        problems.append(f"{name}:{number}: kernels/{name.split('/')[1]} may not include {target}")
                 if name.startswith("core/jit/") and NAMES_DEFAULT_DEVICE.search(line):
                     problems.append(f"{name}:{number}: names the host's device")
                 if name.startswith("kernels/") and name.endswith(".cpp") and not name.endswith(DEVICE_FILES) and ELEMENT_ACCESS.search(line):

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/ops/run.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 
 namespace tensord::kernels {
 namespace {

@@ -7,7 +7,7 @@
 #include "core/ops/run.h"
 #include "kernels/attention/attention.h"
 #include "kernels/attention/attention_gradient.h"
-#include "kernels/common/prepared_operand.h"
+#include "kernels/base/prepared_operand.h"
 #include "kernels/view/view.h"
 #include "ops/linear.h"
 

@@ -1,7 +1,7 @@
 // Arithmetic, comparisons and selection of complex numbers.
 #include "core/ops/complex.h"
-#include "kernels/common/compose.h"
 #include "kernels/complex/elementwise.h"
+#include "kernels/expr/compose.h"
 #include "ops/pointwise.h"
 #include "ops/reduce.h"
 #include "ops/view.h"

@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "core/ops/complex.h"
-#include "kernels/common/compose.h"
 #include "kernels/complex/elementwise.h"
+#include "kernels/expr/compose.h"
 #include "ops/complex.h"
 #include "ops/factory.h"
 #include "ops/pointwise.h"

@@ -1,7 +1,7 @@
 // Products of complex matrices: four products of their parts, on the kernels of real matrices. Convolutions too.
 #include "core/ops/complex.h"
-#include "kernels/common/compose.h"
 #include "kernels/complex/parts.h"
+#include "kernels/expr/compose.h"
 #include "ops/complex.h"
 #include "ops/linear.h"
 #include "ops/pointwise.h"

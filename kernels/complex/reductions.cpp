@@ -1,7 +1,7 @@
 // Reductions of complex tensors that are no sums of elements.
 #include "core/ops/complex.h"
-#include "kernels/common/compose.h"
 #include "kernels/complex/parts.h"
+#include "kernels/expr/compose.h"
 #include "ops/complex.h"
 #include "ops/pointwise.h"
 #include "ops/reduce.h"

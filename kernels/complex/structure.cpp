@@ -1,7 +1,7 @@
 // Operators that move complex elements, or sum them: the same for real and imaginary parts.
 #include "core/ops/complex.h"
-#include "kernels/common/compose.h"
 #include "kernels/complex/parts.h"
+#include "kernels/expr/compose.h"
 #include "ops/complex.h"
 #include "ops/pointwise.h"
 #include "ops/view.h"

@@ -1,9 +1,9 @@
 // Complex tensors as pairs of real numbers, conjugates, and tensors made of parts.
 #include "core/ops/attributes/written.h"
 #include "core/ops/complex.h"
-#include "kernels/common/compose.h"
 #include "kernels/complex/elementwise.h"
 #include "kernels/complex/parts.h"
+#include "kernels/expr/compose.h"
 #include "ops/complex.h"
 #include "ops/pointwise.h"
 #include "ops/view.h"

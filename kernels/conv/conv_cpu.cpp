@@ -1,7 +1,7 @@
 // Convolution and its gradients on the CPU: f32 by oneDNN, which reorders operands that lie in another order
 // than its kernel likes; f64 and integers by columns and a matrix product; f16 and bf16 through f32.
 #include "core/tensor/strided_copy.h"
-#include "kernels/common/packed_half.h"
+#include "kernels/base/packed_half.h"
 #include "kernels/conv/conv.h"
 #include "kernels/conv/conv_eager.h"
 #include "kernels/conv/onednn.h"

@@ -1,6 +1,6 @@
 // Depthwise convolution: a few neighboring pixels of a row at once, a vector of channels at a time, each input
 // element read once per row of the kernel.
-#include "kernels/common/simd_targets.h"
+#include "kernels/base/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/conv/depthwise_cpu.cpp"

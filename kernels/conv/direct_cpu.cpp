@@ -1,7 +1,7 @@
 // Convolution as products of pixels and panels of weights, straight from the source: a tile of 14 pixels by 32
 // channels stays in registers over all taps. Blocks of pixels stay in the L2 cache while all panels pass.
 #include "core/base/cancellation.h"
-#include "kernels/common/simd_targets.h"
+#include "kernels/base/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/conv/direct_cpu.cpp"

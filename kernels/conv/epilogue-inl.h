@@ -1,6 +1,6 @@
 // Included inside HWY_NAMESPACE by the convolutions' vector code: what is done to results on their way out.
 
-#include "kernels/common/bounds-inl.h"
+#include "kernels/base/bounds-inl.h"
 
 namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;

@@ -4,10 +4,10 @@
 #include <optional>
 #include <span>
 
-#include "kernels/common/half_epilogue.h"
+#include "kernels/base/half_epilogue.h"
 #include "kernels/conv/conv.h"
 #include "kernels/conv/simd.h"
-#include "kernels/linear/packed_plan.h"
+#include "kernels/onednn/packed_plan.h"
 
 // Convolutions of known shape, on operands whose memory order is N, spatial…, C.
 namespace tensord::kernels {

@@ -3,7 +3,7 @@
 
 #include "core/base/cancellation.h"
 #include "core/base/parallel.h"
-#include "kernels/common/half_rows.h"
+#include "kernels/base/half_rows.h"
 #include "kernels/conv/kernel.h"
 
 namespace tensord::kernels {

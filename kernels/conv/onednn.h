@@ -1,7 +1,7 @@
 #pragma once
 
-#include "kernels/common/onednn_description.h"
 #include "kernels/conv/conv.h"
+#include "kernels/onednn/description.h"
 
 namespace tensord::kernels {
 

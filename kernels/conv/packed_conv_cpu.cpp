@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "core/base/thread_budget_scope.h"
-#include "kernels/common/packed_half.h"
+#include "kernels/base/packed_half.h"
 #include "kernels/conv/kernel.h"
 #include "kernels/gemm/packed_gemm_tile.h"
 

@@ -3,7 +3,7 @@
 // multiplications. A block of tiles goes through all three steps while it is in the cache. The largest errors are
 // about 1.5e-6 (m = 4) and 6e-7 (m = 2) of the largest output, against 3e-7 of the plain sum.
 #include "core/base/cancellation.h"
-#include "kernels/common/simd_targets.h"
+#include "kernels/base/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/conv/winograd_cpu.cpp"

@@ -1,6 +1,6 @@
 // The gradient for a convolution's kernels by Winograd's algorithm: with results Y = A'[(G g G') * (B' d B)]A of
 // kernels g and inputs d, it is G'[(A dY A') * (B' d B)]G, summed over all tiles before the last step.
-#include "kernels/common/simd_targets.h"
+#include "kernels/base/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/conv/winograd_sums_cpu.cpp"

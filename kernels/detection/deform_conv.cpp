@@ -1,6 +1,6 @@
 #include "kernels/detection/deform_conv.h"
 
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 #include "ops/factory.h"
 #include "ops/linear.h"
 #include "ops/pointwise.h"

@@ -1,6 +1,6 @@
 #include "kernels/detection/regions.h"
 
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 #include "ops/detection.h"
 #include "ops/factory.h"
 #include "ops/view.h"

@@ -6,7 +6,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "core/ops/sparse.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "ops/factory.h"
 #include "ops/index.h"
 #include "ops/pointwise.h"

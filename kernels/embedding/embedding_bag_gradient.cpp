@@ -5,7 +5,7 @@
 #include "core/ops/sparse.h"
 #include "kernels/embedding/embedding_bag.h"
 #include "kernels/embedding/sparse_gradient.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "ops/embedding.h"
 #include "ops/index.h"
 #include "ops/pointwise.h"

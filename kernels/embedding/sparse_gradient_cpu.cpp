@@ -1,8 +1,8 @@
 #include "kernels/embedding/sparse_gradient.h"
 
 #include "core/ops/sparse.h"
-#include "kernels/common/compose.h"
-#include "kernels/common/numbers.h"
+#include "kernels/base/numbers.h"
+#include "kernels/expr/compose.h"
 #include "ops/embedding.h"
 #include "ops/view.h"
 

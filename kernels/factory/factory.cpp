@@ -6,7 +6,7 @@
 #include "core/tensor/device_copy.h"
 #include "core/tensor/memory_order.h"
 #include "core/tensor/strided_copy.h"
-#include "kernels/factory/number_range.h"
+#include "kernels/base/number_range.h"
 #include "kernels/factory/triangle.h"
 #include "ops/view.h"
 

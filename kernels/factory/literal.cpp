@@ -1,8 +1,8 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/expr/expr.h"
 #include "kernels/factory/literal.h"
-#include "kernels/fused/gradient_expr.h"
 #include "kernels/pointwise/scalar_math.h"
 #include "ops/factory.h"
 #include "ops/view.h"

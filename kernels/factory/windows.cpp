@@ -1,7 +1,7 @@
 // Window functions of signal processing, computed as PyTorch computes them: in the result's type, step by step.
 #include <cmath>
 
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 
 #include "ops/factory.h"
 #include "ops/pointwise.h"

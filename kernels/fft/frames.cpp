@@ -3,7 +3,7 @@
 
 #include "core/ops/complex.h"
 #include "core/tensor/complex.h"
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 #include "ops/complex.h"
 #include "ops/factory.h"
 #include "ops/fft.h"

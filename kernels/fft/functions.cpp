@@ -5,7 +5,7 @@
 #include "core/ops/attributes/written.h"
 #include "core/ops/complex.h"
 #include "core/tensor/complex.h"
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 #include "ops/factory.h"
 #include "ops/fft.h"
 #include "ops/pointwise.h"

@@ -3,7 +3,7 @@
 
 #include "core/ops/complex.h"
 #include "core/tensor/complex.h"
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 #include "kernels/fft/transform.h"
 #include "ops/fft.h"
 #include "ops/pointwise.h"

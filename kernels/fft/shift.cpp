@@ -1,5 +1,5 @@
 // fft_fftshift and fft_ifftshift: the zero frequency to the middle, and back.
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 
 #include "ops/view.h"
 

@@ -4,7 +4,7 @@
 #define HWY_TARGET_INCLUDE "kernels/fft/transform_cpu.cpp"
 // Vectors of 16 bytes are the baseline's too.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
-#include "kernels/common/simd_targets.h"
+#include "kernels/base/simd_targets.h"
 
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>

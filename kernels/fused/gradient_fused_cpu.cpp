@@ -13,8 +13,6 @@ using ops::Value;
 
 namespace {
 
-thread_local Trace* current_trace = nullptr;
-
 Tensor meta_like(const Tensor& x) { return Tensor::meta_strided(x.sizes(), x.strides(), x.dtype()); }
 
 bool is_equal(const std::vector<Value>& a, const std::vector<Value>& b) {
@@ -27,8 +25,6 @@ bool is_equal(const std::vector<Value>& a, const std::vector<Value>& b) {
 }
 
 }  // namespace
-
-Trace* Trace::current() { return current_trace; }
 
 Trace::Trace(std::span<const Expr> operands) {
   for (const Expr& operand : operands) {
@@ -43,9 +39,9 @@ Trace::Trace(std::span<const Expr> operands) {
     }
   }
   inputs_ = values_.size();
-  current_trace = this;
+  set_recorder(this);
 }
-Trace::~Trace() { current_trace = nullptr; }
+Trace::~Trace() { set_recorder(nullptr); }
 
 std::ptrdiff_t Trace::find(const Tensor& value) const {
   for (size_t i = 0; i < values_.size(); ++i) {
@@ -162,7 +158,7 @@ void make_key(GradientFormula formula, std::span<const Expr> operands, Cache::Ke
 }
 
 bool can_fuse(std::span<const Expr> operands) {
-  if (is_grad_enabled() || current_trace || ops::observer_at(Functionality::kStepRecorder)) return false;
+  if (is_grad_enabled() || recorder() || ops::observer_at(Functionality::kStepRecorder)) return false;
   for (const Expr& operand : operands) {
     if (operand.value.is_complex()) return false;
     if (!operand.is_tensor()) continue;
@@ -195,28 +191,21 @@ const Tensor& input_number(std::span<const Expr> operands, size_t number) {
   fail(ErrorCode::kInternal, "a gradient formula has no input ", number);
 }
 
-}  // namespace
-
-Tensor evaluate(GradientFormula formula, std::span<const Expr> operands, const Tensor& input) {
-  if (!can_fuse(operands)) return fit_gradient(formula(operands), input);
+Tensor evaluate_fused(GradientFormula formula, std::span<const Expr> operands) {
+  if (!can_fuse(operands)) return {};
   thread_local Cache cache;
   thread_local Cache::Key key;
   make_key(formula, operands, key);
   const Compiled& compiled = cache.get(key, formula, operands);
-  if (compiled.input) return fit_gradient(input_number(operands, *compiled.input), input);
-  if (!compiled.result) return fit_gradient(formula(operands), input);
-  return fit_gradient(run_compiled(compiled, operands), input);
+  if (compiled.input) return input_number(operands, *compiled.input);
+  if (!compiled.result) return {};
+  return run_compiled(compiled, operands);
 }
+[[maybe_unused]] const bool is_set = [] {
+  set_fused_evaluation(evaluate_fused);
+  return true;
+}();
 
-namespace {
-bool has_gradients(DType dtype) { return is_floating(dtype) || is_complex(dtype); }
 }  // namespace
-
-void put(std::vector<Tensor>& gradients, const ops::GradArgs& args, size_t argument, GradientFormula formula,
-         std::initializer_list<Expr> operands) {
-  const Value& input = args.inputs[argument];
-  if (!args.needs(argument) || !input.is_tensor() || !has_gradients(input.to_tensor().dtype())) return;
-  gradients[argument] = evaluate(formula, std::span(operands.begin(), operands.size()), input.to_tensor());
-}
 
 }  // namespace tensord::kernels::gradient

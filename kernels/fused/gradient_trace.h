@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/ops/prepared.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/fused/tile_program.h"
 
 // Gradient formulas as tile programs. A formula is run once on meta tensors while a trace notes the
@@ -14,25 +14,23 @@
 namespace tensord::kernels::gradient {
 
 // What a formula calls. While one lives, the operators of Expr on this thread are noted, not run.
-class Trace {
+class Trace final : public Recorder {
  public:
   // Tensors among the operands become inputs in their order; meta ones and None must not be used.
   explicit Trace(std::span<const Expr> operands);
-  ~Trace();
+  ~Trace() override;
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
   // The operands to call the formula with.
   std::span<const Expr> operands() const { return operands_; }
   // Notes a call and gives its result. `arguments` are bound.
-  ops::Value add(const ops::Op& op, std::vector<ops::Value> arguments);
+  ops::Value add(const ops::Op& op, std::vector<ops::Value> arguments) override;
 
   // Number of the input that `result` is, when the formula has just passed one on.
   std::optional<size_t> input_of(const Expr& result) const;
   // One pass that computes `result`; null where tile programs do not cover it.
   std::unique_ptr<ops::PreparedCall> compile(const Expr& result, int threads);
-
-  static Trace* current();
 
  private:
   struct Call {

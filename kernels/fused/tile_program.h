@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/ops/prepared.h"
-#include "kernels/common/row_kernel.h"
 #include "kernels/pointwise/pointwise.h"
+#include "kernels/reduce/row_kernel.h"
 
 // Elementwise calls around calls along the last dimension, done together for known shapes: the
 // iteration space is cut into tiles that stay in the first cache, and each call runs over a tile

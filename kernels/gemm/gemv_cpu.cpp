@@ -1,7 +1,7 @@
 // Matrix times vector in f32, by matrices of f32 or halves, compiled for each instruction set and chosen at run time.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/gemm/gemv_cpu.cpp"
-#include "kernels/common/simd_targets.h"
+#include "kernels/base/simd_targets.h"
 
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/parallel.h"
-#include "kernels/common/half_rows.h"
+#include "kernels/base/half_rows.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/product.h"
 #include "kernels/gemm/transpose.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/base/parallel.h"
-#include "kernels/common/half_rows.h"
+#include "kernels/base/half_rows.h"
 
 namespace tensord::kernels {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/ops/attributes/packed.h"
 #include "core/tensor/half.h"
-#include "kernels/common/half_epilogue.h"
+#include "kernels/base/half_epilogue.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/packed_gemm_tile.h"
 

@@ -5,13 +5,13 @@
 #include <cstring>
 #include <limits>
 
-#include "kernels/common/half_rows.h"
+#include "kernels/base/half_rows.h"
+#include "kernels/base/math.h"
 #include "kernels/gemm/packed_gemm_tile.h"
-#include "kernels/pointwise/math.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/gemm/packed_gemm_rows_cpu.cpp"
-#include "kernels/common/simd_targets.h"
+#include "kernels/base/simd_targets.h"
 
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>

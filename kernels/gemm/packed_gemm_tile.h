@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/ops/prepared.h"
-#include "kernels/gemm/epilogue_step.h"
+#include "kernels/base/epilogue_step.h"
 
 // What packed_gemm.cpp asks of the code that is compiled per instruction set.
 namespace tensord::kernels {

@@ -5,7 +5,7 @@
 
 #include "core/base/parallel.h"
 #include "core/base/thread_priority.h"
-#include "kernels/common/half_rows.h"
+#include "kernels/base/half_rows.h"
 #include "kernels/gemm/packed_gemm.h"
 
 namespace tensord::kernels {

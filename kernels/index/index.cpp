@@ -1,7 +1,7 @@
 #include "ops/index.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "ops/factory.h"
 #include "ops/pointwise.h"
 #include "ops/view.h"

@@ -10,19 +10,6 @@
 
 namespace tensord::kernels {
 
-std::vector<int64_t> element_offsets(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
-  std::vector<int64_t> out{0};
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    std::vector<int64_t> next;
-    next.reserve(out.size() * static_cast<size_t>(sizes[d]));
-    for (int64_t offset : out) {
-      for (int64_t i = 0; i < sizes[d]; ++i) next.push_back(offset + i * strides[d]);
-    }
-    out = std::move(next);
-  }
-  return out;
-}
-
 Tensor nonzero(const Tensor& x) {
   if (x.is_meta()) fail(ErrorCode::kUnimplemented, "nonzero: the result's shape depends on the tensor's data");
   const Tensor dense = x.contiguous();

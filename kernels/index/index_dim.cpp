@@ -2,7 +2,7 @@
 #include "core/ops/attributes/written.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/index/like_self.h"
 #include "ops/embedding.h"
 #include "ops/index.h"

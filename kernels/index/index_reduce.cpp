@@ -4,7 +4,7 @@
 
 #include "core/autograd/variable.h"
 #include "core/ops/attributes/written.h"
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 #include "ops/factory.h"
 #include "ops/view.h"
 

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "core/ops/attributes/written.h"
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 #include "ops/index.h"
 #include "ops/pointwise.h"
 #include "ops/view.h"

@@ -1,6 +1,6 @@
 #include <array>
 
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/pointwise/pointwise.h"
 #include "ops/index.h"
 #include "ops/view.h"

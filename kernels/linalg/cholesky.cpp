@@ -1,7 +1,7 @@
 // A = L Lᵀ of symmetric positive-definite matrices, and what is solved with it.
 #include "kernels/linalg/cholesky.h"
 
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack.h"
 #include "ops/linalg.h"

@@ -1,5 +1,5 @@
 // Eigenvalues and vectors of matrices that need not be symmetric: complex numbers.
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/linalg/algebra.h"
 #include "ops/factory.h"
 #include "ops/linalg.h"

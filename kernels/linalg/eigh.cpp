@@ -2,7 +2,7 @@
 #include "kernels/linalg/eigh.h"
 
 #include "core/ops/attributes/written.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack.h"
 #include "ops/view.h"

@@ -1,5 +1,5 @@
 // Least squares: X with the smallest |A X - B|, and the smallest |X| among those.
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/linalg/algebra.h"
 #include "ops/linalg.h"
 #include "ops/view.h"

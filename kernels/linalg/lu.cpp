@@ -1,7 +1,7 @@
 // A = P L U with rows exchanged, and what is solved with it.
 #include <limits>
 
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack.h"
 #include "ops/factory.h"

@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "core/tensor/complex.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/linalg/algebra.h"
 #include "ops/factory.h"
 #include "ops/linalg.h"

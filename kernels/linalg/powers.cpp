@@ -1,6 +1,6 @@
 // Exponentials and powers of matrices.
 #include "core/ops/attributes/written.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/matrix_exp.h"
 #include "ops/linalg.h"

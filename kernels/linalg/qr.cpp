@@ -1,6 +1,6 @@
 // A = Q R by Householder's reflections, and the reflections themselves.
 #include "core/ops/attributes/written.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack.h"
 #include "ops/factory.h"

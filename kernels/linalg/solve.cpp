@@ -1,7 +1,7 @@
 // Systems, inverses and determinants by LU.
 #include <limits>
 
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lu.h"
 #include "ops/factory.h"

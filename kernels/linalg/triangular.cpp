@@ -1,6 +1,6 @@
 // Systems with triangular matrices.
 #include "core/ops/attributes/written.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/linalg/complex.h"
 #include "kernels/linalg/lapack.h"
 #include "kernels/linalg/linalg.h"

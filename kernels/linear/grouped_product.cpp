@@ -1,6 +1,6 @@
 // _grouped_mm: one product of matrices for each group (the experts of a mixture), groups given by where they end.
-#include "kernels/common/compose.h"
-#include "kernels/common/numbers.h"
+#include "kernels/base/numbers.h"
+#include "kernels/expr/compose.h"
 #include "ops/factory.h"
 #include "ops/linear.h"
 #include "ops/view.h"

@@ -1,6 +1,6 @@
 #include "kernels/linear/matmul_gradient.h"
 
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "ops/linear.h"
 #include "ops/pointwise.h"
 #include "ops/view.h"

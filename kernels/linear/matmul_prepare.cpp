@@ -4,7 +4,7 @@
 
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
-#include "kernels/common/prepared_operand.h"
+#include "kernels/base/prepared_operand.h"
 #include "kernels/gemm/product.h"
 
 namespace tensord::kernels {

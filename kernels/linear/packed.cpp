@@ -5,7 +5,7 @@
 #include <array>
 
 #include "core/ops/attributes/batch_independence.h"
-#include "kernels/common/prepared_operand.h"
+#include "kernels/base/prepared_operand.h"
 
 namespace tensord::kernels {
 namespace {

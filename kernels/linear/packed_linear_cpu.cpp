@@ -6,7 +6,7 @@
 
 #include "core/base/parallel.h"
 #include "core/ops/attributes/packed.h"
-#include "kernels/common/packed_half.h"
+#include "kernels/base/packed_half.h"
 #include "kernels/gemm/packed_gemm.h"
 
 namespace tensord::kernels {

@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "core/ops/attributes/written.h"
-#include "kernels/common/compose.h"
-#include "ops/common.h"
+#include "kernels/expr/compose.h"
+#include "ops/composite.h"
 #include "ops/embedding.h"
 #include "ops/factory.h"
 #include "ops/linear.h"

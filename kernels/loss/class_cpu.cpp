@@ -1,10 +1,10 @@
 // Softmax of class scores as the cross entropy needs it, for each instruction set.
+#include "kernels/base/math.h"
 #include "kernels/loss/class.h"
-#include "kernels/pointwise/math.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/loss/class_cpu.cpp"
-#include "kernels/common/simd_targets.h"
+#include "kernels/base/simd_targets.h"
 
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>

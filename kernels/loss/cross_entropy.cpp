@@ -5,7 +5,7 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/loss/class.h"
 #include "kernels/loss/loss.h"
 #include "ops/factory.h"

@@ -6,8 +6,8 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "kernels/common/numbers.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/base/numbers.h"
+#include "kernels/expr/expr.h"
 #include "kernels/loss/ctc.h"
 #include "kernels/loss/loss.h"
 #include "ops/loss.h"

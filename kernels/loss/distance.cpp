@@ -5,7 +5,7 @@
 #include "core/ops/complex.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/loss/loss.h"
 #include "ops/pointwise.h"
 #include "ops/reduce.h"

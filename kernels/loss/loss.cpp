@@ -7,7 +7,7 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "ops/loss.h"
 #include "ops/pointwise.h"
 #include "ops/reduce.h"

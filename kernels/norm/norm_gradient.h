@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 
 namespace tensord::kernels {
 

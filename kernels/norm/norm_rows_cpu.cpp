@@ -4,10 +4,10 @@
 
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
-#include "kernels/common/lines.h"
-#include "kernels/common/row_kernel.h"
+#include "kernels/base/lines.h"
 #include "kernels/norm/norm.h"
 #include "kernels/pointwise/pointwise.h"
+#include "kernels/reduce/row_kernel.h"
 
 namespace tensord::kernels {
 namespace {

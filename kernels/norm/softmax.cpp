@@ -6,7 +6,7 @@
 #include "core/ops/attributes/batch_independence.h"
 #include "core/ops/complex.h"
 #include "core/ops/run.h"
-#include "kernels/common/lines.h"
+#include "kernels/base/lines.h"
 #include "kernels/norm/softmax_run.h"
 #include "ops/norm.h"
 #include "ops/view.h"

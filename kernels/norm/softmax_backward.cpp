@@ -3,7 +3,7 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "ops/reduce.h"
 
 namespace tensord::kernels {

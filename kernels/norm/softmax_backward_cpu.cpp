@@ -1,10 +1,10 @@
 // The backward of softmax and log_softmax over one row or a block of columns, for each instruction set.
+#include "kernels/base/math.h"
 #include "kernels/norm/softmax.h"
-#include "kernels/pointwise/math.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/norm/softmax_backward_cpu.cpp"
-#include "kernels/common/simd_targets.h"
+#include "kernels/base/simd_targets.h"
 
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>

@@ -2,11 +2,11 @@
 // that stays in the cache: maximum, exponentials with their sum, scaling.
 #include "kernels/norm/softmax.h"
 
-#include "kernels/pointwise/math.h"
+#include "kernels/base/math.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/norm/softmax_cpu.cpp"
-#include "kernels/common/simd_targets.h"
+#include "kernels/base/simd_targets.h"
 
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>

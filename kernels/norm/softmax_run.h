@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "core/ops/op.h"
-#include "kernels/common/row_kernel.h"
+#include "kernels/reduce/row_kernel.h"
 
 namespace tensord::kernels {
 

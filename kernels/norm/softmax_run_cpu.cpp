@@ -1,7 +1,7 @@
 // softmax and log_softmax of tensors: row by row, or many neighboring rows at once.
 #include <vector>
 
-#include "kernels/common/lines.h"
+#include "kernels/base/lines.h"
 #include "kernels/fused/tile_program.h"
 #include "kernels/norm/softmax.h"
 #include "kernels/norm/softmax_run.h"

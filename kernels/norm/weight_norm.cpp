@@ -1,7 +1,7 @@
 // Norms that scale: weight normalization, renorm, rms_norm. And sum_to_size.
 #include "core/ops/attributes/written.h"
 #include "core/ops/complex.h"
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 #include "ops/pointwise.h"
 #include "ops/reduce.h"
 #include "ops/view.h"

@@ -1,7 +1,7 @@
 // Updates of optimizers, compiled for every instruction set and chosen at run time. One pass over memory each.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/optim/optim_cpu.cpp"
-#include "kernels/common/simd_targets.h"
+#include "kernels/base/simd_targets.h"
 
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
 namespace {
 
-#include "kernels/common/bounds-inl.h"
+#include "kernels/base/bounds-inl.h"
 
 namespace hn = hwy::HWY_NAMESPACE;
 

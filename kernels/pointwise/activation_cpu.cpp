@@ -1,10 +1,10 @@
 // CPU loops of kernels/pointwise/activation.def, one set per instruction set.
-#include "kernels/pointwise/math.h"
+#include "kernels/base/math.h"
 #include "kernels/pointwise/pointwise.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pointwise/activation_cpu.cpp"
-#include "kernels/common/simd_targets.h"
+#include "kernels/base/simd_targets.h"
 
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>

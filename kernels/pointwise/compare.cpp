@@ -3,7 +3,7 @@
 #include <numbers>
 
 #include "core/ops/attributes/written.h"
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 #include "ops/factory.h"
 #include "ops/pointwise.h"
 #include "ops/reduce.h"

@@ -1,5 +1,5 @@
 // frexp and ldexp of tensors: numbers as mantissa and power of two.
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 #include "kernels/pointwise/pointwise.h"
 #include "ops/pointwise.h"
 #include "ops/view.h"

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "kernels/pointwise/math.h"
-#include "kernels/special/zeta.h"
+#include "kernels/base/math.h"
+#include "kernels/base/zeta.h"
 
 // The functions of math.def around the logarithm of gamma. All compute in double.
 namespace tensord::kernels::formula {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/ops/attributes/written.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/pointwise/divisor.h"
 
 namespace tensord::kernels {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/pointwise/pointwise.h"
 
 // Gradients of elementwise operators that are operators themselves, each one loop.

@@ -6,7 +6,7 @@
 #include "core/tensor/cuda/cuda_runtime.h"
 #include "core/tensor/cuda/runtime.h"
 #include "core/tensor/loops.h"
-#include "kernels/common/lines.h"
+#include "kernels/base/lines.h"
 #include "kernels/pointwise/pointwise.h"
 
 namespace tensord::kernels {

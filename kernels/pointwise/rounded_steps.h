@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/pointwise/math.h"
+#include "kernels/base/math.h"
 
 // Formulas of which PyTorch rounds each step to the 16-bit type of the tensors, H.
 namespace tensord::kernels::formula {

@@ -5,8 +5,8 @@
 #include <tuple>
 
 #include "core/ops/attributes/written.h"
-#include "kernels/factory/number_range.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/base/number_range.h"
+#include "kernels/expr/expr.h"
 #include "kernels/pointwise/pointwise.h"
 #include "ops/pointwise.h"
 #include "ops/view.h"

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/ops/attributes/written.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/pointwise/pointwise.h"
 
 namespace tensord::kernels {

@@ -1,5 +1,5 @@
 // Average pooling of planes, and its backward, for each instruction set.
-#include "kernels/common/simd_targets.h"
+#include "kernels/base/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pool/avg_cpu.cpp"

@@ -1,7 +1,7 @@
 // Fractional max pooling: windows of one size at pseudo-random places, which samples in 0 … 1 choose.
 #include "kernels/pool/fractional.h"
 
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 #include "ops/factory.h"
 #include "ops/index.h"
 #include "ops/view.h"

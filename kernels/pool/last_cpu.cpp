@@ -1,5 +1,5 @@
 // Pooling of f32 in memory order N, spatial…, C: vectors of channels, several in step.
-#include "kernels/common/simd_targets.h"
+#include "kernels/base/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pool/last_cpu.cpp"

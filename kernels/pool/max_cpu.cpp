@@ -1,7 +1,7 @@
 // Max pooling with the positions of the largest, for each instruction set. In planes a whole row of outputs is
 // compared at once: an input row is cut into `stride` rows of every stride-th element, in which the pixels that
 // neighboring windows have in the same place are neighbors too.
-#include "kernels/common/simd_targets.h"
+#include "kernels/base/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pool/max_cpu.cpp"

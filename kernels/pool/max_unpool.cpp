@@ -1,5 +1,5 @@
 // max_unpool: the values of a max pooling, put back where they came from.
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 
 #include "ops/factory.h"
 #include "ops/index.h"

@@ -4,7 +4,7 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/pool/windows.h"
 #include "ops/index.h"
 #include "ops/view.h"

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/base/parallel.h"
-#include "kernels/common/half_rows.h"
+#include "kernels/base/half_rows.h"
 #include "kernels/pool/pool.h"
 
 namespace tensord::kernels {

@@ -1,7 +1,7 @@
 #include "kernels/quantized/conv_params.h"
 
 #include "core/ops/custom_class.h"
-#include "kernels/common/numbers.h"
+#include "kernels/base/numbers.h"
 
 namespace tensord::kernels {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "core/ops/custom_class.h"
 #include "core/ops/registry.h"
-#include "kernels/common/numbers.h"
+#include "kernels/base/numbers.h"
 
 namespace tensord::kernels {
 namespace {

@@ -1,6 +1,6 @@
 // An observer and a fake quantizer in one, as modules have it that are trained for quantization.
 #include "kernels/quantized/observe.h"
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 #include "ops/factory.h"
 #include "ops/pointwise.h"
 #include "ops/view.h"

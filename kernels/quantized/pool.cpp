@@ -1,6 +1,6 @@
 // Windows, means, resizing and normalization of quantized tensors.
 #include "core/ops/registry.h"
-#include "kernels/common/numbers.h"
+#include "kernels/base/numbers.h"
 #include "kernels/quantized/bytes.h"
 #include "ops/pointwise.h"
 

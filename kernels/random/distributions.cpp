@@ -2,7 +2,7 @@
 #include "core/ops/complex.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/random/random.h"
 #include "ops/pointwise.h"
 #include "ops/random.h"

@@ -4,7 +4,7 @@
 #include "core/ops/attributes/written.h"
 #include "core/ops/generator.h"
 #include "core/tensor/memory_order.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/index/index.h"
 
 // What operators that fill a tensor with random numbers share.

@@ -1,5 +1,5 @@
 // rrelu and its forms with the slopes: in training a slope of its own for each number that is not positive.
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 
 #include "ops/factory.h"
 #include "ops/index.h"

@@ -1,6 +1,6 @@
 // cov and corrcoef: rows are variables, columns observations.
 #include "core/ops/complex.h"
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 #include "ops/complex.h"
 #include "ops/linear.h"
 #include "ops/pointwise.h"

@@ -1,7 +1,7 @@
 // Differences along a dimension and the sums that undo them: diff, trapezoid and relatives, gradient.
 #include <algorithm>
 
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 
 #include "ops/factory.h"
 #include "ops/pointwise.h"

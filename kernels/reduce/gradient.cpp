@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "core/ops/complex.h"
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 #include "ops/pointwise.h"
 #include "ops/reduce.h"
 #include "ops/view.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 
 #include "ops/factory.h"
 #include "ops/pointwise.h"

@@ -5,7 +5,7 @@
 #include "core/ops/attributes/written.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/reduce/dims.h"
 #include "ops/index.h"
 #include "ops/pointwise.h"

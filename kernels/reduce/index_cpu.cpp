@@ -7,7 +7,7 @@
 #include "core/base/cancellation.h"
 #include "core/ops/op.h"
 #include "core/tensor/memory_order.h"
-#include "kernels/common/lines.h"
+#include "kernels/base/lines.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/reduce/reduce.h"
 

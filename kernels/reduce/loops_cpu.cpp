@@ -1,12 +1,12 @@
 // Inner loops of the reductions, for each instruction set.
 #include <array>
 
-#include "kernels/pointwise/math.h"
+#include "kernels/base/math.h"
 #include "kernels/reduce/reduce.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/reduce/loops_cpu.cpp"
-#include "kernels/common/simd_targets.h"
+#include "kernels/base/simd_targets.h"
 
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>

@@ -1,5 +1,5 @@
 // mode: the most frequent element of each row, the smallest of equals, where it stands last in sorted order.
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/reduce/dims.h"
 
 namespace tensord::kernels {

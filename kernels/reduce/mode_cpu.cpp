@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/ops/op.h"
-#include "kernels/common/lines.h"
+#include "kernels/base/lines.h"
 
 namespace tensord::kernels {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "core/ops/attributes/written.h"
 #include "core/ops/run.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/reduce/dims.h"
 #include "kernels/reduce/reduce.h"
 #include "ops/pointwise.h"

@@ -1,7 +1,7 @@
 // Quantiles: sorted lanes, read at fractional positions.
 #include "core/ops/attributes/written.h"
-#include "kernels/common/compose.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/compose.h"
+#include "kernels/expr/expr.h"
 #include "ops/factory.h"
 #include "ops/index.h"
 #include "ops/pointwise.h"

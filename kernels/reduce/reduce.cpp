@@ -6,7 +6,7 @@
 
 #include "core/ops/attributes/written.h"
 #include "core/ops/run.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/reduce/dims.h"
 #include "ops/factory.h"
 #include "ops/pointwise.h"

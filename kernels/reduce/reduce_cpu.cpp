@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/cancellation.h"
-#include "kernels/common/lines.h"
+#include "kernels/base/lines.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/reduce/reduce.h"
 

@@ -4,11 +4,11 @@
 #include <string>
 
 #include "core/ops/attributes/batch_independence.h"
-#include "kernels/common/lines.h"
-#include "kernels/common/row_kernel.h"
+#include "kernels/base/lines.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/reduce/dims.h"
 #include "kernels/reduce/reduce.h"
+#include "kernels/reduce/row_kernel.h"
 
 namespace tensord::kernels {
 namespace {

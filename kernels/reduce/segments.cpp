@@ -1,6 +1,6 @@
 // segment_reduce: reductions of pieces of one dimension, cut by lengths or offsets.
 #include "core/ops/run.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "ops/reduce.h"
 
 namespace tensord::kernels {

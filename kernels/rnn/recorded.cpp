@@ -4,8 +4,8 @@
 
 #include "core/autograd/variable.h"
 #include "core/ops/run.h"
-#include "kernels/common/numbers.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/base/numbers.h"
+#include "kernels/expr/expr.h"
 #include "ops/linear.h"
 #include "ops/pointwise.h"
 #include "ops/random.h"

@@ -2,21 +2,21 @@
 // at run time; see kernels.h.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/rnn/rnn_cpu.cpp"
-#include "kernels/common/simd_targets.h"
+#include "kernels/base/simd_targets.h"
 
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include <cmath>
 
-#include "kernels/pointwise/math.h"
+#include "kernels/base/math.h"
 #include "kernels/rnn/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
 namespace {
 
-#include "kernels/common/bounds-inl.h"
+#include "kernels/base/bounds-inl.h"
 
 namespace hn = hwy::HWY_NAMESPACE;
 template <class T>

@@ -3,7 +3,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/run.h"
 #include "core/tensor/strided_copy.h"
-#include "kernels/common/packed_half.h"
+#include "kernels/base/packed_half.h"
 #include "kernels/rnn/rnn.h"
 #include "ops/random.h"
 

@@ -3,7 +3,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/attention/nested.h"
-#include "kernels/common/numbers.h"
+#include "kernels/base/numbers.h"
 #include "kernels/view/view.h"
 
 // Questions about a tensor, and numbers made from one.

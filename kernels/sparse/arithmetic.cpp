@@ -1,7 +1,7 @@
 // Elementwise operators: those that keep zero, of the values; sums and products of two tensors.
 #include "core/autograd/variable.h"
-#include "kernels/common/compose.h"
-#include "kernels/common/numbers.h"
+#include "kernels/base/numbers.h"
+#include "kernels/expr/compose.h"
 #include "kernels/sparse/sparse.h"
 #include "ops/index.h"
 #include "ops/pointwise.h"

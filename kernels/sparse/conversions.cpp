@@ -1,5 +1,5 @@
 // Conversions as operators: between layouts, to dense tensors and back, to other dtypes.
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 #include "kernels/sparse/sparse.h"
 #include "ops/view.h"
 

@@ -1,6 +1,6 @@
 // From one layout to another.
-#include "kernels/common/compose.h"
-#include "kernels/common/numbers.h"
+#include "kernels/base/numbers.h"
+#include "kernels/expr/compose.h"
 #include "kernels/sparse/sparse.h"
 #include "ops/pointwise.h"
 #include "ops/reduce.h"

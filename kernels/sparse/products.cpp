@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "core/ops/attributes/packed.h"
-#include "kernels/common/compose.h"
-#include "kernels/common/numbers.h"
+#include "kernels/base/numbers.h"
+#include "kernels/expr/compose.h"
 #include "kernels/sparse/sparse.h"
 #include "ops/linear.h"
 #include "ops/pointwise.h"

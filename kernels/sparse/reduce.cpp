@@ -1,7 +1,7 @@
 // Sums and softmax of sparse tensors.
 #include <algorithm>
 
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 #include "kernels/sparse/sparse.h"
 #include "ops/norm.h"
 #include "ops/reduce.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 #include "kernels/sparse/sparse.h"
 #include "ops/view.h"
 

@@ -2,8 +2,8 @@
 // Indices are checked by the loops themselves (rows_cpu.cpp), since scripts can call the operators.
 #include "kernels/sparse/rows.h"
 
-#include "kernels/common/compose.h"
 #include "kernels/complex/parts.h"
+#include "kernels/expr/compose.h"
 #include "kernels/sparse/sparse.h"
 #include "ops/pointwise.h"
 #include "ops/sparse.h"

@@ -3,7 +3,7 @@
 
 #include "core/autograd/variable.h"
 #include "core/ops/complex.h"
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 #include "kernels/sparse/sparse.h"
 #include "ops/view.h"
 

@@ -1,8 +1,8 @@
 // Operators that move elements to other places: of indices, and of dense dimensions of values.
 #include <algorithm>
 
-#include "kernels/common/compose.h"
-#include "kernels/common/numbers.h"
+#include "kernels/base/numbers.h"
+#include "kernels/expr/compose.h"
 #include "kernels/sparse/sparse.h"
 #include "ops/embedding.h"
 #include "ops/reduce.h"

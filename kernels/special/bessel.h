@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/special/series.h"
+#include "kernels/base/series.h"
 
 // Bessel functions J and Y of orders 0 and 1, the spherical one of order 0, sinc, and Airy's function Ai: the
 // approximations of S. Moshier's Cephes library, with its intervals and coefficients as PyTorch has them. Up to 9e-7

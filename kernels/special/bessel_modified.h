@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/special/series.h"
+#include "kernels/base/series.h"
 
 // Modified Bessel functions I and K of orders 0 and 1, plain and scaled by exp(-|x|) and exp(x): Chebyshev series of
 // S. Moshier's Cephes library.

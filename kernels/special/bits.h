@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/special/series.h"
+#include "kernels/base/series.h"
 
 // Neighbors among floating point numbers, and divisors of whole ones.
 namespace tensord::kernels::special {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/special/series.h"
+#include "kernels/base/series.h"
 
 // Coefficients of Temme's expansion of the incomplete gamma functions: the power n of eta in the factor of a^-k
 // (N. Temme, "The asymptotic expansion of the incomplete gamma functions", 1979; DLMF 8.12).

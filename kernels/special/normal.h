@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/special/series.h"
+#include "kernels/base/series.h"
 
 // Functions around the normal distribution.
 namespace tensord::kernels::special {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/special/series.h"
+#include "kernels/base/series.h"
 
 // Orthogonal polynomials of degree n, a whole number in the type of x: recurrences forward, and sines and cosines for
 // Chebyshev's where PyTorch takes them. Products are fused where PyTorch's are, which single precision shows. Degrees

@@ -1,9 +1,9 @@
-// CPU loops of functions.def. One build for all instruction sets: the functions branch, and vector code gains nothing.
-#include "kernels/pointwise/math.h"
+// CPU loops of special.def. One build for all instruction sets: the functions branch, and vector code gains nothing.
+#include "kernels/base/math.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/special/functions.h"
 
-#define TENSORD_TABLE "kernels/special/functions.def"
+#define TENSORD_TABLE "kernels/pointwise/special.def"
 namespace tensord::kernels::formula::special_rows {
 namespace {
 #include "kernels/pointwise/rows-inl.h"

@@ -1,6 +1,6 @@
-// CUDA kernels of kernels/special/functions.def.
+// CUDA kernels of kernels/pointwise/special.def.
 #include "kernels/special/functions.h"
 
-#define TENSORD_TABLE "kernels/special/functions.def"
+#define TENSORD_TABLE "kernels/pointwise/special.def"
 #define TENSORD_FILL fill_special_cuda
 #include "kernels/pointwise/loops_cuda.cuh"

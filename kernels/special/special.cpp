@@ -1,7 +1,7 @@
-// Schemas and gradients of special functions (functions.def and a few lines of pointwise/math.def). Where PyTorch gives
+// Schemas and gradients of special functions (special.def and a few lines of pointwise/math.def). Where PyTorch gives
 // no gradient it takes the result for a constant (Bessel functions, Airy's, polynomials), or refuses (zeta's and the
 // incomplete gamma functions' first argument, nextafter).
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/pointwise/pointwise.h"
 #include "ops/factory.h"
 #include "ops/pointwise.h"

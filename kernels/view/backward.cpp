@@ -1,7 +1,7 @@
 // Gradients of views: the incoming one at its place in zeros. Linear in their first argument, so
 // the gradient of each is the view itself.
 
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/view/geometry.h"
 #include "ops/view.h"
 

@@ -1,7 +1,7 @@
 #include "kernels/view/cat.h"
 #include "core/ops/attributes/batch_independence.h"
 #include "core/ops/attributes/written.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/view/view.h"
 #include "ops/view.h"
 

@@ -4,8 +4,8 @@
 #include "core/ops/complex.h"
 #include "core/tensor/device_copy.h"
 #include "core/tensor/memory_order.h"
-#include "kernels/factory/number_range.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/base/number_range.h"
+#include "kernels/expr/expr.h"
 #include "kernels/view/view.h"
 #include "ops/view.h"
 

@@ -1,7 +1,7 @@
 // Prepared forms of operators that only copy: each input goes to its place in the result.
 #include "core/ops/op.h"
 #include "core/tensor/strided_copy.h"
-#include "kernels/common/lines.h"
+#include "kernels/base/lines.h"
 #include "kernels/view/view.h"
 
 namespace tensord::kernels {

@@ -5,7 +5,7 @@
 
 #include "core/ops/attributes/batch_independence.h"
 #include "core/ops/attributes/rank.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "ops/view.h"
 
 namespace tensord::kernels {

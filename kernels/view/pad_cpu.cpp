@@ -7,7 +7,7 @@
 #include "core/ops/op.h"
 #include "core/tensor/device_copy.h"
 #include "core/tensor/strided_copy.h"
-#include "kernels/index/index.h"
+#include "kernels/base/positions.h"
 #include "kernels/view/pad.h"
 #include "kernels/view/view.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/tensor/strided_copy.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/view/view.h"
 #include "ops/index.h"
 #include "ops/reduce.h"

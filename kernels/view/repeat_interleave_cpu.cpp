@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "core/ops/run.h"
-#include "kernels/index/index.h"
 #include "kernels/view/view.h"
+#include "ops/embedding.h"
 #include "ops/view.h"
 
 namespace tensord::kernels {
@@ -31,9 +31,7 @@ Tensor interleave_tensor(const Tensor& x, const Tensor& repeats, std::optional<i
   const Tensor positions = Tensor::empty(Dims{total}, DType::kInt64);
   int64_t* to = positions.data<int64_t>();
   for (int64_t i = 0; i < wide.numel(); ++i) to = std::fill_n(to, counts[i], i);
-  ops::OptionalTensorList indices(static_cast<size_t>(at));
-  indices.emplace_back(positions);
-  return index(in, indices);
+  return ops::index_select(in, at, positions);
 }
 
 Tensor interleave_indices(const Tensor& repeats, std::optional<int64_t> output_size) {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/view/view.h"
 #include "ops/view.h"
 

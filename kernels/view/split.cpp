@@ -2,8 +2,8 @@
 #include <limits>
 
 #include "core/base/cancellation.h"
-#include "kernels/common/numbers.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/base/numbers.h"
+#include "kernels/expr/expr.h"
 #include "kernels/view/view.h"
 #include "ops/pointwise.h"
 #include "ops/reduce.h"

@@ -1,7 +1,7 @@
 // Splits by name, stacks of columns, and the products of positions: column_stack, cartesian_prod, combinations.
 #include "core/ops/attributes/written.h"
-#include "kernels/common/compose.h"
-#include "kernels/common/numbers.h"
+#include "kernels/base/numbers.h"
+#include "kernels/expr/compose.h"
 #include "kernels/view/view.h"
 #include "ops/embedding.h"
 #include "ops/factory.h"

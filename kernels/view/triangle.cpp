@@ -2,7 +2,7 @@
 
 #include "core/ops/attributes/written.h"
 #include "core/tensor/device_copy.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/view/view.h"
 #include "ops/view.h"

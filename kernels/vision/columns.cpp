@@ -1,7 +1,7 @@
 // im2col and col2im: the windows of a convolution as columns, and the sum of columns back into an image.
 #include "kernels/vision/columns.h"
 #include "core/ops/attributes/written.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "ops/vision.h"
 
 namespace tensord::kernels {

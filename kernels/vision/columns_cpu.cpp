@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "core/base/parallel.h"
-#include "kernels/index/index.h"
+#include "kernels/base/positions.h"
 #include "kernels/vision/columns.h"
 
 namespace tensord::kernels {

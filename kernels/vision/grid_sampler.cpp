@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/ops/attributes/may_lack_results.h"
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 #include "ops/factory.h"
 #include "ops/linear.h"
 #include "ops/pointwise.h"

@@ -6,7 +6,7 @@
 
 #include "core/ops/attributes/batch_independence.h"
 #include "core/ops/attributes/written.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 
 namespace tensord::kernels {
 namespace {

@@ -1,4 +1,4 @@
-// Autograd as scripts call it: the operators of kernels/common/autograd.cpp.
+// Autograd as scripts call it: the operators of kernels/composite/autograd.cpp.
 #include "tests/autograd/support.h"
 
 namespace tensord::autograd::autograd_test {

@@ -13,7 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/tensor/memory/owner_limit.h"
-#include "kernels/common/half_rows.h"
+#include "kernels/base/half_rows.h"
 #include "kernels/gemm/gemm.h"
 
 namespace tensord::kernels::gemm_test {

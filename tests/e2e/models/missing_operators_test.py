@@ -21,7 +21,7 @@ def base(name):
 def ours():
     lines = subprocess.run([BINARY, "ops", "--json"], check=True, capture_output=True, text=True).stdout.splitlines()
     names = {base(json.loads(line)["name"]) for line in lines}
-    second = re.findall(r'ALIAS\("(aten::\w+)"', (ROOT / "kernels/common/aliases.cpp").read_text())
+    second = re.findall(r'ALIAS\("(aten::\w+)"', (ROOT / "kernels/composite/aliases.cpp").read_text())
     # Operators of exported programs that the reader replaces with others.
     exported = re.findall(r'\{"(aten::[\w.]+)"', (ROOT / "core/jit/importers/pt2/compositions.cpp").read_text())
     return names | set(second) | {name + "_" for name in second} | {base(name) for name in exported}

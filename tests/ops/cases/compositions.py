@@ -296,7 +296,7 @@ def rest():
 
 
 def aliases():
-    """Operators with aliases (kernels/common/aliases.cpp) that had no row under the alias."""
+    """Operators with aliases (kernels/composite/aliases.cpp) that had no row under the alias."""
     for name in ("arcsin", "arccos", "arctanh"):
         yield case(f"aten::{name}", t(3, 4, low=-0.9, high=0.9), dtypes=FULL)
     for name in ("arctan", "arcsinh"):

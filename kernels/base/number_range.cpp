@@ -1,4 +1,4 @@
-#include "kernels/factory/number_range.h"
+#include "kernels/base/number_range.h"
 
 #include <cmath>
 #include <limits>

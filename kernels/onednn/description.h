@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/common/onednn.h"
+#include "kernels/onednn/onednn.h"
 
 // Where the interfaces of oneDNN 2 (Debian 12's library) and 3 (Debian 13's, and scripts/onednn) are not the same.
 namespace tensord::kernels {

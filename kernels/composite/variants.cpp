@@ -4,7 +4,7 @@
 
 #include "core/ops/attributes/written.h"
 #include "core/ops/complex.h"
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 #include "ops/conv.h"
 #include "ops/factory.h"
 #include "ops/index.h"

@@ -87,8 +87,23 @@ TENSORD_EXPR_UNARIES(TENSORD_EXPR_UNARY)
 // Sums `gradient` over what broadcasting repeated and converts it, so that it fits `input`.
 Tensor fit_gradient(const Expr& gradient, const Tensor& input);
 
+// Notes the operators that expressions on one thread call, in place of running them.
+class Recorder {
+ public:
+  virtual ~Recorder() = default;
+  // Returns the result, a meta tensor. `arguments` are bound.
+  virtual ops::Value add(const ops::Op& op, std::vector<ops::Value> arguments) = 0;
+};
+// The calling thread's recorder, or null.
+Recorder* recorder();
+void set_recorder(Recorder* recorder);
+
 // A gradient by elementwise operators. It has no state: its address names it.
 using GradientFormula = Expr (*)(std::span<const Expr> operands);
+// Computes a formula in one pass over memory; returns an undefined tensor if it cannot. kernels/fused sets it before
+// main.
+using FusedEvaluation = Tensor (*)(GradientFormula formula, std::span<const Expr> operands);
+void set_fused_evaluation(FusedEvaluation evaluation);
 // formula(operands), fitted to `input`. When the calling thread records nothing, the formula is
 // compiled once for operands of these shapes and then done in one pass over memory. Operands that it
 // does not use may be meta tensors, or none.

@@ -2,7 +2,7 @@
 // are one loop here are beside them.
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "ops/factory.h"
 #include "ops/index.h"
 #include "ops/pointwise.h"

@@ -1,4 +1,4 @@
-#include "kernels/gemm/epilogue_step.h"
+#include "kernels/base/epilogue_step.h"
 
 #include <cmath>
 #include <string_view>

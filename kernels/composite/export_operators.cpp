@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/common/compose.h"
+#include "kernels/expr/compose.h"
 
 #include "ops/factory.h"
 #include "ops/index.h"

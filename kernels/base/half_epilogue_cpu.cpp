@@ -1,8 +1,8 @@
 // Results of packed operators into halves, with the steps that follow; compiled for each instruction set and chosen at
 // run time.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/common/half_epilogue_cpu.cpp"
-#include "kernels/common/simd_targets.h"
+#define HWY_TARGET_INCLUDE "kernels/base/half_epilogue_cpu.cpp"
+#include "kernels/base/simd_targets.h"
 
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
@@ -12,8 +12,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "kernels/common/half_epilogue.h"
-#include "kernels/common/half_rows.h"
+#include "kernels/base/half_epilogue.h"
+#include "kernels/base/half_rows.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {

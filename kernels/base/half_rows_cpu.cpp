@@ -1,13 +1,13 @@
 // Halves to float32 and back, compiled for each instruction set and chosen at run time.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/common/half_rows_cpu.cpp"
-#include "kernels/common/simd_targets.h"
+#define HWY_TARGET_INCLUDE "kernels/base/half_rows_cpu.cpp"
+#include "kernels/base/simd_targets.h"
 
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include "core/tensor/strided_copy.h"
-#include "kernels/common/half_rows.h"
+#include "kernels/base/half_rows.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {

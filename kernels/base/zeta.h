@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/special/series.h"
+#include "kernels/base/series.h"
 
 namespace tensord::kernels::special {
 

@@ -1,4 +1,4 @@
-#include "kernels/linear/packed_plan.h"
+#include "kernels/onednn/packed_plan.h"
 
 #include <algorithm>
 #include <limits>
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/base/parallel.h"
-#include "kernels/common/onednn_description.h"
+#include "kernels/onednn/description.h"
 
 namespace tensord::kernels {
 

@@ -1,4 +1,4 @@
-#include "kernels/common/numbers.h"
+#include "kernels/base/numbers.h"
 
 #include <algorithm>
 

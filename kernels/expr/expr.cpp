@@ -1,9 +1,8 @@
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 
 #include <cmath>
 
 #include "core/tensor/complex.h"
-#include "kernels/fused/gradient_trace.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
 
@@ -12,10 +11,13 @@ namespace {
 
 using ops::Value;
 
+thread_local Recorder* current_recorder = nullptr;
+constinit FusedEvaluation fused_evaluation = nullptr;
+
 Expr run(const char* name, std::vector<Value> arguments) {
   const ops::Op& op = ops::get_op(name);
   arguments = ops::bind(op, std::move(arguments));
-  if (Trace* trace = Trace::current()) return trace->add(op, std::move(arguments));
+  if (current_recorder) return current_recorder->add(op, std::move(arguments));
   return Expr(ops::run(op, arguments).at(0));
 }
 
@@ -147,6 +149,24 @@ Tensor fit_gradient(const Expr& gradient, const Tensor& input) {
   if (extra > 0) result = ops::reshape(result, input.sizes());
   if (result.dtype() != input.dtype()) result = ops::to(result, input.dtype());
   return result;
+}
+
+Recorder* recorder() { return current_recorder; }
+void set_recorder(Recorder* recorder) { current_recorder = recorder; }
+
+void set_fused_evaluation(FusedEvaluation evaluation) { fused_evaluation = evaluation; }
+
+Tensor evaluate(GradientFormula formula, std::span<const Expr> operands, const Tensor& input) {
+  const Tensor fused = fused_evaluation ? fused_evaluation(formula, operands) : Tensor();
+  return fit_gradient(fused.defined() ? Expr(fused) : formula(operands), input);
+}
+
+void put(std::vector<Tensor>& gradients, const ops::GradArgs& args, size_t argument, GradientFormula formula,
+         std::initializer_list<Expr> operands) {
+  const Value& input = args.inputs[argument];
+  const auto has_gradients = [](DType dtype) { return is_floating(dtype) || is_complex(dtype); };
+  if (!args.needs(argument) || !input.is_tensor() || !has_gradients(input.to_tensor().dtype())) return;
+  gradients[argument] = evaluate(formula, std::span(operands.begin(), operands.size()), input.to_tensor());
 }
 
 }  // namespace tensord::kernels::gradient

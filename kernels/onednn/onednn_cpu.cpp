@@ -1,4 +1,4 @@
-#include "kernels/common/onednn.h"
+#include "kernels/onednn/onednn.h"
 
 namespace tensord::kernels {
 

@@ -1,4 +1,4 @@
-#include "kernels/common/packed_half.h"
+#include "kernels/base/packed_half.h"
 
 #include <algorithm>
 #include <array>
@@ -8,8 +8,8 @@
 #include "core/base/parallel.h"
 #include "core/ops/run.h"
 #include "core/tensor/strided_copy.h"
-#include "kernels/common/half_epilogue.h"
-#include "kernels/common/half_rows.h"
+#include "kernels/base/half_epilogue.h"
+#include "kernels/base/half_rows.h"
 
 namespace tensord::kernels {
 namespace {

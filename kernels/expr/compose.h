@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/ops/run.h"
-#include "kernels/fused/gradient_expr.h"
+#include "kernels/expr/expr.h"
 #include "ops/view.h"
 
 // What compositions call besides operators (ops/*.h).

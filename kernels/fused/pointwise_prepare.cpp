@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "core/tensor/half.h"
-#include "kernels/common/row_kernel.h"
 #include "kernels/fused/tile_program.h"
 #include "kernels/pointwise/pointwise.h"
+#include "kernels/reduce/row_kernel.h"
 
 namespace tensord::kernels {
 

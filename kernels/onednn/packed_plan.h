@@ -10,8 +10,8 @@
 
 #include "core/base/shared_cache.h"
 #include "core/ops/attributes/packed.h"
-#include "kernels/common/onednn.h"
-#include "kernels/gemm/epilogue_step.h"
+#include "kernels/base/epilogue_step.h"
+#include "kernels/onednn/onednn.h"
 
 namespace tensord::kernels {
 
