@@ -20,7 +20,7 @@ using ops::Value;
 bool is_bit(uint64_t bits, size_t i) { return bits >> i & 1; }
 
 // Lists are mutable: a list with other holders is copied.
-Value keep_other(const Value& value) {
+Value keep_value(const Value& value) {
   if (!value.is_list() || value.to_list()->use_count() == 1) return value;
   return ops::make_list(value.to_list()->element, value.to_list()->items);
 }
@@ -109,7 +109,7 @@ void OpNode::save_inputs(std::span<const Value> arguments, uint64_t requiring, u
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Value& value = arguments[i];
     if (next == info_.tensors.size() || info_.tensors[next] != i) {
-      inputs_.push_back(keep_other(value));
+      inputs_.push_back(keep_value(value));
       continue;
     }
     ++next;
@@ -149,7 +149,7 @@ void OpNode::save_outputs(std::span<const Value> returns) {
       outputs_.push_back(ops::make_list(value.to_list()->element, std::move(kept)));
     } else {
       result += value.is_none() ? 1 : 0;
-      outputs_.push_back(keep_other(value));
+      outputs_.push_back(keep_value(value));
     }
   }
 }

@@ -287,13 +287,13 @@ std::string alias_text(const AliasMark& mark) {
 }
 
 // In schema syntax ("int[2]?"); Type::str returns annotation syntax.
-std::string type_text(const Type& type, const Argument& argument) {
+std::string type_string(const Type& type, const Argument& argument) {
   switch (type.kind()) {
-    case TypeKind::kOptional: return type_text(*type.element(), argument) + "?";
+    case TypeKind::kOptional: return type_string(*type.element(), argument) + "?";
     case TypeKind::kList: {
       Argument plain = argument;
       plain.alias = {};
-      return type_text(*type.element(), plain) + "[" +
+      return type_string(*type.element(), plain) + "[" +
              (argument.fixed_list_size ? std::to_string(argument.fixed_list_size) : "") + "]" +
              alias_text(argument.alias);
     }
@@ -301,13 +301,13 @@ std::string type_text(const Type& type, const Argument& argument) {
     case TypeKind::kTuple: {
       std::string out = "(";
       for (const TypePtr& member : type.contained())
-        out += (out.size() > 1 ? ", " : "") + type_text(*member, Argument());
+        out += (out.size() > 1 ? ", " : "") + type_string(*member, Argument());
       return out + ")";
     }
     case TypeKind::kDict:
-      return "Dict(" + type_text(*type.contained()[0], {}) + ", " + type_text(*type.contained()[1], {}) + ")" +
+      return "Dict(" + type_string(*type.contained()[0], {}) + ", " + type_string(*type.contained()[1], {}) + ")" +
              alias_text(argument.alias);
-    case TypeKind::kFuture: return "Future(" + type_text(*type.element(), {}) + ")";
+    case TypeKind::kFuture: return "Future(" + type_string(*type.element(), {}) + ")";
     default: break;
   }
   return (argument.enum_name.empty() ? type.str() : argument.enum_name) + alias_text(argument.alias);
@@ -346,17 +346,17 @@ std::string Schema::str() const {
     if (out.back() != '(') out += ", ";
     if (argument.is_keyword_only && !keyword_only) out += "*, ";
     keyword_only = argument.is_keyword_only;
-    out += type_text(*argument.type, argument) + " " + argument.name;
+    out += type_string(*argument.type, argument) + " " + argument.name;
     if (argument.default_value) out += "=" + literal_text(*argument.default_value);
   }
   if (is_vararg) out += out.back() == '(' ? "..." : ", ...";
   out += ") -> ";
   if (is_vararg_return) return out + "...";
-  if (returns.size() == 1) return out + type_text(*returns[0].type, returns[0]);
+  if (returns.size() == 1) return out + type_string(*returns[0].type, returns[0]);
   out += "(";
   for (const Argument& value : returns) {
     if (out.back() != '(') out += ", ";
-    out += type_text(*value.type, value) + (value.name.empty() ? "" : " " + value.name);
+    out += type_string(*value.type, value) + (value.name.empty() ? "" : " " + value.name);
   }
   return out + ")";
 }

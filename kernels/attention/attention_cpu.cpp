@@ -169,8 +169,8 @@ class Attention {
     // Keys that any of the rows sees.
     const int64_t keys = s_.is_causal ? std::min(s_.keys, end) : s_.keys;
     score(begin, end, keys);
-    soften(begin, end, keys);
-    weigh(begin, end, keys);
+    softmax_scores(begin, end, keys);
+    accumulate_values(begin, end, keys);
   }
 
  private:
@@ -190,7 +190,7 @@ class Attention {
   }
 
   // Scores become weights that are still to be divided by their sum.
-  void soften(int64_t begin, int64_t end, int64_t keys) const {
+  void softmax_scores(int64_t begin, int64_t end, int64_t keys) const {
     float* mask = scratch_ + layout_.mask;
     float* scales = scratch_ + layout_.sums;
     const int64_t columns = whole_vectors(keys);
@@ -206,7 +206,7 @@ class Attention {
     }
   }
 
-  void weigh(int64_t begin, int64_t end, int64_t keys) const {
+  void accumulate_values(int64_t begin, int64_t end, int64_t keys) const {
     float* out = writes_out_ ? head_.out + begin * s_.out_row : scratch_ + layout_.out;
     const int64_t out_row = writes_out_ ? s_.out_row : layout_.value_stride;
     for (int64_t k = 0; k < keys; k += kDepthBlock) {

@@ -18,7 +18,7 @@ bool is_sole_holder(const Tensor& tensor) {
          tensor.storage()->is_writable();
 }
 
-bool all_calls_keep_samples(std::span<const ops::Value> v) {
+bool all_calls_are_batch_independent(std::span<const ops::Value> v) {
   const auto* packed = dynamic_cast<const ops::PackedOp*>(v[0].to_opaque().get());
   return packed && std::all_of(packed->calls().begin(), packed->calls().end(), [](const ops::BoundCall& call) {
            return ops::is_batch_independent(*call.op, call.arguments);
@@ -26,14 +26,14 @@ bool all_calls_keep_samples(std::span<const ops::Value> v) {
 }
 
 OP("tensord::packed")
-    .set<ops::BatchIndependent>(all_calls_keep_samples)
+    .set<ops::BatchIndependent>(all_calls_are_batch_independent)
     .impl([](const PackedPtr& packed, const Tensor& input) {
       check(!packed->has_other(), "this packed operator takes two tensors");
       return packed->run(input, Tensor(), false);
     })
     .kind(ops::OpKind::kComposite);
 OP("tensord::packed.other")
-    .set<ops::BatchIndependent>(all_calls_keep_samples)
+    .set<ops::BatchIndependent>(all_calls_are_batch_independent)
     .impl([](const PackedPtr& packed, const Tensor& input, const Tensor& other) {
       check(packed->has_other(), "this packed operator takes one tensor");
       return packed->run(input, other, is_sole_holder(other));

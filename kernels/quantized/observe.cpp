@@ -11,13 +11,13 @@ namespace {
 using ops::GradArgs;
 using ops::Scalar;
 
-struct ObservedGrid {
+struct ObservedParameters {
   double averaging;
   int64_t min, max, axis;
   bool is_per_channel, is_symmetric;
 };
 
-void check_state(const Tensor& x, const Tensor& running, const ObservedGrid& grid, const char* name) {
+void check_state(const Tensor& x, const Tensor& running, const ObservedParameters& grid, const char* name) {
   check(running.dtype() == DType::kFloat32, name, ": expected float32, got ", name_of(running.dtype()));
   const int64_t count = grid.is_per_channel ? x.size(grid.axis) : 1;
   check(running.numel() == count, name, ": expected ", count, " elements, got ", running.numel(),
@@ -25,7 +25,7 @@ void check_state(const Tensor& x, const Tensor& running, const ObservedGrid& gri
 }
 
 // The running extreme moves towards that of x; the first one is taken as it is.
-void observe(const char* extreme, const Tensor& x, const Tensor& running, const ObservedGrid& grid) {
+void observe(const char* extreme, const Tensor& x, const Tensor& running, const ObservedParameters& grid) {
   Dims dims;
   for (int64_t i = 0; i < x.ndim(); ++i) {
     if (!grid.is_per_channel || i != grid.axis) dims.push_back(i);
@@ -39,7 +39,7 @@ void observe(const char* extreme, const Tensor& x, const Tensor& running, const 
 }
 
 void choose(const Tensor& least, const Tensor& greatest, const Tensor& scale, const Tensor& zero_point,
-            const ObservedGrid& grid) {
+            const ObservedParameters& grid) {
   const Tensor steps = Tensor::empty(scale.sizes(), DType::kFloat32);
   const Tensor zeros = Tensor::empty(zero_point.sizes(), DType::kInt32);
   choose_quantizers({least, greatest, grid.min, grid.max, grid.is_symmetric}, steps, zeros);
@@ -55,7 +55,7 @@ std::tuple<Tensor, Tensor> observe_and_round(const Tensor& x, const Tensor& obse
   check(axis >= 0 || !is_per_channel, "ch_axis must not be negative, got ", axis);
   check(min >= INT32_MIN / 2 && max <= INT32_MAX / 2, "quant_min and quant_max must have 31 bits, got ", min, " and ",
         max);
-  const ObservedGrid grid{averaging, min, max, axis, is_per_channel, is_symmetric};
+  const ObservedParameters grid{averaging, min, max, axis, is_per_channel, is_symmetric};
   const bool is_rounded = fake_quant_on.item_int() != 0;
   if (observer_on.item_int() != 0) {
     check(x.dtype() == DType::kFloat32, "expected a tensor of float32, got ", name_of(x.dtype()));

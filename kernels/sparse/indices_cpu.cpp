@@ -25,7 +25,7 @@ std::vector<int64_t> elements_between(const Tensor& indices, int64_t at, int64_t
   return which;
 }
 
-AskedElements asked_elements(const Tensor& indices, int64_t at, int64_t size, const Tensor& index) {
+AskedElements requested_elements(const Tensor& indices, int64_t at, int64_t size, const Tensor& index) {
   // The positions at which each index is asked for.
   std::vector<std::pair<int64_t, int64_t>> asked;
   for (int64_t i = 0; i < index.numel(); ++i) {

@@ -62,7 +62,7 @@ std::vector<int64_t> elements_between(const Tensor& indices, int64_t at, int64_t
 struct AskedElements {
   std::vector<int64_t> which, position;
 };
-AskedElements asked_elements(const Tensor& indices, int64_t at, int64_t size, const Tensor& index);
+AskedElements requested_elements(const Tensor& indices, int64_t at, int64_t size, const Tensor& index);
 void zero_row(const Tensor& indices, int64_t at);
 void shift_row(const Tensor& indices, int64_t at, int64_t by);
 void set_row(const Tensor& indices, int64_t at, std::span<const int64_t> values);

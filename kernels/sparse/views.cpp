@@ -182,7 +182,7 @@ IMPL("aten::index_select", ops::kSparseCPU, [](Arguments v, Results& returns) {
     const Tensor values = ops::index_select(x.values(), at - x.sparse_dim() + 1, index);
     return returns.push_back(box(SparseTensor::coo(sizes, x.indices(), values, x.is_coalesced())));
   }
-  const auto [which, position] = asked_elements(x.indices(), at, size, index);
+  const auto [which, position] = requested_elements(x.indices(), at, size, index);
   const Tensor indices = columns_of(x.indices(), which).clone();
   set_row(indices, at, position);
   // New positions need not be in the old order.

@@ -102,7 +102,7 @@ class Nodes {
     if (options.node_rank >= 0) {
       store_ = open_store(options.node_rank == 0);
     } else {
-      options.node_rank = take_place();
+      options.node_rank = replace_value();
     }
   }
 
@@ -163,7 +163,7 @@ class Nodes {
   }
 
   // The node with the rendezvous host is node 0; the others are numbered as they arrive.
-  int take_place() {
+  int replace_value() {
     if (is_own(options_.address, options_.join_timeout)) {
       try {
         store_ = open_store(true);

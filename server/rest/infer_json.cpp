@@ -16,7 +16,7 @@
 namespace tensord::server {
 namespace {
 
-std::string shape_text(const Dims& shape) {
+std::string shape_string(const Dims& shape) {
   std::string text = "[";
   for (size_t i = 0; i < shape.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(shape[i]);
   return text + "]";
@@ -152,7 +152,7 @@ class RequestReader {
     bool is_whole = true;
     for (const int64_t size : input.shape) is_whole = is_whole && !__builtin_mul_overflow(count, size, &count);
     if (!is_whole && std::ranges::find(input.shape, 0) == input.shape.end()) {
-      fail(ErrorCode::kInvalidArgument, "invalid shape for input '", input.name, "': shape ", shape_text(input.shape),
+      fail(ErrorCode::kInvalidArgument, "invalid shape for input '", input.name, "': shape ", shape_string(input.shape),
            " causes total element count to exceed maximum size of ", INT64_MAX);
     }
     const std::optional<DataType> datatype = parse_datatype(input.datatype);
@@ -268,7 +268,7 @@ void check_json_input(const InferMessage::Input& input, int64_t elements, uint64
   check_json_count(elements, count);
 }
 
-void write_shape(const Dims& shape, AnswerText& out) { (out += "\"shape\":") += shape_text(shape); }
+void write_shape(const Dims& shape, AnswerText& out) { (out += "\"shape\":") += shape_string(shape); }
 
 void write_member(const char* name, std::string_view text, AnswerText& out) {
   (((out += '"') += name) += "\":");

@@ -52,11 +52,11 @@ size_t SequencePolicy::add(SequenceRequestPtr request, int64_t now_ns, Rejection
 }
 
 SequenceBatch SequencePolicy::next(size_t instance, int64_t now_ns, Rejections& rejected) {
-  if (now_ns >= first_deadline_ns_) drop_dead(now_ns, rejected);
+  if (now_ns >= first_deadline_ns_) reject_expired(now_ns, rejected);
   for (size_t i = 0; i < options_.places; ++i) {
-    if (const SequencePtr sequence = places_[instance][i]) drop_dead_of(sequence, now_ns, rejected);
+    if (const SequencePtr sequence = places_[instance][i]) reject_expired_of(sequence, now_ns, rejected);
   }
-  end_idle(instance, now_ns);
+  end_idle_sequences(instance, now_ns);
   SequenceBatch batch;
   pick(instance, now_ns, batch);
   if (batch.rows.empty()) batch.wake_ns = std::min(batch.wake_ns, next_event_ns(instance));
@@ -82,14 +82,14 @@ void SequencePolicy::end(const SequencePtr& sequence, ErrorCode code, const std:
   release(sequence);
 }
 
-void SequencePolicy::drop_dead(int64_t now_ns, Rejections& rejected) {
+void SequencePolicy::reject_expired(int64_t now_ns, Rejections& rejected) {
   first_deadline_ns_ = kNoDeadline;
   std::vector<SequencePtr> all(backlog_.begin(), backlog_.end());
   for (const auto& instance : places_) {
     std::copy_if(instance.begin(), instance.end(), std::back_inserter(all), [](const auto& s) { return s != nullptr; });
   }
   for (const SequencePtr& sequence : all) {
-    drop_dead_of(sequence, now_ns, rejected);
+    reject_expired_of(sequence, now_ns, rejected);
     for (const SequenceRequestPtr& request : sequence->waiting) {
       first_deadline_ns_ = std::min(first_deadline_ns_, event_ns(*sequence, *request));
     }
@@ -130,11 +130,11 @@ SequencePtr SequencePolicy::begin(const SequenceKey& key) {
   auto sequence = std::make_shared<Sequence>();
   sequence->key = key;
   open_[key] = sequence;
-  if (!give_place(sequence)) backlog_.push_back(sequence);
+  if (!assign_slot(sequence)) backlog_.push_back(sequence);
   return sequence;
 }
 
-bool SequencePolicy::give_place(const SequencePtr& sequence) {
+bool SequencePolicy::assign_slot(const SequencePtr& sequence) {
   for (size_t place = 0; place < options_.places; ++place) {
     for (size_t instance = 0; instance < places_.size(); ++instance) {
       if (places_[instance][place]) continue;
@@ -164,11 +164,11 @@ void SequencePolicy::release(const SequencePtr& sequence) {
   places_[sequence->instance][sequence->place] = nullptr;
   sequence->has_place = false;
   if (backlog_.empty()) return;
-  give_place(backlog_.front());
+  assign_slot(backlog_.front());
   backlog_.pop_front();
 }
 
-void SequencePolicy::drop_dead_of(const SequencePtr& sequence, int64_t now_ns, Rejections& rejected) {
+void SequencePolicy::reject_expired_of(const SequencePtr& sequence, int64_t now_ns, Rejections& rejected) {
   auto& waiting = sequence->waiting;
   const auto is_cancelled = [](const SequenceRequestPtr& request) { return request->is_cancelled(); };
   const auto is_late = [&](const SequenceRequestPtr& request) { return now_ns >= request->deadline_ns; };
@@ -203,7 +203,7 @@ void SequencePolicy::drop_dead_of(const SequencePtr& sequence, int64_t now_ns, R
   release(sequence);
 }
 
-void SequencePolicy::end_idle(size_t instance, int64_t now_ns) {
+void SequencePolicy::end_idle_sequences(size_t instance, int64_t now_ns) {
   for (size_t i = 0; i < options_.places; ++i) {
     const SequencePtr sequence = places_[instance][i];
     if (!sequence || sequence->is_running || !sequence->waiting.empty()) continue;

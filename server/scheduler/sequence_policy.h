@@ -101,13 +101,13 @@ class SequencePolicy {
   // Ends the sequence and rejects its waiting requests.
   void end(const SequencePtr& sequence, ErrorCode code, const std::string& reason, Rejections& rejected);
   // Rejects all cancelled and expired requests.
-  void drop_dead(int64_t now_ns, Rejections& rejected);
+  void reject_expired(int64_t now_ns, Rejections& rejected);
   // Removes all waiting requests.
   std::vector<SequenceRequestPtr> drain();
 
   size_t waiting() const { return waiting_; }
   size_t open_sequences() const { return open_.size(); }
-  // The earliest time at which drop_dead() may have something to do; kNoDeadline: never.
+  // The earliest time at which reject_expired() may have something to do; kNoDeadline: never.
   int64_t next_expiry_ns() const { return first_deadline_ns_; }
 
  protected:
@@ -122,11 +122,11 @@ class SequencePolicy {
 
  private:
   SequencePtr begin(const SequenceKey& key);
-  bool give_place(const SequencePtr& sequence);
+  bool assign_slot(const SequencePtr& sequence);
   void close(Sequence& sequence);
   void release(const SequencePtr& sequence);
-  void drop_dead_of(const SequencePtr& sequence, int64_t now_ns, Rejections& rejected);
-  void end_idle(size_t instance, int64_t now_ns);
+  void reject_expired_of(const SequencePtr& sequence, int64_t now_ns, Rejections& rejected);
+  void end_idle_sequences(size_t instance, int64_t now_ns);
   int64_t next_event_ns(size_t instance) const;
 
   const Options options_;

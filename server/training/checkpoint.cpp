@@ -7,8 +7,8 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
-#include "core/base/file_text.h"
 #include "core/base/log.h"
+#include "core/base/read_whole_file.h"
 #include "core/jit/archive/crc32.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/tensor/mapped_file.h"
@@ -48,7 +48,7 @@ void write_manifest(const fs::path& folder, int64_t step) {
 // Throws if a file differs from what was written; throws Json::exception if the manifest has values of the wrong type.
 void check_files(const fs::path& folder, int64_t step) {
   const fs::path file = folder / "manifest.json";
-  const std::optional<std::string> text = file_text(file.string());
+  const std::optional<std::string> text = read_whole_file(file.string());
   if (!text && fs::exists(file)) fail(ErrorCode::kUnavailable, file.string(), ": cannot be read");
   const nlohmann::json manifest = nlohmann::json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);
   const auto damaged = [&](const char* name) { fail(ErrorCode::kDataLoss, (folder / name).string(), ": damaged"); };

@@ -15,7 +15,7 @@
 #include <functional>
 
 #include "core/base/atomic_file.h"
-#include "core/base/file_text.h"
+#include "core/base/read_whole_file.h"
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 
@@ -152,9 +152,9 @@ TEST_F(PrivateCopyTest, IsWholeHoweverItIsMade) {
         EXPECT_EQ(calls.write_interrupts, 0);
         EXPECT_EQ(calls.reads > 0, !copies_ranges);
         calls = Calls();
-        EXPECT_EQ(file_text(path_of(*copy)), content_);
+        EXPECT_EQ(read_whole_file(path_of(*copy)), content_);
         std::filesystem::remove(file_);
-        EXPECT_EQ(file_text(path_of(*copy)), content_) << "it has a name no more";
+        EXPECT_EQ(read_whole_file(path_of(*copy)), content_) << "it has a name no more";
         std::ofstream(file_, std::ios::binary) << content_;
       }
     }
@@ -167,7 +167,7 @@ TEST_F(PrivateCopyTest, AFileWithoutBytes) {
   for (const bool copies_ranges : {true, false}) {
     calls = Calls{.clones = false, .copies_ranges = copies_ranges, .on_read = {}};
     const auto copy = copy_privately(file_);
-    EXPECT_EQ(file_text(path_of(*copy)), "");
+    EXPECT_EQ(read_whole_file(path_of(*copy)), "");
   }
 }
 

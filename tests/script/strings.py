@@ -117,7 +117,7 @@ def _formats() -> list:
         program("percent_end", "a: int", "return 'x%' % a", (1,)),
         program("percent_width", "a: int", "return '%5d' % a", (1,)),
         program("percent_pattern", "s: str, a: int", "return s % a", *[(s, 3) for s in ["%d", "%s", "%%", "%q", "", "x", "%d%%"]]),
-        program("text_tensor", "a: Tensor", "return len(str(a)) > 0", *[(_t([1.5, 2.0]),)]),
+        program("string_tensor", "a: Tensor", "return len(str(a)) > 0", *[(_t([1.5, 2.0]),)]),
         program("text_pair", "a: int", "return str(Pair(a, 'x'))", (1,)),
         program("text_none", "a: int", "return str(None)", (1,)),
         program("text_tuple", "a: int", "return str((a,)), str(((a, 'q'), [1.0, 2.5]))", (1,)),

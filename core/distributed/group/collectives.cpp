@@ -14,11 +14,11 @@ namespace {
 using Kind = ReduceOp::Kind;
 
 // ", float32[2, 3]".
-std::string shape_text(const Tensor& tensor) { return ", " + describe(tensor); }
+std::string shape_string(const Tensor& tensor) { return ", " + describe(tensor); }
 
 std::string shapes_text(std::span<const Tensor> tensors) {
   std::string text;
-  for (const Tensor& tensor : tensors) text += shape_text(tensor);
+  for (const Tensor& tensor : tensors) text += shape_string(tensor);
   return text;
 }
 
@@ -90,7 +90,7 @@ WorkPtr ProcessGroup::broadcast(const Tensor& tensor, int root, Milliseconds tim
   check_rank("broadcast", "the root", root);
   rank_ == root ? check_source(*backend_, "broadcast", "tensor", tensor)
                 : check_target(*backend_, "broadcast", "tensor", tensor);
-  return enqueue({"broadcast", shape_text(tensor) + root_text(root), tensor.device()}, timeout,
+  return enqueue({"broadcast", shape_string(tensor) + root_text(root), tensor.device()}, timeout,
                  [=, this](const BackendCall& call) {
                    Packed packed(tensor);
                    if (rank_ == root) packed.pack();
@@ -102,7 +102,7 @@ WorkPtr ProcessGroup::broadcast(const Tensor& tensor, int root, Milliseconds tim
 WorkPtr ProcessGroup::all_reduce(const Tensor& tensor, ReduceOp op, Milliseconds timeout) {
   check_target(*backend_, "all_reduce", "tensor", tensor);
   const Elements elements = elements_of("all_reduce", op, tensor);
-  return enqueue({"all_reduce", shape_text(tensor) + op_text(op), tensor.device()}, timeout,
+  return enqueue({"all_reduce", shape_string(tensor) + op_text(op), tensor.device()}, timeout,
                  [=, this](const BackendCall& call) {
                    Packed packed(tensor);
                    pack_for(op, packed);
@@ -136,7 +136,7 @@ WorkPtr ProcessGroup::reduce(const Tensor& tensor, int root, ReduceOp op, Millis
   rank_ == root ? check_target(*backend_, "reduce", "tensor", tensor)
                 : check_source(*backend_, "reduce", "tensor", tensor);
   const Elements elements = elements_of("reduce", op, tensor);
-  Fingerprint fingerprint{"reduce", shape_text(tensor) + op_text(op) + root_text(root), tensor.device()};
+  Fingerprint fingerprint{"reduce", shape_string(tensor) + op_text(op) + root_text(root), tensor.device()};
   return enqueue(std::move(fingerprint), timeout, [=, this](const BackendCall& call) {
     Packed packed(tensor);
     pack_for(op, packed);
@@ -168,7 +168,7 @@ WorkPtr ProcessGroup::all_gather_into_tensor(const Tensor& output, const Tensor&
   check_alike(name, "output", output, input);
   check(output.numel() == input.numel() * size_, name, ": output has ", output.numel(), " elements, expected ", size_,
         " times the ", input.numel(), " of input");
-  return enqueue({name, shape_text(input), input.device()}, timeout, [=, this](const BackendCall& call) {
+  return enqueue({name, shape_string(input), input.device()}, timeout, [=, this](const BackendCall& call) {
     const Packed source(input);
     Packed target(output);
     // The input may be a part of the output.
@@ -189,7 +189,7 @@ WorkPtr ProcessGroup::gather(std::vector<Tensor> outputs, const Tensor& input, i
   } else {
     check(outputs.empty(), "gather: outputs are the root's to give, which is rank ", root);
   }
-  return enqueue({"gather", shape_text(input) + root_text(root), input.device()}, timeout,
+  return enqueue({"gather", shape_string(input) + root_text(root), input.device()}, timeout,
                  [=, this](const BackendCall& call) {
                    const Packed source(input);
                    source.pack();
@@ -209,7 +209,7 @@ WorkPtr ProcessGroup::scatter(const Tensor& output, std::vector<Tensor> inputs, 
   } else {
     check(inputs.empty(), "scatter: inputs are the root's to give, which is rank ", root);
   }
-  return enqueue({"scatter", shape_text(output) + root_text(root), output.device()}, timeout,
+  return enqueue({"scatter", shape_string(output) + root_text(root), output.device()}, timeout,
                  [=, this](const BackendCall& call) {
                    Packed target(output);
                    if (rank_ != root) {
@@ -252,7 +252,7 @@ WorkPtr ProcessGroup::reduce_scatter_tensor(const Tensor& output, const Tensor& 
   check(input.numel() == output.numel() * size_, name, ": input has ", input.numel(), " elements, expected ", size_,
         " times the ", output.numel(), " of output");
   const Elements elements = elements_of(name, op, input);
-  return enqueue({name, shape_text(output) + op_text(op), output.device()}, timeout,
+  return enqueue({name, shape_string(output) + op_text(op), output.device()}, timeout,
                  [=, this](const BackendCall& call) {
                    Packed source(input), target(output);
                    if (!backend_->on_device()) source.own();

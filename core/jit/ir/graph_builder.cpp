@@ -74,7 +74,7 @@ GraphValue* GraphBuilder::tuple(std::span<GraphValue* const> items, std::vector<
   return add(NodeKind::kTupleConstruct, items)->add_output(std::move(type));
 }
 
-void GraphBuilder::take_place(GraphValue* value, Node* node) {
+void GraphBuilder::replace_value(GraphValue* value, Node* node) {
   value->set_name(node->output()->name());
   node->output()->replace_all_uses_with(value);
 }

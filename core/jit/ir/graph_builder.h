@@ -62,7 +62,7 @@ class GraphBuilder {
   GraphValue* tuple(std::span<GraphValue* const> items, std::vector<std::string> names = {});
   // Replaces a node's only result by `value`, which is already in the graph: it gets the name and the uses. The node
   // has no uses afterwards.
-  static void take_place(GraphValue* value, Node* node);
+  static void replace_value(GraphValue* value, Node* node);
   // Adds a branch that runs the code of `raise` if the condition is false.
   template <class Fn>
   void require(GraphValue* condition, Fn raise) {

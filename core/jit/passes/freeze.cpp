@@ -40,7 +40,7 @@ class Freezer {
     if (!context_.take_change()) return;
     const Value& value = object->slots[static_cast<size_t>(slot)];
     GraphValue* constant = GraphBuilder(node).constant(value, constant_type(value, node->output()->type()));
-    GraphBuilder::take_place(constant, node);
+    GraphBuilder::replace_value(constant, node);
     node->destroy();
     changed_ = true;
   }

@@ -116,7 +116,7 @@ class Functionalizer {
   void rewrite(Node* node) {
     done_.insert(alias_.location(node->input()));
     Node* functional = GraphBuilder(node).call(*functional_op(*node), node->inputs());
-    GraphBuilder::take_place(functional->output(), node);
+    GraphBuilder::replace_value(functional->output(), node);
     // From here on, readers of the written value read the new one.
     std::unordered_set<const Node*> later;
     for (const Node* after = node->next(); after; after = after->next()) later.insert(after);

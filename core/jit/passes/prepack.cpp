@@ -89,7 +89,7 @@ bool prepack_weights(Graph& graph, PassContext& context) {
     GraphValue* constant = builder.constant(ops::Value(IntrusivePtr<ops::OpaqueObject>(packed)), ops::packed_type());
     const auto input = static_cast<size_t>(packed->calls().front().input);
     GraphValue* const inputs[] = {constant, node->input(input)};
-    GraphBuilder::take_place(builder.call(*run, inputs)->output(), node);
+    GraphBuilder::replace_value(builder.call(*run, inputs)->output(), node);
     node->destroy();
     changed = true;
   });

@@ -262,7 +262,7 @@ class ShapePropagation {
     if ((!is_plain && !is_ints) || !context_.take_change()) return;
     GraphValue* constant = GraphBuilder(node).constant(result, is_ints ? node->output()->type() : nullptr);
     constant->set_known(result);
-    GraphBuilder::take_place(constant, node);
+    GraphBuilder::replace_value(constant, node);
     node->destroy();
     changed_ = true;
   }

@@ -79,7 +79,7 @@ void print_text(const InferOptions& options, const client::Result& result) {
       std::cout << "\n";
       print_classes(std::cout, output.tensor);
     } else {
-      std::cout << "  " << type_text(output.tensor.type()) << shape_text(output.tensor.shape()) << "\n";
+      std::cout << "  " << type_string(output.tensor.type()) << shape_string(output.tensor.shape()) << "\n";
       print_values(std::cout, output.tensor);
       std::cout << "\n";
     }

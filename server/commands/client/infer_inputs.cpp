@@ -46,7 +46,7 @@ Tensor read_json(const std::string& text, const TensorMetadata* spec, const char
 
 // The string is repeated in the smallest shape that the model accepts.
 Tensor read_text(const std::string& text, const TensorMetadata* spec) {
-  return text_tensor(text, spec == nullptr ? std::vector<int64_t>{1} : min_shape(*spec));
+  return string_tensor(text, spec == nullptr ? std::vector<int64_t>{1} : min_shape(*spec));
 }
 
 // `spec` returns the model's metadata of the input, or null.

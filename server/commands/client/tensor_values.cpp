@@ -104,9 +104,9 @@ T element_of(const json& leaf, const char* type) {
 size_t count_of(const std::vector<int64_t>& shape, size_t element_bytes) {
   uint64_t count = 1;
   for (const int64_t size : shape) {
-    if (size < 0) throw InvalidArgumentError(concat("a shape of ", shape_text(shape)));
+    if (size < 0) throw InvalidArgumentError(concat("a shape of ", shape_string(shape)));
     if (size > 0 && count > kMaxBytes / element_bytes / static_cast<uint64_t>(size)) {
-      throw InvalidArgumentError(concat("a shape of ", shape_text(shape), " is more than a request may have"));
+      throw InvalidArgumentError(concat("a shape of ", shape_string(shape), " is more than a request may have"));
     }
     count *= static_cast<uint64_t>(size);
   }
@@ -179,14 +179,14 @@ DataType parse_type(const std::string& name) {
                              "'; there are f16, f32, f64, bf16, i8 to i64, u8 to u64, bool");
 }
 
-std::string type_text(DataType type) {
+std::string type_string(DataType type) {
   for (const TypeNames& names : kTypes) {
     if (names.type == type) return names.numpy;
   }
   return client::to_string(type);
 }
 
-std::string shape_text(const std::vector<int64_t>& shape) {
+std::string shape_string(const std::vector<int64_t>& shape) {
   std::string out = "[";
   for (const int64_t size : shape) out += concat(out.size() > 1 ? ", " : "", size);
   return out + "]";
@@ -213,7 +213,7 @@ Tensor tensor_of_json(const json& values, const std::string& data_type) {
   });
 }
 
-Tensor text_tensor(const std::string& text, const std::vector<int64_t>& shape) {
+Tensor string_tensor(const std::string& text, const std::vector<int64_t>& shape) {
   return Tensor::strings(std::vector<std::string>(count_of(shape, text.size() + 4), text), shape);
 }
 

@@ -36,16 +36,16 @@ decltype(auto) dispatch_elements(client::DataType type, Function&& function) {
 // Parses a type name in any common spelling: "f32", "float32", "FP32". Throws client::InvalidArgumentError.
 client::DataType parse_type(const std::string& name);
 // NumPy's name, "float32"; "text" for BYTES.
-std::string type_text(client::DataType type);
+std::string type_string(client::DataType type);
 // "[1, 3]"
-std::string shape_text(const std::vector<int64_t>& shape);
+std::string shape_string(const std::vector<int64_t>& shape);
 
 // These functions throw client::InvalidArgumentError that describes the problem. `values` are numbers, booleans,
 // strings, or regular nested lists of them. `data_type` is the protocol's name of the type; if empty, the type follows
 // from the values (INT64, FP32, FP64 for numbers too large for FP32, BOOL or BYTES).
 client::Tensor tensor_of_json(const nlohmann::json& values, const std::string& data_type);
 // Repeats one string in every element of the shape.
-client::Tensor text_tensor(const std::string& text, const std::vector<int64_t>& shape);
+client::Tensor string_tensor(const std::string& text, const std::vector<int64_t>& shape);
 // Floats in [0, 1), integers 0 or 1, from a fixed seed. REQUIRES: not BYTES.
 client::Tensor random_tensor(client::DataType type, const std::vector<int64_t>& shape);
 

@@ -269,7 +269,7 @@ class Planner {
     const bool fits =
         may_be_same(*a.shape, 0, *b.shape, 0) || may_be_same(*a.shape, a.has_batch, *b.shape, b.has_batch);
     check(fits, "ensemble '", name_, "': tensor '", plan_.tensors[tensor], "' at model '", model, "' has shapes ",
-          shape_text(*a.shape), " and ", shape_text(*b.shape));
+          shape_string(*a.shape), " and ", shape_string(*b.shape));
   }
 
   static EnsemblePlan::BatchFit batch_fit(bool is_made_in_batches, bool is_taken_in_batches,
@@ -293,7 +293,7 @@ class Planner {
     }
   }
 
-  static std::string shape_text(const Dims& shape) {
+  static std::string shape_string(const Dims& shape) {
     std::string out = "[";
     for (size_t i = 0; i < shape.size(); ++i) out += concat(i ? "," : "", shape[i]);
     return out + "]";

@@ -60,7 +60,7 @@ class GenerationStrategy final : public ExecutionStrategy {
   int64_t max_steps(const InferRequest& request) const;
   void work(size_t worker);
   bool take(Running& running);
-  void drop_dead(std::deque<GenerationPtr>& waiting, std::vector<Rejected>& rejected) const;
+  void reject_expired(std::deque<GenerationPtr>& waiting, std::vector<Rejected>& rejected) const;
   void start_threads();
   void step_all(size_t worker, Running& running);
   void step(size_t worker, std::span<Generation* const> group);
@@ -166,7 +166,7 @@ absl::Status GenerationStrategy::dead_status(const Generation& generation) const
 }
 
 // Removes requests that will not run from the queue.
-void GenerationStrategy::drop_dead(std::deque<GenerationPtr>& waiting, std::vector<Rejected>& rejected) const {
+void GenerationStrategy::reject_expired(std::deque<GenerationPtr>& waiting, std::vector<Rejected>& rejected) const {
   const int64_t now = now_ns();
   std::erase_if(waiting, [&](GenerationPtr& one) {
     if (!one->sink.is_cancelled() && now < one->waits_until_ns) return false;
@@ -180,7 +180,7 @@ void GenerationStrategy::record_cancelled() {
   std::vector<Rejected> rejected;
   {
     const MutexLock lock(mutex_);
-    drop_dead(waiting_, rejected);
+    reject_expired(waiting_, rejected);
   }
   for (Rejected& one : rejected) finish(*one.generation, std::move(one.status));
 }
@@ -205,7 +205,7 @@ bool GenerationStrategy::take(Running& running) {
   {
     MutexLock lock(mutex_);
     while (running.empty() && waiting_.empty() && !is_stopped_) changed_.wait(lock);
-    drop_dead(waiting_, rejected);
+    reject_expired(waiting_, rejected);
     while (!waiting_.empty() && running.size() < capacity_) {
       waiting_.front()->pending.end();
       running.push_back(std::move(waiting_.front()));

@@ -191,7 +191,7 @@ void SequenceStrategy::record_cancelled() {
   {
     const MutexLock lock(mutex_);
     if (policy_->waiting() == 0) return;
-    policy_->drop_dead(now_ns(), rejected);
+    policy_->reject_expired(now_ns(), rejected);
   }
   changed_.notify_all();
   reject(rejected);
@@ -249,7 +249,7 @@ void SequenceStrategy::keep_time() {
       continue;
     }
     Rejections rejected;
-    policy_->drop_dead(now_ns(), rejected);
+    policy_->reject_expired(now_ns(), rejected);
     lock.unlock();
     if (!rejected.empty()) changed_.notify_all();
     reject(rejected);

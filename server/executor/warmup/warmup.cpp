@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/base/file_text.h"
+#include "core/base/read_whole_file.h"
 #include "core/tensor/lend.h"
 #include "core/tensor/shape.h"
 #include "server/executor/model/read_exactly.h"
@@ -46,7 +46,7 @@ void fill_random(Tensor& tensor) {
 
 // Reads BYTES elements: each is preceded by its length in 4 bytes.
 std::vector<std::string> read_strings(const std::string& file, size_t count, const std::string& what) {
-  const std::optional<std::string> text = file_text(file);
+  const std::optional<std::string> text = read_whole_file(file);
   check(text.has_value(), what, ": ", file, " cannot be read");
   const std::string& rest = *text;
   std::vector<std::string> out;

@@ -12,7 +12,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
-#include "core/base/file_text.h"
+#include "core/base/read_whole_file.h"
 #include "core/base/utf8.h"
 #include "core/jit/importers/format.h"
 #include "server/config/pbtxt/model_config_text.h"
@@ -115,7 +115,7 @@ ModelConfig read_config(const fs::path& folder, const fs::path& root, const std:
   const fs::path real = resolve(file, root);
   check(fs::is_regular_file(real), file.string(), ": not a file");
   check(fs::file_size(real) <= kMaxConfigBytes, file.string(), ": larger than ", kMaxConfigBytes, " bytes");
-  const std::optional<std::string> text = file_text(real.string());
+  const std::optional<std::string> text = read_whole_file(real.string());
   if (!text) fail(ErrorCode::kUnavailable, file.string(), ": cannot be read");
   return parse_model_config(*text, file.string(), &warnings);
 }

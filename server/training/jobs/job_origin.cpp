@@ -8,7 +8,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
-#include "core/base/file_text.h"
+#include "core/base/read_whole_file.h"
 #include "server/training/data/batch_source.h"
 #include "server/training/jobs/file_fingerprint.h"
 #include "server/training/jobs/job_json.h"
@@ -47,7 +47,7 @@ bool are_inputs(const Json& json) {
 }
 
 Json read_inputs(const fs::path& file) {
-  const std::optional<std::string> text = file_text(file.string());
+  const std::optional<std::string> text = read_whole_file(file.string());
   // An unreadable file must not be overwritten: it records what the job was trained with.
   if (!text && fs::exists(file)) fail(ErrorCode::kUnavailable, file.string(), ": cannot be read");
   Json inputs = Json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);

@@ -12,8 +12,8 @@
 #include "core/base/ascii.h"
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
-#include "core/base/file_text.h"
 #include "core/base/log.h"
+#include "core/base/read_whole_file.h"
 #include "server/training/jobs/job_json.h"
 
 namespace tensord::server {
@@ -43,7 +43,7 @@ std::string plain(const std::string& name) {
 
 JobStatus read_job(const fs::path& file) {
   check(fs::file_size(file) <= kMaxJobBytes, file.string(), ": larger than ", kMaxJobBytes, " bytes");
-  const std::optional<std::string> text = file_text(file.string());
+  const std::optional<std::string> text = read_whole_file(file.string());
   if (!text) fail(ErrorCode::kUnavailable, file.string(), ": cannot be read");
   const nlohmann::json json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) fail(ErrorCode::kDataLoss, file.string(), ": no JSON");
@@ -54,7 +54,7 @@ JobStatus read_job(const fs::path& file) {
 void check_format(const fs::path& folder) {
   const fs::path file = folder / kFormatFile;
   if (!fs::exists(fs::symlink_status(file))) return;
-  const std::optional<std::string> text = file_text(file.string());
+  const std::optional<std::string> text = read_whole_file(file.string());
   if (!text) fail(ErrorCode::kUnavailable, file.string(), ": cannot be read");
   const nlohmann::json json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   const auto found = json.is_object() ? json.find("format") : json.end();

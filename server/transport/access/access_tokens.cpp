@@ -6,9 +6,9 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
-#include "core/base/file_text.h"
 #include "core/base/log.h"
 #include "core/base/mutex.h"
+#include "core/base/read_whole_file.h"
 
 namespace tensord::server {
 namespace {
@@ -35,7 +35,7 @@ int64_t stamp_of(const std::string& path) {
 }
 
 TokenTable read_table(const std::string& path) {
-  const std::optional<std::string> text = file_text(path);
+  const std::optional<std::string> text = read_whole_file(path);
   check(text.has_value(), "--access-tokens: cannot read ", path);
   return TokenTable::parse(*text);
 }

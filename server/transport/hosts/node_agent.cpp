@@ -9,9 +9,9 @@
 #include <set>
 #include <thread>
 
-#include "core/base/file_text.h"
 #include "core/base/log.h"
 #include "core/base/mutex.h"
+#include "core/base/read_whole_file.h"
 #include "core/base/thread.h"
 #include "core/distributed/hmac.h"
 #include "protos/hosts.grpc.pb.h"
@@ -35,7 +35,7 @@ constexpr uint64_t kMaxPemBytes = 1 << 20;
 
 std::string read_text(const std::string& flag, const std::string& path) {
   if (path.empty()) return {};
-  const std::optional<std::string> text = file_text(path);
+  const std::optional<std::string> text = read_whole_file(path);
   if (!text) fail(ErrorCode::kNotFound, flag, ": ", path, " cannot be read");
   check(text->size() <= kMaxPemBytes, flag, ": ", path, " is larger than ", kMaxPemBytes, " bytes");
   return *text;

@@ -77,7 +77,7 @@ class InputDecoder {
   }
 
   // Charges strings before they are allocated: at most as many as `wire_bytes` can hold at `min_bytes` each.
-  void count_texts(int64_t count, uint64_t wire_bytes, uint64_t min_bytes) const {
+  void count_strings(int64_t count, uint64_t wire_bytes, uint64_t min_bytes) const {
     count_bytes(wire_bytes + std::min(static_cast<uint64_t>(count), wire_bytes / min_bytes) * kTextBytes);
   }
 
@@ -94,7 +94,7 @@ class InputDecoder {
     if (out.datatype == DataType::kBytes) {
       uint64_t wire_bytes = 0;
       for (const WireReader& part : input.contents) wire_bytes += part.remaining();
-      count_texts(count, wire_bytes, 2);
+      count_strings(count, wire_bytes, 2);
       out.strings = decode_typed_strings(input.contents, count, what(out));
       for (const std::string& text : out.strings) totals.copied_bytes += text.size();
     } else {
@@ -132,7 +132,7 @@ class InputDecoder {
 
   void decode_raw(WireReader raw, int64_t count, InferTensor& out, DecodedInputs& totals) const {
     if (out.datatype == DataType::kBytes) {
-      count_texts(count, raw.remaining(), sizeof(uint32_t));
+      count_strings(count, raw.remaining(), sizeof(uint32_t));
       out.strings = decode_raw_strings(raw, count, what(out));
       totals.copied_bytes += raw.remaining();
       return;
@@ -165,7 +165,7 @@ class InputDecoder {
   void decode_shared(const SharedRange& range, int64_t count, InferTensor& out, DecodedInputs& totals) const {
     if (out.datatype == DataType::kBytes) {
       check_copy(range, out);
-      count_texts(count, range.size_bytes, sizeof(uint32_t));
+      count_strings(count, range.size_bytes, sizeof(uint32_t));
       std::vector<uint8_t> bytes(range.size_bytes);
       range.copy_to(bytes.data());
       WireMessage texts;

@@ -313,9 +313,9 @@ TEST_F(SequencePolicyTest, TheNextDeadlineIsTheEarliestOfAll) {
   add(1, 1, {.start = true, .deadline_ns = 200});
   add(2, 2, {.start = true, .deadline_ns = 300});
   EXPECT_EQ(policy->next_expiry_ns(), 200);
-  policy->drop_dead(now, rejected);
+  policy->reject_expired(now, rejected);
   EXPECT_EQ(policy->next_expiry_ns(), 200);
-  policy->drop_dead(200, rejected);
+  policy->reject_expired(200, rejected);
   EXPECT_EQ(rejected_ids(), (std::vector<int>{1}));
   EXPECT_EQ(policy->next_expiry_ns(), 300);
 }
@@ -345,7 +345,7 @@ TEST_F(SequencePolicyTest, WhatIsCancelledDoesNotRun) {
   add(1, 2);
   add(1, 3);
   cancelled().insert(2);
-  policy->drop_dead(now, rejected);
+  policy->reject_expired(now, rejected);
   ASSERT_EQ(rejected_ids(), (Ids{1, 2, 3}));  // nor its later requests
   for (const SequenceRejection& one : rejected) EXPECT_EQ(one.code, ErrorCode::kCancelled);
   EXPECT_EQ(rejected[1].reason, "the request was cancelled");
@@ -362,7 +362,7 @@ TEST_F(SequencePolicyTest, ACancelledRequestLeavesOtherSequencesAndWhatRuns) {
   add(2, 4);
   batch = policy->next(0, now, rejected);
   cancelled().insert(3);
-  policy->drop_dead(now, rejected);
+  policy->reject_expired(now, rejected);
   EXPECT_EQ(rejected_ids(), Ids{3});
   policy->done(batch, now);
   EXPECT_EQ(run(), (Ids{-1, 4}));

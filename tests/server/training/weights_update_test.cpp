@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/base/file_text.h"
+#include "core/base/read_whole_file.h"
 #include "core/jit/archive/safetensors.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/runtime/module.h"
@@ -85,7 +85,7 @@ TEST_F(WeightsUpdateTest, WhatIsPublishedHasTheFormatOfItsBase) {
   std::ofstream(file("base.py")) << kCounted;
   jit::write_safetensors(file("weights.safetensors"),
                          {{"weight", numbers(DType::kFloat32, {1, 2})}, {"seen", numbers(DType::kInt64, {7})}});
-  const auto text_of = [&](const std::string& name) { return file_text(name).value_or("none"); };
+  const auto text_of = [&](const std::string& name) { return read_whole_file(name).value_or("none"); };
   std::filesystem::create_directory(file("1"));
   copy_as_base(file("base.py"), file("out.pt"), file("1/model.py"));
   EXPECT_EQ(text_of(file("1/model.py")), kCounted);

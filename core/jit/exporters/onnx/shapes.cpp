@@ -344,7 +344,7 @@ void made(Call& c) {
   fill_shape(c, c.scalar(double{kValue}, c.dtype()), c.size_vector(c.list("size")));
 }
 template <int64_t kValue>
-void made_like(Call& c) {
+void factory_like(Call& c) {
   fill_shape(c, c.scalar(double{kValue}, c.dtype()), c.shape_of(c.x()));
 }
 void full(Call& c) { fill_shape(c, c.operand("fill_value", c.dtype()), c.size_vector(c.list("size"))); }
@@ -440,8 +440,8 @@ std::span<const HandlerRow> shape_rows() {
       {"aten::ones", made<1>},
       {"aten::new_zeros", made<0>},
       {"aten::new_ones", made<1>},
-      {"aten::zeros_like", made_like<0>},
-      {"aten::ones_like", made_like<1>},
+      {"aten::zeros_like", factory_like<0>},
+      {"aten::ones_like", factory_like<1>},
       {"aten::full", full},
       {"aten::new_full", full},
       {"aten::full_like", full_like},

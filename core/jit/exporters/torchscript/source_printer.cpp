@@ -49,10 +49,10 @@ std::string number(double value) {
 }
 
 // NamedTuples become tuples: their classes belong to the original format.
-std::string type_text(const ops::TypePtr& type) {
+std::string type_string(const ops::TypePtr& type) {
   if (type->contained().empty() && type->kind() != TypeKind::kTuple) return type->str();
   std::string inner;
-  for (const ops::TypePtr& one : type->contained()) inner += (inner.empty() ? "" : ", ") + type_text(one);
+  for (const ops::TypePtr& one : type->contained()) inner += (inner.empty() ? "" : ", ") + type_string(one);
   switch (type->kind()) {
     case TypeKind::kTuple: return "Tuple[" + (inner.empty() ? "()" : inner) + "]";
     case TypeKind::kList: return "List[" + inner + "]";
@@ -141,7 +141,7 @@ std::string SourcePrinter::constant(const Value& value, const ops::TypePtr& type
     case Value::Tag::kList: {
       std::vector<std::string> items;
       for (const Value& item : value.to_list()->items) items.push_back(constant(item, value.to_list()->element));
-      return "annotate(" + type_text(ops::list_type(value.to_list()->element)) + ", [" + joined(items) + "])";
+      return "annotate(" + type_string(ops::list_type(value.to_list()->element)) + ", [" + joined(items) + "])";
     }
     case Value::Tag::kTuple: {
       std::vector<std::string> items;
@@ -174,12 +174,12 @@ std::string SourcePrinter::print(const std::string& name, const ops::Schema& sch
     if (!is_identifier(own) || own.starts_with("_")) own = concat("input_", i, own);
     while (!taken.insert(own).second) own += "_";
     define(input, own);
-    arguments.push_back(own + ": " + type_text(input->type()) +
+    arguments.push_back(own + ": " + type_string(input->type()) +
                         (argument.default_value ? "=" + constant(*argument.default_value, input->type()) : ""));
   }
   const GraphValue* result = graph.outputs()[0];
   line(1, concat("def ", name, "(", joined(arguments), ") -> ",
-                 result->type()->kind() == TypeKind::kNone ? "None" : type_text(result->type()), ":"));
+                 result->type()->kind() == TypeKind::kNone ? "None" : type_string(result->type()), ":"));
   block(*graph.block(), 2);
   line(2, "return " + text(result));
   return out_;
@@ -215,12 +215,12 @@ void SourcePrinter::node(const Node& node, int depth) {
       if (!is_identifier(node.name())) refuse(node, "an attribute of this name cannot be set in TorchScript");
       return line(depth, attribute_text(inputs[0], node.name()) + " = " + inputs[1]);
     case NodeKind::kListConstruct:
-      return assign("annotate(" + type_text(node.output()->type()) + ", [" + joined(inputs) + "])");
+      return assign("annotate(" + type_string(node.output()->type()) + ", [" + joined(inputs) + "])");
     case NodeKind::kTupleConstruct: return assign("(" + joined(inputs) + (inputs.size() == 1 ? ",)" : ")"));
     case NodeKind::kDictConstruct: {
       std::string items;
       for (size_t i = 0; i < inputs.size(); i += 2) items += (i > 0 ? ", " : "") + inputs[i] + ": " + inputs[i + 1];
-      return assign("annotate(" + type_text(node.output()->type()) + ", {" + items + "})");
+      return assign("annotate(" + type_string(node.output()->type()) + ", {" + items + "})");
     }
     case NodeKind::kListUnpack:
     case NodeKind::kTupleUnpack: {
@@ -230,11 +230,11 @@ void SourcePrinter::node(const Node& node, int depth) {
     }
     case NodeKind::kTupleIndex: return assign(concat("(", inputs[0], ")[", node.index(), "]"));
     case NodeKind::kUncheckedCast:
-      return assign("unchecked_cast(" + type_text(node.output()->type()) + ", " + inputs[0] + ")");
-    case NodeKind::kUninitialized: return assign("uninitialized(" + type_text(node.output()->type()) + ")");
+      return assign("unchecked_cast(" + type_string(node.output()->type()) + ", " + inputs[0] + ")");
+    case NodeKind::kUninitialized: return assign("uninitialized(" + type_string(node.output()->type()) + ")");
     case NodeKind::kIsInstance: {
       if (node.types().size() != 1) refuse(node, "several types have no form in TorchScript here");
-      return assign("isinstance(" + inputs[0] + ", " + type_text(node.types()[0]) + ")");
+      return assign("isinstance(" + inputs[0] + ", " + type_string(node.types()[0]) + ")");
     }
     default: refuse(node, "has no form in TorchScript here");
   }

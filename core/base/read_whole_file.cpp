@@ -1,10 +1,10 @@
-#include "core/base/file_text.h"
+#include "core/base/read_whole_file.h"
 
 #include <fstream>
 
 namespace tensord {
 
-std::optional<std::string> file_text(const std::string& path) {
+std::optional<std::string> read_whole_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in.is_open()) return std::nullopt;
   // Uses read(), because stream iterators throw their own exception where the path is a folder.
