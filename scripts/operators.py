@@ -248,7 +248,7 @@ def read_lines(root=ROOT):
             if not line.strip() or line.startswith("#"):
                 continue
             place = f"{path.relative_to(root)}:{number}"
-            if not re.fullmatch(r"[a-z_0-9]+::\w+(\.\w+)?\(.*\) -> [^;]+(; (inplace|out|inplace, out))?", line):
+            if not re.fullmatch(r"[a-z_0-9]+::\w+(\.\w+)?\(.*\) -> [^;]+(; (inplace(\.\w+)?(, out)?|out))?", line):
                 problems.append(f"{place}: expected 'space::name.overload(arguments) -> results; inplace, out': {line}")
                 continue
             name = line.split("(")[0]
@@ -268,10 +268,11 @@ def schemas_of(line):
     head, rest = schema.split("(", 1)
     name, _, overload = head.partition(".")
     body, _ = rest.rsplit(") -> ", 1)
-    if "inplace" in forms:
+    if forms.startswith("inplace"):
         first, *others = split(body)
         kind, argument = first.split(" ", 1)
-        yield f"{name}_{'.' + overload if overload else ''}({', '.join([f'{kind}(a!) {argument}', *others])}) -> Tensor(a!)"
+        inplace = forms.split(", ")[0].partition(".")[2] or overload
+        yield f"{name}_{'.' + inplace if inplace else ''}({', '.join([f'{kind}(a!) {argument}', *others])}) -> Tensor(a!)"
     if "out" in forms.split(", "):
         form = "out" if overload in ("", "Tensor") else overload + "_out"
         yield f"{name}.{form}({', '.join(split(body) + ([] if '*' in split(body) else ['*']) + ['Tensor(a!) out'])}) -> Tensor(a!)"

@@ -188,8 +188,8 @@ void set_kernels(Functionality functionality, const KernelFunction* (*choose)(co
 std::shared_ptr<const Op> with_function(const Op& op, ReturnFn function);
 
 // Builds one registration; made by OP(), complete at the end of the full expression. Also registers the variants that
-// follow the schema: `inplace`, "name_" with self written in place, and `out`, the overload "out" (or "<overload>_out")
-// with a keyword argument Tensor(a!) out.
+// follow the schema: `inplace` (`inplace.OVERLOAD`), "name_" with self written in place, and `out`, the overload "out"
+// (or "<overload>_out") with a keyword argument Tensor(a!) out.
 class OpBuilder {
  public:
   // `name` is "aten::sum.dim_IntList", which kernels/*/*.ops declare. Operators of other namespaces are registered by a
@@ -239,7 +239,7 @@ class OpBuilder {
   OpBuilder& kind(OpKind kind);
 
  private:
-  void add_inplace_form() const;
+  void add_inplace_form(std::string_view mark) const;  // "inplace", or "inplace.Scalar" for another overload name
   void add_out_form() const;
   void set_function(KernelFunction function);
   void check_parameters(const std::vector<std::string>& cpp_types, const char* what);

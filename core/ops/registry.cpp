@@ -193,7 +193,7 @@ OpBuilder::OpBuilder(std::string_view name, const char* file, int line) : op_(nu
   try {
     const std::string_view text = line_of(name), forms = text.substr(std::min(text.find("; "), text.size()));
     op_ = Registry::instance().add(parse_schema(text.substr(0, text.size() - forms.size())));
-    if (forms.find("inplace") != std::string_view::npos) add_inplace_form();
+    if (forms.starts_with("; inplace")) add_inplace_form(forms.substr(2, forms.find(", ") - 2));
     if (forms.find("out") != std::string_view::npos) add_out_form();
   } catch (const Error& error) {
     Registry::instance().report(concat(file, ":", line, ": ", error.what()));
@@ -234,9 +234,10 @@ void OpBuilder::report_second_attribute() const {
   Registry::instance().report(concat(file_, ":", line_, ": ", op_->name(), " has two attributes of one kind"));
 }
 
-void OpBuilder::add_inplace_form() const {
+void OpBuilder::add_inplace_form(std::string_view mark) const {
   Schema schema = op_->schema;
   schema.name += "_";
+  if (const size_t dot = mark.find('.'); dot != std::string_view::npos) schema.overload = mark.substr(dot + 1);
   schema.arguments[0].alias = {'a', true};
   schema.returns = {schema.arguments[0]};
   schema.returns[0].name.clear();
