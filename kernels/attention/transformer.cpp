@@ -1,6 +1,7 @@
 // PyTorch's fused transformer operators, which scripted nn.MultiheadAttention and nn.TransformerEncoderLayer
 // call in evaluation. Here they run call by call; the pass expand_layers takes them apart before that.
 #include "core/ops/transformer.h"
+#include "core/ops/attributes/exported.h"
 
 #include "core/ops/attributes/may_lack_results.h"
 #include "core/ops/op.h"
@@ -144,6 +145,7 @@ OP("aten::_native_multi_head_attention").set<ops::MayLackResults>().impl(multi_h
 OP("aten::_transformer_encoder_layer_fwd").impl(encoder_layer).composite();
 // The weights come whether they are needed or not, as in PyTorch.
 OP("aten::_scaled_dot_product_attention")
+    .set<ops::NotInPyTorch>()
     .impl([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
              bool need_weights, bool is_causal) -> Returns {
       const DotProduct call{query, key, value, mask, dropout, is_causal, std::nullopt};

@@ -1,5 +1,6 @@
 // A = L Lᵀ of symmetric positive-definite matrices, and what is solved with it.
 #include "kernels/linalg/cholesky.h"
+#include "core/ops/attributes/exported.h"
 
 #include "kernels/expr/expr.h"
 #include "kernels/linalg/algebra.h"
@@ -47,6 +48,7 @@ OP("aten::linalg_cholesky")
     })
     .composite();
 OP("aten::cholesky")
+    .set<ops::NotInPyTorch>()
     .impl([](const Tensor& a, bool is_upper) {
       check_cholesky("cholesky", a);
       if (!is_floating(a.dtype()) && !is_complex(a.dtype())) fail_dtype("cholesky_cpu", a.dtype());

@@ -1,5 +1,6 @@
 // Eigenvalues and vectors of symmetric matrices.
 #include "kernels/linalg/eigh.h"
+#include "core/ops/attributes/exported.h"
 
 #include "core/ops/attributes/written.h"
 #include "kernels/expr/expr.h"
@@ -68,6 +69,7 @@ OP("aten::linalg_eigvalsh")
     .composite()
     .set<WritesInto>(WritesInto::kSameDType);
 OP("aten::symeig")
+    .set<ops::NotInPyTorch>()
     .impl([](const Tensor& a, bool has_vectors, bool is_upper) -> std::tuple<Tensor, Tensor> {
       check_square("linalg.symeig", a);
       const auto [values, vectors] =

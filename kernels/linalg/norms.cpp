@@ -1,6 +1,7 @@
 // Norms of matrices, and condition numbers.
 #include <cmath>
 
+#include "core/ops/attributes/exported.h"
 #include "core/ops/attributes/written.h"
 #include "core/tensor/complex.h"
 #include "kernels/linalg/algebra.h"
@@ -142,7 +143,10 @@ OP("aten::nuclear_norm.dim")
       return matrix_norm(a, std::string("nuc"), dim, keeps, std::nullopt);
     })
     .composite();
-OP("aten::frobenius_norm").impl([](const Tensor& a) { return ops::linalg_vector_norm(a); }).composite();
+OP("aten::frobenius_norm")
+    .set<ops::NotInPyTorch>()
+    .impl([](const Tensor& a) { return ops::linalg_vector_norm(a); })
+    .composite();
 OP("aten::frobenius_norm.dim")
     .impl([](const Tensor& a, const IntList& dim, bool keeps) {
       check(dim.size() <= 2, "Expected at most 2 dimensions, but got ", dim.size(), " dimensions instead.");

@@ -1,4 +1,5 @@
 // A = Q R by Householder's reflections, and the reflections themselves.
+#include "core/ops/attributes/exported.h"
 #include "core/ops/attributes/written.h"
 #include "kernels/expr/expr.h"
 #include "kernels/linalg/algebra.h"
@@ -168,6 +169,7 @@ std::vector<Tensor> gradient_of_qr(const GradArgs& args) {
 
 OP("aten::linalg_qr").impl(qr).gradient(gradient_of_qr).saves("result0, result1");
 OP("aten::qr")
+    .set<ops::NotInPyTorch>()
     .impl([](const Tensor& a, bool is_reduced) -> std::tuple<Tensor, Tensor> {
       const auto [q, r] = call_for<2>("aten::linalg_qr", a, std::string(is_reduced ? "reduced" : "complete"));
       return {q, r};

@@ -4,6 +4,7 @@
 #include <limits>
 #include <tuple>
 
+#include "core/ops/attributes/exported.h"
 #include "core/ops/attributes/written.h"
 #include "kernels/base/number_range.h"
 #include "kernels/expr/expr.h"
@@ -187,6 +188,7 @@ std::tuple<Tensor, Tensor> prelu_gradients(const Tensor& grad, const Tensor& a, 
 }
 // Of PyTorch 1.13.
 OP("aten::prelu_backward")
+    .set<ops::NotInPyTorch>()
     .impl([](const Tensor& grad, const Tensor& a, const Tensor& weight) {
       check(is_floating(a.dtype()) && grad.dtype() == a.dtype(), "prelu_backward: not implemented for ",
             name_of(grad.dtype()), " and ", name_of(a.dtype()));

@@ -4,6 +4,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mutex.h"
+#include "core/ops/attributes/exported.h"
 #include "core/ops/named_error.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
@@ -108,8 +109,8 @@ OP("prim::EnumName").impl([](const Value& value) { return value.to_enum()->name;
 OP("prim::EnumValue.int").impl([](const Value& value) { return value.to_enum()->value; });
 OP("prim::EnumValue.float").impl([](const Value& value) { return value.to_enum()->value; });
 OP("prim::EnumValue.str").impl([](const Value& value) { return value.to_enum()->value; });
-OP("aten::eq.enum").impl([](const Value& a, const Value& b) { return a.equals(b); });
-OP("aten::ne.enum").impl([](const Value& a, const Value& b) { return !a.equals(b); });
+OP("aten::eq.enum").impl([](const Value& a, const Value& b) { return a.equals(b); }).set<ops::ComparesNumbers>();
+OP("aten::ne.enum").impl([](const Value& a, const Value& b) { return !a.equals(b); }).set<ops::ComparesNumbers>();
 
 }  // namespace
 

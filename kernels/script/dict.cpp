@@ -1,3 +1,4 @@
+#include "core/ops/attributes/exported.h"
 #include "core/ops/op.h"
 #include "kernels/script/value_text.h"
 
@@ -102,7 +103,7 @@ Dict dict_from_items(const List& list) {
   OP("aten::len.Dict_" KEY).impl([](const Dict& dict) { return static_cast<int64_t>(dict->items().size()); }); \
   OP("aten::__getitem__.Dict_" KEY).impl(dict_get);                                                            \
   OP("aten::_set_item." KEY).impl(dict_set);                                                                   \
-  OP("aten::__contains__." KEY).impl(dict_contains);                                                           \
+  OP("aten::__contains__." KEY).impl(dict_contains).set<ops::ComparesNumbers>();                               \
   OP("aten::get." KEY).impl(dict_get_or_none);                                                                 \
   OP("aten::get.default_" KEY).impl(dict_get_or);                                                              \
   OP("aten::pop.Dict_" KEY).impl(dict_pop);                                                                    \

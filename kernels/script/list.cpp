@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/ops/attributes/exported.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/pointwise/scalar_math.h"
@@ -174,13 +175,15 @@ OP("aten::mul_.t").impl([](const List& list, int64_t n) {
 OP("aten::slice.t").impl(list_slice);
 OP("prim::rangelist").impl(int_range);
 
-#define TYPED_LIST(OVERLOAD)                                      \
-  OP("aten::remove." OVERLOAD).impl(list_remove);                 \
-  OP("aten::index.list_" OVERLOAD).impl(list_index);              \
-  OP("aten::count." OVERLOAD).impl(list_count);                   \
-  OP("aten::__contains__." OVERLOAD "_list").impl(list_contains); \
-  OP("aten::eq." OVERLOAD "_list").impl(lists_equal);             \
-  OP("aten::ne." OVERLOAD "_list").impl([](const List& a, const List& b) { return !lists_equal(a, b); })
+#define TYPED_LIST(OVERLOAD)                                                                  \
+  OP("aten::remove." OVERLOAD).impl(list_remove);                                             \
+  OP("aten::index.list_" OVERLOAD).impl(list_index);                                          \
+  OP("aten::count." OVERLOAD).impl(list_count);                                               \
+  OP("aten::__contains__." OVERLOAD "_list").impl(list_contains).set<ops::ComparesNumbers>(); \
+  OP("aten::eq." OVERLOAD "_list").impl(lists_equal).set<ops::ComparesNumbers>();             \
+  OP("aten::ne." OVERLOAD "_list")                                                            \
+      .impl([](const List& a, const List& b) { return !lists_equal(a, b); })                  \
+      .set<ops::ComparesNumbers>()
 TYPED_LIST("int");
 TYPED_LIST("float");
 TYPED_LIST("bool");

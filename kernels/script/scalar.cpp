@@ -1,5 +1,6 @@
 #include "kernels/pointwise/scalar_math.h"
 
+#include "core/ops/attributes/exported.h"
 #include "core/ops/op.h"
 
 // Arithmetic and comparisons of Python numbers, by the overload names of PyTorch.
@@ -150,15 +151,17 @@ double on_scalars_as_floats(const Scalar& a, const Scalar& b) {
   OP(NAME ".int_float").impl(on_int_float<F>); \
   OP(NAME ".float_int").impl(on_float_int<F>); \
   OP(NAME).impl(on_scalars<F>)
-#define COMPARISON(NAME, F)                                             \
-  OP(NAME ".int").impl(on_ints<F>);                                     \
-  OP(NAME ".float").impl(on_floats<F>);                                 \
-  OP(NAME ".int_float").impl(on_int_float<F>);                          \
-  OP(NAME ".float_int").impl(on_float_int<F>);                          \
-  OP(NAME).impl(on_scalars<F>);                                         \
-  OP(NAME ".str").impl([](const std::string& a, const std::string& b) { \
-    return F::apply(std::string_view(a), std::string_view(b));          \
-  })
+#define COMPARISON(NAME, F)                                                \
+  OP(NAME ".int").impl(on_ints<F>).set<ops::ComparesNumbers>();            \
+  OP(NAME ".float").impl(on_floats<F>).set<ops::ComparesNumbers>();        \
+  OP(NAME ".int_float").impl(on_int_float<F>).set<ops::ComparesNumbers>(); \
+  OP(NAME ".float_int").impl(on_float_int<F>).set<ops::ComparesNumbers>(); \
+  OP(NAME).impl(on_scalars<F>).set<ops::ComparesNumbers>();                \
+  OP(NAME ".str")                                                          \
+      .impl([](const std::string& a, const std::string& b) {               \
+        return F::apply(std::string_view(a), std::string_view(b));         \
+      })                                                                   \
+      .set<ops::ComparesNumbers>()
 #define FLOAT_RESULT(NAME, F)                 \
   OP(NAME ".int").impl(on_ints_as_floats<F>); \
   OP(NAME ".float").impl(on_floats<F>)
@@ -183,10 +186,10 @@ OP("aten::pow.int_float").impl(on_int_float<Power>);
 OP("aten::pow.float_int").impl(on_float_int<Power>);
 OP("aten::pow.Scalar_Scalar").impl(on_scalars_as_floats<Power>);
 
-OP("aten::eq.bool").impl([](bool a, bool b) { return a == b; });
-OP("aten::ne.bool").impl([](bool a, bool b) { return a != b; });
-OP("aten::eq.device").impl([](Device a, Device b) { return a == b; });
-OP("aten::ne.device").impl([](Device a, Device b) { return !(a == b); });
+OP("aten::eq.bool").impl([](bool a, bool b) { return a == b; }).set<ops::ComparesNumbers>();
+OP("aten::ne.bool").impl([](bool a, bool b) { return a != b; }).set<ops::ComparesNumbers>();
+OP("aten::eq.device").impl([](Device a, Device b) { return a == b; }).set<ops::ComparesNumbers>();
+OP("aten::ne.device").impl([](Device a, Device b) { return !(a == b); }).set<ops::ComparesNumbers>();
 
 OP("aten::neg.int").impl([](int64_t a) { return wrap_negate(a); });
 OP("aten::neg.float").impl([](double a) { return -a; });

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/ops/attributes/exported.h"
 #include "core/ops/op.h"
 
 // Searching and splitting list_of_strings, on bytes as in libtorch.
@@ -172,7 +173,9 @@ OP("aten::rindex").impl([](Text text, Text part, int64_t start, int64_t end) {
 OP("aten::count").impl(count);
 OP("aten::startswith").impl(starts_with);
 OP("aten::endswith").impl(ends_with);
-OP("aten::__contains__.str_str").impl([](Text text, Text part) { return text.find(part) != std::string::npos; });
+OP("aten::__contains__.str_str")
+    .impl([](Text text, Text part) { return text.find(part) != std::string::npos; })
+    .set<ops::ComparesNumbers>();
 OP("aten::split.str").impl(split_text);
 OP("aten::rsplit").impl(split_from_right);
 OP("aten::splitlines").impl(split_lines);

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "core/ops/attributes/exported.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/attention/nested.h"
@@ -136,14 +137,14 @@ OP("prim::index").impl([](Device device) {
 });
 OP("aten::device").impl([](const std::string& name) { return parse_device(name); });
 
-OP("aten::item").impl(item);
-OP("aten::Int.Tensor").impl(item_int);
-OP("aten::Float.Tensor").impl(item_float);
-OP("aten::Bool.Tensor").impl(item_bool);
+OP("aten::item").impl(item).set<ops::ReadsElement>();
+OP("aten::Int.Tensor").impl(item_int).set<ops::ReadsElement>();
+OP("aten::Float.Tensor").impl(item_float).set<ops::ReadsElement>();
+OP("aten::Bool.Tensor").impl(item_bool).set<ops::ReadsElement>();
 OP("aten::is_nonzero").impl(item_bool);
-OP("aten::IntImplicit").impl(int_implicit);
-OP("aten::FloatImplicit").impl(float_implicit);
-OP("aten::ScalarImplicit").impl(item_implicit);
+OP("aten::IntImplicit").impl(int_implicit).set<ops::ReadsElement>();
+OP("aten::FloatImplicit").impl(float_implicit).set<ops::ReadsElement>();
+OP("aten::ScalarImplicit").impl(item_implicit).set<ops::ReadsElement>();
 OP("prim::NumToTensor.Scalar").impl(number_to_tensor);
 OP("prim::NumToTensor.bool").impl([](bool value) { return Tensor::scalar(value); });
 

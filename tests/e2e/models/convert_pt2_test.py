@@ -426,9 +426,9 @@ torch.save(runs, sys.argv[2] + "/newest.pt")
 
     @unittest.skipUnless(NEWEST.exists(), "needs the newest PyTorch: scripts/setup pypi_torch")
     def test_operators_that_pytorch_has_not(self):
-        """The list in operators.cpp, compared with PyTorch's operators."""
-        source = (ROOT / "core/jit/exporters/pt2/operators.cpp").read_text()
-        listed = set(re.findall(r'"(aten::[\w.]+)"', re.search(r"kOnlyHere\[\] = \{(.*?)\};", source, re.DOTALL)[1]))
+        """Operators with the attribute NotInPyTorch, compared with PyTorch's operators."""
+        sources = "".join(path.read_text() for path in (ROOT / "kernels").glob("*/*.cpp"))
+        listed = re.findall(r'OP\("(aten::[\w.]+)"\)\s*\.set<ops::NotInPyTorch>', sources)
         said = subprocess.run([BINARY, "ops"], capture_output=True, text=True, check=True).stdout
         script = """
 import re, sys, torch

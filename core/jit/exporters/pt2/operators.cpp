@@ -6,34 +6,12 @@
 #include "core/base/error.h"
 #include "core/jit/exporters/pt2/program_writer.h"
 #include "core/jit/importers/pt2/enums.h"
+#include "core/ops/attributes/exported.h"
 #include "core/ops/run.h"
 #include "ops/view.h"
 
 namespace tensord::jit::pt2 {
 namespace {
-
-// Overloads that PyTorch does not have. tests/e2e/models/convert_pt2_test.py compares with PyTorch's list.
-constexpr std::string_view kOnlyHere[] = {
-    "aten::_scaled_dot_product_attention",
-    "aten::cholesky",
-    "aten::floor_divide_",
-    "aten::fmax_",
-    "aten::fmin_",
-    "aten::frobenius_norm",
-    "aten::hardshrink_",
-    "aten::log_sigmoid_",
-    "aten::maximum_",
-    "aten::minimum_",
-    "aten::pow_.Tensor_Scalar",
-    "aten::pow_.Tensor_Tensor",
-    "aten::prelu_backward",
-    "aten::qr",
-    "aten::rsub_.Scalar",
-    "aten::rsub_.Tensor",
-    "aten::softplus_",
-    "aten::softshrink_",
-    "aten::symeig",
-};
 
 // Operators of scripts only: they make tensors from numbers, or convert.
 bool makes_tensor_of_numbers(const ops::Op& op) {
@@ -41,19 +19,13 @@ bool makes_tensor_of_numbers(const ops::Op& op) {
   return name == "prim::NumToTensor" || name == "aten::tensor" || name == "aten::scalar_tensor" ||
          (name == "aten::as_tensor" && !op.schema.overload.empty());
 }
-bool takes_element(std::string_view name) {
-  return name == "aten::Int" || name == "aten::Float" || name == "aten::IntImplicit" || name == "aten::FloatImplicit" ||
-         name == "aten::ScalarImplicit" || name == "aten::item" || name == "aten::Bool";
+template <class Attribute>
+bool has(const ops::Op& op) {
+  return op.attributes.get<Attribute>() != nullptr;
 }
 bool is_conversion(const ops::Op& op) {
   return (op.schema.name == "aten::to" && op.schema.overload.starts_with("prim_")) ||
          (op.schema.name == "aten::as_tensor" && op.schema.overload.empty());
-}
-
-// Of numbers, or of a list and a number.
-bool is_comparison(std::string_view name) {
-  return name == "aten::eq" || name == "aten::ne" || name == "aten::lt" || name == "aten::le" || name == "aten::gt" ||
-         name == "aten::ge" || name == "aten::__contains__";
 }
 
 struct NumberFunction {
@@ -121,16 +93,16 @@ bool is_program_operator(const ops::Op& op) {
   if (!name.starts_with("aten::") || op.schema.is_vararg || !gives_tensors(op)) return false;
   const bool has_out = std::ranges::any_of(
       op.schema.arguments, [](const ops::Argument& one) { return one.is_keyword_only && one.alias.is_write; });
-  return !has_out && std::ranges::find(kOnlyHere, std::string_view(name)) == std::end(kOnlyHere) &&
-         op.schema.name != "aten::as_tensor" && op.schema.name != "aten::cpu" && op.schema.name != "aten::grad";
+  return !has_out && !has<ops::NotInPyTorch>(op) && op.schema.name != "aten::as_tensor" &&
+         op.schema.name != "aten::cpu" && op.schema.name != "aten::grad";
 }
 
 bool ProgramWriter::can_write(const ops::Op& op) const {
   const std::string_view name = op.schema.name;
-  return is_program_operator(op) || makes_tensor_of_numbers(op) || takes_element(name) || is_conversion(op) ||
-         find_number_function(name) || is_comparison(name) || name == "aten::__not__" || name == "prim::tolist" ||
-         name == "aten::size" || name == "aten::sym_size" || name == "aten::numel" || name == "aten::sym_numel" ||
-         name == "aten::len";
+  return is_program_operator(op) || makes_tensor_of_numbers(op) || is_conversion(op) || has<ops::ReadsElement>(op) ||
+         has<ops::ComparesNumbers>(op) || find_number_function(name) || name == "aten::Bool" ||
+         name == "aten::__not__" || name == "prim::tolist" || name == "aten::size" || name == "aten::sym_size" ||
+         name == "aten::numel" || name == "aten::sym_numel" || name == "aten::len";
 }
 
 void ProgramWriter::write(Call& call) {
@@ -406,7 +378,7 @@ void ProgramWriter::write_number(Call& call) {
     result.number = condition_of(call);
     return;
   }
-  if (takes_element(name) && call.first().a.is_strided()) {
+  if (has<ops::ReadsElement>(call.op()) && call.first().a.is_strided()) {
     const std::optional<Elements> items = elements_of(call, call.first());
     if (items && items->size() == 1 && result.a.is_int()) result = items->front();
     return;
