@@ -4,12 +4,12 @@
 
 namespace tensord::kernels {
 
-// What happens to the scores before the softmax.
+// How the mask changes the scores before the softmax.
 enum class AttentionMask : uint8_t {
   kNone,
-  kAdd,        // f32 added
-  kFill,       // a bool; where it is true the score becomes `fill`
-  kFillFalse,  // where it is false
+  kAdd,        // f32, added to the scores
+  kFill,       // bool; true sets the score to `fill`
+  kFillFalse,  // bool; false sets the score to `fill`
 };
 
 // f32 attention of one head: softmax(scale * query @ key^T, masked) @ value. Strides in elements; the columns
@@ -24,19 +24,19 @@ struct AttentionShape {
   bool is_safe = false;    // a row whose scores are all minus infinity gives zeros, not NaN
 };
 
-// The memory of one head.
+// The tensors of one head.
 struct AttentionHead {
   const float *query, *key, *value;
   const void* mask;
   float* out;
 };
 
-// Rows of queries that are best done together: their scores stay in the cache.
+// The number of query rows to process together, so that their scores stay in the cache.
 int64_t attention_block_rows(const AttentionShape& shape);
-// Floats that attend_rows needs, aligned to 64 bytes.
+// The number of floats that attend_rows needs as scratch, aligned to 64 bytes.
 int64_t attention_scratch(const AttentionShape& shape);
-// Rows [begin, end), at most attention_block_rows. `is_new_head`: what the scratch holds of key, value and
-// mask is not of this head. A row's result does not depend on which rows are done with it.
+// Computes rows [begin, end), at most attention_block_rows. `is_new_head`: the scratch does not hold this head's key,
+// value and mask yet. The result of a row does not depend on the rows processed with it.
 void attend_rows(const AttentionShape& shape, const AttentionHead& head, int64_t begin, int64_t end, float* scratch,
                  bool is_new_head);
 

@@ -7,23 +7,23 @@
 
 namespace tensord::kernels {
 
-// Attention call by call, with plain operators: for dtypes without a kernel, for gradients, and in training.
+// Attention as a composition of plain operators: for dtypes without a kernel, for gradients, and in training.
 struct PlainAttention {
   Tensor query, key, value;  // (…, rows, width)
   std::optional<Tensor> mask;
   double scale = 1;
-  std::optional<double> fill;  // then the mask is a bool, and scores become `fill` where it is `fills_where`
+  std::optional<double> fill;  // if set, the mask is a bool, and scores become `fill` where it is `fills_where`
   bool fills_where = true;
   bool is_causal = false;
-  bool is_safe = false;  // a row whose scores are all minus infinity has zeros
+  bool is_safe = false;  // a row whose scores are all minus infinity is zero
 
-  // Where the mask hides a score. REQUIRES: mask and fill.
+  // True where the mask hides a score. REQUIRES: mask and fill.
   Tensor hidden() const;
   // softmax(scale * query @ key^T, masked).
   Tensor weights() const;
 };
 
-// Of tensord::attention.
+// The gradient of tensord::attention.
 std::vector<Tensor> gradient_of_attention(const ops::GradArgs& args);
 
 }  // namespace tensord::kernels

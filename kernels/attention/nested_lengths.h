@@ -4,11 +4,11 @@
 
 namespace tensord::kernels {
 
-// Ones of each row of a mask, and whether all of them stand before its zeros.
+// The number of ones in each row of a mask, and whether they all precede its zeros.
 struct NestedLengths {
   explicit NestedLengths(const Tensor& mask);
   int64_t longest() const;
-  // bool [rows, longest], on the processor: true beyond each length.
+  // bool [rows, longest], on the CPU: true beyond each length.
   Tensor padding() const;
 
   Dims lengths;

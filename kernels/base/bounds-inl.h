@@ -1,5 +1,5 @@
-// Included inside HWY_NAMESPACE by vector code: bounds that a NaN passes. What Highway's Min and Max give for a NaN
-// depends on the instruction set: x86's instructions give their second operand, the baseline the other number.
+// Included inside HWY_NAMESPACE by vector code: bounds that propagate NaN. The results of Highway's Min and Max for a
+// NaN depend on the instruction set: x86's instructions return their second operand, the baseline the other number.
 
 template <class AnyV>
 HWY_INLINE AnyV at_least(AnyV x, AnyV low) {

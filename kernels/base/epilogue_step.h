@@ -5,7 +5,7 @@
 
 #include "core/ops/attributes/packed.h"
 
-// What the processor's products and convolutions do with their sums on the way out.
+// The epilogues of the CPU's matrix products and convolutions.
 namespace tensord::kernels {
 
 // A function of the sum, or the addition of the other tensor.
@@ -28,7 +28,7 @@ struct EpilogueStep {
   float alpha = 1, beta = 0;
 };
 
-// Empty for what is no step: another formula or numbers, or a scale of channels.
+// Returns nothing if it is not one of these steps: another formula or constants, or a scale of channels.
 std::optional<EpilogueStep> epilogue_step_of(const ops::Epilogue& epilogue);
 
 }  // namespace tensord::kernels

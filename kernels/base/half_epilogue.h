@@ -12,17 +12,18 @@ struct HalfEpilogue {
   const float* scale = nullptr;  // null: no affine step
   const float* shift = nullptr;
   bool has_row_of_scales = false;  // one for each element of the row, or one for all
-  const void* other = nullptr;     // halves that are added; null: none
+  const void* other = nullptr;     // float16 or bfloat16 to add; null: none
   bool has_relu = false;
 };
 
-// `rows` of `columns` numbers, `stride` numbers from row to row.
+// `rows` of `columns` floats, `stride` floats from row to row.
 struct FloatRows {
   const float* data;
   int64_t rows, columns, stride;
 };
 
-// Writes rows of halves, `stride` halves from row to row, as `other` lies too. All rows have the same scales.
+// Writes rows of float16 or bfloat16, `stride` elements from row to row; `other` has the same layout. All rows have the
+// same scales.
 void finish_rows(const FloatRows& from, const HalfEpilogue& steps, Half* to, int64_t stride);
 void finish_rows(const FloatRows& from, const HalfEpilogue& steps, BFloat16* to, int64_t stride);
 

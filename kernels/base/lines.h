@@ -5,10 +5,10 @@
 #include "core/tensor/loops.h"
 #include "core/tensor/tensor.h"
 
-// Work along one dimension: a row is the line of elements that share all other indices.
+// Iteration along one dimension: a row is the line of elements that share all other indices.
 namespace tensord::kernels {
 
-// The type float16 and friends are computed in: float32, float64 or int64.
+// The dtype that elements are computed in: float32, float64 or int64.
 inline DType loop_dtype(DType dtype) {
   if (dtype == DType::kFloat64) return DType::kFloat64;
   return is_floating(dtype) ? DType::kFloat32 : DType::kInt64;
@@ -24,8 +24,8 @@ inline Dims without(const Dims& dims, int64_t dim) {
 inline int64_t line_length(const Tensor& tensor, int64_t dim) { return tensor.ndim() == 0 ? 1 : tensor.sizes()[dim]; }
 inline int64_t line_stride(const Tensor& tensor, int64_t dim) { return tensor.ndim() == 0 ? 1 : tensor.strides()[dim]; }
 
-// Calls fn(offsets) for every row of N operands, in parallel; offsets are the operands'
-// first elements. `outer` are the sizes without the lanes' dimension, `strides` fit them.
+// Calls fn(offsets) for every row of N operands, in parallel; offsets are the operands' first elements. `outer` are the
+// sizes without the rows' dimension, with `strides` for each operand.
 template <size_t N, class Fn>
 void for_each_line(const Dims& outer, const std::array<Dims, N>& strides, int64_t length, Fn&& fn) {
   const LoopNest<N> nest(outer, strides);

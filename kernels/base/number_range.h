@@ -8,10 +8,11 @@ namespace tensord::kernels {
 
 // The largest finite number of a floating point dtype.
 double largest(DType dtype);
-// Whether the dtype has the number, cut to an integer where it needs that. As in PyTorch, uint8 has negative numbers of
-// its size too (they wrap around), bool has every real number, and infinities are no overflow.
+// Whether the dtype can represent the number, truncated to an integer if necessary. As in PyTorch, uint8 includes
+// negative numbers of its magnitude (they wrap around), bool includes every real number, and infinities do not
+// overflow.
 bool holds(DType dtype, const ops::Scalar& value);
-// Throws Error{kInvalidArgument} unless it does.
+// Throws Error{kInvalidArgument} if it cannot.
 void check_holds(std::string_view op, DType dtype, const ops::Scalar& value);
 
 }  // namespace tensord::kernels

@@ -7,7 +7,7 @@
 #include "core/base/error.h"
 #include "core/tensor/dtype.h"
 
-// Indices and offsets of elements.
+// Positions and offsets of elements.
 namespace tensord::kernels {
 
 // Position of an index in a dimension of this size; negative counts from the end. Throws Error{kOutOfRange}.

@@ -8,9 +8,9 @@
 
 namespace tensord::kernels {
 
-// Where a prepared call finds a tensor argument: a constant, or an input of the run.
+// The source of a prepared call's tensor argument: a constant, or an input of the run.
 struct PreparedOperand {
-  Tensor constant;  // undefined when it comes with each run
+  Tensor constant;  // undefined if each run passes it
   size_t input = 0;
 
   const void* at(const ops::PreparedRun& memory) const {
@@ -19,7 +19,7 @@ struct PreparedOperand {
 };
 using PreparedOperands = std::vector<PreparedOperand>;
 
-// The tensors among the arguments, in order; no lists.
+// The tensors among the arguments, in order; lists are not searched.
 inline PreparedOperands operands_of(std::span<const ops::Value> arguments) {
   PreparedOperands operands;
   size_t inputs = 0;

@@ -13,12 +13,12 @@ namespace tensord::kernels::complex_loops {
 template <class T>
 using Real = typename T::value_type;
 
-// Products and quotients without C's care for infinities, as PyTorch has them.
+// Products and quotients without C's special cases for infinities, as in PyTorch.
 template <class T>
 T times(T a, T b) {
   return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
 }
-// Smith's quotient: no overflow between.
+// Smith's quotient: intermediate results do not overflow.
 template <class T>
 T over(T a, T b) {
   using R = Real<T>;

@@ -7,18 +7,18 @@
 
 namespace tensord::kernels {
 
-// Everything about a convolution but its tensors; one entry per spatial dimension in each list.
+// The parameters of a convolution; one entry per spatial dimension in each list.
 struct ConvGeometry {
   Dims stride, padding_low, padding_high, dilation;
-  Dims output_padding;  // transposed only; else zeros
+  Dims output_padding;  // only if transposed; else zeros
   int64_t groups = 1;
   bool is_transposed = false;
 
   size_t spatial() const { return stride.size(); }
 };
 
-// The lists as a call gives them: one entry stands for all. `spatial` is 1, 2 or 3.
-// Throws Error with PyTorch's text on a bad value.
+// From the lists of a call; a single entry stands for all dimensions. `spatial` is 1, 2 or 3. Throws Error with
+// PyTorch's message on a bad value.
 ConvGeometry make_conv_geometry(size_t spatial, const Dims& stride, const Dims& padding, const Dims& dilation,
                                 int64_t groups, bool is_transposed = false, const Dims& output_padding = {});
 
@@ -26,7 +26,7 @@ ConvGeometry make_conv_geometry(size_t spatial, const Dims& stride, const Dims& 
 ConvGeometry make_conv_geometry(const Dims& weight_sizes, const Dims& stride, const std::string& padding,
                                 const Dims& dilation, int64_t groups);
 
-// Sizes of the result (batched as the input is). Throws Error with PyTorch's text when shapes do not agree.
+// Sizes of the result, batched as the input is. Throws Error with PyTorch's message if shapes do not agree.
 Dims conv_output_sizes(const char* op, const Dims& input, const Dims& weight, const ConvGeometry& geometry);
 void check_conv_bias(const Dims& weight, const Dims& bias, const ConvGeometry& geometry);
 
@@ -35,8 +35,8 @@ void check_conv_bias(const Dims& weight, const Dims& bias, const ConvGeometry& g
 void conv_forward(const ConvGeometry& geometry, const Tensor& input, const Tensor& weight,
                   const std::optional<Tensor>& bias, Tensor& out);
 
-// The convolution from the image (the larger side) to the grid that a transposed one runs backwards, whose
-// weights lie the same; a plain one is it.
+// The convolution from the image (the larger side) to the grid: a transposed convolution reversed, whose weights have
+// the same layout; a plain one is returned as it is.
 ConvGeometry conv_from_image(const ConvGeometry& geometry);
 
 // The gradient for the input, in `out`'s memory order. CPU. All tensors batched and of one dtype.

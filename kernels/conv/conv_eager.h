@@ -2,15 +2,15 @@
 
 #include "kernels/conv/conv.h"
 
-// f32 convolutions by the kernels of packed ones (kernel.h), with weights packed for one call: what training
-// runs, whose weights are new in every step.
+// f32 convolutions by the kernels of packed ones (kernel.h), with weights packed for one call: for training, whose
+// weights change in every step.
 namespace tensord::kernels {
 
-// Each gives false, and does nothing, where oneDNN is faster or the kernels do not cover the call. `geometry` is not
-// transposed; tensors are batched, f32, of dense memory or channels_last.
+// Each returns false and does nothing if oneDNN is faster or the kernels do not cover the call. `geometry` is not
+// transposed; tensors are batched, f32, dense or channels_last.
 bool try_eager_conv(const ConvGeometry& geometry, const Tensor& input, const Tensor& weight, const Tensor* bias,
                     const Tensor& out);
-// The gradient for the input: a convolution of stride 1 of the result's gradient with the kernels turned around.
+// The gradient for the input: a convolution of stride 1 of the result's gradient with the reversed kernels.
 bool try_eager_input_gradient(const ConvGeometry& geometry, const Tensor& grad, const Tensor& weight,
                               const Tensor& out);
 // The gradient for a 3x3 weight of stride 1, by Winograd's algorithm too.

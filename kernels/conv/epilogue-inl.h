@@ -1,4 +1,4 @@
-// Included inside HWY_NAMESPACE by the convolutions' vector code: what is done to results on their way out.
+// Included inside HWY_NAMESPACE by the convolutions' vector code: epilogues of results in registers.
 
 #include "kernels/base/bounds-inl.h"
 

@@ -9,44 +9,45 @@
 #include "kernels/conv/simd.h"
 #include "kernels/onednn/packed_plan.h"
 
-// Convolutions of known shape, on operands whose memory order is N, spatial…, C.
+// Convolutions of known shape, on operands in memory order N, spatial…, C.
 namespace tensord::kernels {
 
-// One way to compute one convolution. Immutable; any number of threads may run it at once.
+// One algorithm for one convolution. Immutable; any number of threads may run it at once.
 class ConvKernel {
  public:
   virtual ~ConvKernel() = default;
   // `other` is null when nothing is added.
   virtual void run(const float* src, const float* other, float* dst, void* scratch) const = 0;
-  // What run_halves needs as scratch; none: it reads and writes float32 alone.
+  // The bytes of scratch that run_halves needs; nothing if it only reads and writes float32.
   virtual std::optional<size_t> halves_scratch_bytes() const { return std::nullopt; }
-  // In bfloat16. `finish.other` lies as dst does and may be it.
+  // In bfloat16. `finish.other` has the layout of dst and may be dst.
   virtual void run_halves(const BFloat16*, const HalfEpilogue&, BFloat16*, void* /*scratch*/) const {
     fail(ErrorCode::kInternal, variant, " does not read halves");
   }
 
   size_t scratch_bytes = 0;    // memory for `scratch`, aligned to 64
-  bool sums_in_place = false;  // run wants the other tensor in dst instead of in `other`
+  bool sums_in_place = false;  // run takes the other tensor in dst instead of `other`
   bool reads_planes = false;   // src lies as N, C, spatial…
   const char* variant = "";
 };
 
-// What a kernel is made of. The caller keeps the objects alive while it makes kernels.
+// The inputs of make_conv_kernel. The caller keeps the objects alive while it makes kernels.
 struct ConvProblem {
   const ConvGeometry& geometry;
-  const Tensor& weight;  // as the archive has it
+  const Tensor& weight;  // in the archive's layout
   const Epilogues& epilogues;
-  ops::PackStore* store;    // of what is made of the weights; null: made anew
+  ops::PackStore* store;    // holds packed weights; null: packed anew
   Dims input, output;       // sizes
-  bool has_planes = false;  // the input lies in planes
+  bool has_planes = false;  // the input is contiguous (planes)
   int threads = 1;
   ops::Precision precision = ops::Precision::kF32;
-  // The weight is that of the convolution whose input's gradient this one computes; Winograd's kernel only.
+  // The weight is that of the convolution whose input gradient this one computes; only for Winograd's kernel.
   bool turns_weight = false;
-  // Channels of input and output from which on Winograd's kernel is taken: for packed ones, which others are fast for.
+  // The smallest number of input and output channels for Winograd's kernel; the default is for packed convolutions,
+  // which other kernels are fast for.
   int64_t min_winograd = 32;
 
-  // The weights as kernels of this kind want them, and the bias: what `make` makes of them, each once.
+  // The weights in a kernel's layout, and the bias: the result of `make`, made once.
   template <class T = Tensor, class Make>
   std::shared_ptr<const T> packed_weight(const char* kind, Make&& make) const {
     const Tensor of[] = {weight, epilogues.scale};
@@ -58,7 +59,7 @@ struct ConvProblem {
     return *packed<Tensor>(kind, of, make);
   }
 
-  // What batch norm multiplies each output channel by, or null.
+  // The factors of batch norm for each output channel, or null.
   const float* scale() const { return epilogues.scale.defined() ? epilogues.scale.data<float>() : nullptr; }
   bool is_depthwise() const { return geometry.groups > 1 && weight.sizes()[1] == 1 && weight.sizes()[0] == input[1]; }
 
@@ -75,11 +76,11 @@ struct ConvProblem {
 // Strides of memory order N, spatial…, C, for one spatial dimension too.
 Dims last_strides(const Dims& sizes);
 
-// The best kernel for the problem. The choice hangs on the weights first, so that one convolution does not come to
-// keep its weights in several orders. Throws dnnl::error.
+// The best kernel for the problem. The choice depends on the weights first, so that one convolution does not keep its
+// weights in several layouts. Throws dnnl::error.
 std::unique_ptr<ConvKernel> make_conv_kernel(const ConvProblem& problem);
 
-// Each null when it does not cover the problem; oneDNN covers all.
+// Each returns null if it does not cover the problem; oneDNN covers all.
 std::unique_ptr<ConvKernel> make_onednn_conv(const ConvProblem& problem);
 std::unique_ptr<ConvKernel> make_direct_conv(const ConvProblem& problem);
 std::unique_ptr<ConvKernel> make_depthwise_conv(const ConvProblem& problem);

@@ -4,11 +4,11 @@
 
 #include "kernels/conv/conv.h"
 
-// f32 convolutions and their gradients on oneDNN, whose primitives are made once for each shape, memory order
-// and number of threads and kept.
+// f32 convolutions and their gradients on oneDNN. Primitives are made once for each shape, memory order and number of
+// threads, and cached.
 namespace tensord::kernels {
 
-// A convolution takes the image and the weight to the grid. The other passes go other ways between the three.
+// A convolution maps the image and the weight to the grid; the other passes compute one of these from the other two.
 enum class ConvPass : uint8_t {
   kForward,     // grid = image * weight + bias
   kData,        // image = the gradient for it, by the grid's

@@ -6,11 +6,11 @@
 #include <limits>
 #include <vector>
 
-// The vector code of convolutions: plain numbers and pointers, each function built for every instruction set.
-// Operands lie in memory order N, H, W, C.
+// The vector code of convolutions on plain pointers, each function built for every instruction set. Operands are in
+// memory order N, H, W, C.
 namespace tensord::kernels {
 
-// What is done to each result after bias and sum: a clamp, and then functions in order.
+// The epilogue of each result after bias and sum: a clamp, and then functions in order.
 struct ConvEpilogue {
   enum class Kind : uint8_t { kLeaky, kClip, kLinear, kSigmoid, kSilu, kHardSwish };
   struct Step {

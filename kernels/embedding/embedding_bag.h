@@ -16,7 +16,7 @@ struct BagArgs {
   const I *indices, *offsets;
   int64_t index_count, offset_count;
   const T* weights;     // a factor per index, or null
-  int64_t padding_idx;  // rows with this index are left out; -1: none
+  int64_t padding_idx;  // rows with this index are skipped; -1: none
   BagMode mode;
   T* out;  // a row of `width` per bag
   // Of each bag, or null: how many rows, and for kMax the row that gave each element.

@@ -4,7 +4,7 @@
 #include "kernels/expr/expr.h"
 #include "ops/view.h"
 
-// What compositions call besides operators (ops/*.h).
+// Helpers of compositions besides the operators' functions (ops/*.h).
 namespace tensord::kernels::compose {
 
 using gradient::Expr;

@@ -6,11 +6,11 @@
 #include "core/ops/run.h"
 #include "ops/factory.h"
 
-// The small language gradients are written in: a tensor or a number with operators that run
-// tensord's own ops, so gradients of gradients work.
+// A small language for gradients and compositions: a tensor or a number with C++ operators that call tensord's
+// operators, so that gradients of gradients work.
 namespace tensord::kernels::gradient {
 
-// A gradient whose arguments are tensors only, as OpBuilder::gradient takes it too.
+// A gradient whose arguments are all tensors, which OpBuilder::gradient takes too.
 using GradientFn = std::function<std::vector<Tensor>(const ops::GradArgs&)>;
 
 struct Expr {
@@ -46,12 +46,12 @@ Expr special_zeta(const Expr& a, const Expr& b);
 Expr polygamma(int order, const Expr& a);
 // Zeros of the shape of a tensor.
 Expr zeros(const Expr& like);
-// Gradients that are operators: g where x is above the threshold; of sigmoid and tanh by their result y.
+// Gradients that are operators: g where x is above the threshold; those of sigmoid and tanh from their result y.
 Expr threshold_backward(const Expr& g, const Expr& x, const Expr& threshold);
 Expr sigmoid_backward(const Expr& g, const Expr& y);
 Expr tanh_backward(const Expr& g, const Expr& y);
 Expr silu_backward(const Expr& g, const Expr& x);
-// The others by the names of their operators, with the numbers of the activation after x.
+// Others by the names of their operators; scalar arguments of the activation follow x.
 Expr activation_backward(const char* op, const Expr& g, const Expr& x, std::initializer_list<Expr> numbers);
 inline Expr hardswish_backward(const Expr& g, const Expr& x) {
   return activation_backward("aten::hardswish_backward", g, x, {});
@@ -108,12 +108,12 @@ void set_fused_evaluation(FusedEvaluation evaluation);
 // compiled once for operands of these shapes and then done in one pass over memory. Operands that it
 // does not use may be meta tensors, or none.
 Tensor evaluate(GradientFormula formula, std::span<const Expr> operands, const Tensor& input);
-// Evaluates the gradient of one argument, where that is a floating point tensor and is asked for.
+// Evaluates the gradient of one argument, if that is a floating point tensor and its gradient is needed.
 void put(std::vector<Tensor>& gradients, const ops::GradArgs& args, size_t argument, GradientFormula formula,
          std::initializer_list<Expr> operands);
 
-// Gradients of an operator that has one for its first argument only: make(args, g) gives it from
-// the incoming gradient, and is not called where none flows or none is asked for.
+// Gradients of an operator with a gradient for its first argument only: make(args, g) computes it from the incoming
+// gradient, and is not called if none flows or none is needed.
 template <class F>
 GradientFn of_first(F make) {
   return [make](const ops::GradArgs& args) {

@@ -2,10 +2,10 @@
 
 #include "core/ops/value.h"
 
-// Numbers between nested lists and tensors of the processor.
+// Conversions between nested lists of numbers and CPU tensors.
 namespace tensord::kernels {
 
-// Throws Error where a list inside is of another length than the tensor's dimension.
+// Throws Error if the length of a nested list differs from the tensor's dimension.
 void read_list(const ops::Value& list, const Tensor& out);
 ops::Value nested_list_of(const Tensor& x);
 

@@ -13,7 +13,8 @@
 // operators it calls; see gradient_fused_cpu.cpp for when.
 namespace tensord::kernels::gradient {
 
-// What a formula calls. While one lives, the operators of Expr on this thread are noted, not run.
+// Records the operators that a formula calls. During its lifetime, operators of Expr on this thread are recorded, not
+// run.
 class Trace final : public Recorder {
  public:
   // Tensors among the operands become inputs in their order; meta ones and None must not be used.
@@ -24,12 +25,12 @@ class Trace final : public Recorder {
 
   // The operands to call the formula with.
   std::span<const Expr> operands() const { return operands_; }
-  // Notes a call and gives its result. `arguments` are bound.
+  // Records a call and returns its result. `arguments` are bound.
   ops::Value add(const ops::Op& op, std::vector<ops::Value> arguments) override;
 
-  // Number of the input that `result` is, when the formula has just passed one on.
+  // The index of the input that `result` is, if the formula returned it unchanged.
   std::optional<size_t> input_of(const Expr& result) const;
-  // One pass that computes `result`; null where tile programs do not cover it.
+  // One pass that computes `result`; null if tile programs do not cover it.
   std::unique_ptr<ops::PreparedCall> compile(const Expr& result, int threads);
 
  private:

@@ -8,7 +8,7 @@
 
 namespace tensord::kernels {
 
-// The memory that a tile program walks, and the loops over it.
+// The memory that a tile program iterates over, and the loops.
 class TileNest {
  public:
   using Space = TileSpaces::Space;

@@ -16,18 +16,18 @@
 // results are the same bits.
 namespace tensord::kernels {
 
-// Collects the calls and compiles them. Values are numbered in the order they are added.
+// Collects calls and compiles them. Values are numbered in the order they are added.
 class TileBuilder {
  public:
   // With `is_alone` for one call, which may then join dimensions.
   explicit TileBuilder(bool is_alone = false) : is_alone_(is_alone) {}
 
-  // A meta tensor comes with each run, in the order they are added; any other is a constant.
+  // A meta tensor is passed to each run, in the order of add_input calls; any other is a constant.
   int add_input(const Tensor& tensor);
-  // A call with one result. `operands` are the pairs (argument, value) that go into `arguments`.
-  // Gives the value's number, or -1 when the call is not covered.
+  // Adds a call with one result. `operands` are pairs (argument, value) that are put into `arguments`. Returns the
+  // value's number, or -1 if the call is not covered.
   int add_call(const ops::Op& op, std::vector<ops::Value> arguments, std::span<const std::pair<int, int>> operands);
-  // Null when the calls do not make one program. `outputs` are values, `metas` what to write.
+  // Null if the calls do not form one program. `outputs` are values, `metas` describe the tensors to write.
   std::unique_ptr<ops::PreparedCall> finish(std::span<const int> outputs, std::span<const Tensor> metas, int threads);
 
   // An operand of a formula: a value, or a number when `value` is -1.
@@ -47,7 +47,7 @@ class TileBuilder {
   };
   struct Value {
     Tensor tensor;   // meta, or the constant
-    int input = -1;  // of an input that comes with each run: which one
+    int input = -1;  // index among the inputs passed to each run
     int step = -1;   // index of the step that makes it; -1: an input or a constant
   };
 
@@ -63,11 +63,11 @@ class TileBuilder {
   int inputs_ = 0;
 };
 
-// The prepared form of an operator by a program of one call; null when there is none.
+// The prepared form of an operator as a program of one call; null if there is none.
 std::unique_ptr<ops::PreparedCall> prepare_alone(const ops::PrepareArgs& args);
 
-// Where operands lie while a tile is computed. A stream is memory of the caller that moves on
-// with each tile; a slot is scratch memory; a constant is a tile of one number.
+// The place of an operand while a tile is computed. A stream is memory of the caller that advances with each tile; a
+// slot is scratch memory; a constant is a tile of one number.
 struct TileStream {
   int input = -1, output = -1;  // of the run; neither: `data`
   const void* data = nullptr;

@@ -7,8 +7,8 @@
 
 namespace tensord::kernels {
 
-// A matrix somewhere in memory; strides in elements, any sign of order (row- or column-major
-// or neither). `data` points at element (0, 0).
+// A matrix in memory; strides in elements, in any order (row-major, column-major or neither). `data` points to element
+// (0, 0).
 struct Matrix {
   void* data;
   int64_t rows, cols;
@@ -30,7 +30,7 @@ void gemm(DType dtype, double alpha, const Matrix& a, const Matrix& b, double be
 // call, and our tiles take about as long.
 bool uses_sgemm();
 
-// The same for f32, and false, where few rows or columns of c make another way around faster.
+// The same for f32; returns false unless few rows or columns of c make another algorithm faster.
 bool try_narrow_gemm(float alpha, const Matrix& a, const Matrix& b, float beta, const Matrix& c);
 
 // The same for float16 and bfloat16.
@@ -50,7 +50,8 @@ void batched_gemm(double alpha, const Tensor& a, const Tensor& b, double beta, c
 void gemv_rows(const float* w, int64_t ld, const float* x, float* y, int64_t n, int64_t k);
 // y[n] = sum_k x[k] w[k, n], w row-major with row stride `ld`; parallel over n.
 void gemv_columns(const float* w, int64_t ld, const float* x, float* y, int64_t n, int64_t k);
-// The same by matrices of halves, where the processor converts them on the way; false, and nothing done, where not.
+// The same for matrices of float16 or bfloat16, if the processor converts them while loading; otherwise returns false
+// and does nothing.
 bool gemv_rows(DType dtype, const void* w, int64_t ld, const float* x, float* y, int64_t n, int64_t k);
 bool gemv_columns(DType dtype, const void* w, int64_t ld, const float* x, float* y, int64_t n, int64_t k);
 

@@ -12,8 +12,8 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/packed_gemm_tile.h"
 
-// Products y = f(x @ w^T) with w known at load: w is repacked once, for any number of rows of x, and
-// nothing but a few numbers is made for each.
+// Products y = f(x @ w^T) with w known at load: w is repacked once, for any number of rows of x, and a run makes only a
+// few numbers.
 namespace tensord::kernels {
 
 // w in panels of a few vectors' columns of w^T, [panel][step of k][column], in words of its type.
@@ -31,7 +31,7 @@ class PackedMatrix {
   WordType type() const { return type_; }
   const TileKernels& kernels() const { return kernels_; }
   int64_t panels() const { return (n_ + kernels_.panel_columns() - 1) / kernels_.panel_columns(); }
-  // Vectors of a panel; only the last may be narrower.
+  // The number of vectors of a panel; only the last may be narrower.
   int64_t vectors(int64_t panel) const;
   const uint32_t* panel(int64_t i) const {
     return static_cast<const uint32_t*>(data_.raw_data()) + i * words_ * kernels_.panel_columns();
@@ -55,7 +55,7 @@ class PackedMatrix {
   std::vector<int32_t> offsets_;
 };
 
-// How the rows of x lie: a stride, or an offset of each; strides in elements.
+// The layout of x's rows: a stride, or an offset of each; strides in elements.
 struct RowLayout {
   int64_t rows = 0;
   int64_t row_stride = 0, column_stride = 1;
@@ -65,7 +65,7 @@ struct RowLayout {
   static RowLayout of(const Tensor& tensor);
 };
 
-// What happens to the sums: bias, then the steps in order. At most one step adds another tensor.
+// The epilogue of the sums: bias, then the steps in order. At most one step adds another tensor.
 struct GemmEpilogue {
   std::vector<float> bias;  // one per column
   std::vector<EpilogueStep> steps;
@@ -73,7 +73,7 @@ struct GemmEpilogue {
   bool adds_other() const;
 };
 
-// Writes the rows first … end of x as bfloat16, `stride` elements from row to row.
+// Writes rows first … end of x as bfloat16, `stride` elements from row to row.
 using RowLoader = std::function<void(int64_t first, int64_t end, BFloat16* out, int64_t stride)>;
 
 // Operands of one run.
@@ -82,15 +82,16 @@ struct GemmRun {
   const RowLoader* load = nullptr;  // instead of x, for a matrix of words of bfloat16
   const float* other = nullptr;     // row-major, and may be y; null: nothing is added
   float* y = nullptr;               // row-major
-  // Instead of y and other: results in bfloat16, by these steps. What they add lies as `halves` does, and may be it.
+  // Instead of y and other: results in bfloat16, after these steps. `finish.other` has the layout of `halves` and may
+  // be it.
   BFloat16* halves = nullptr;
   HalfEpilogue finish = {};
 };
 
-// One product for one layout of x, cut for a number of threads.
+// One product for one layout of x, divided among a number of threads.
 class PackedGemm {
  public:
-  // `other_rows` rows of the other tensor are added, over and over; ignored without such a step.
+  // The other tensor has `other_rows` rows, which are added cyclically; ignored without such a step.
   PackedGemm(std::shared_ptr<const PackedMatrix> matrix, std::shared_ptr<const GemmEpilogue> finish, RowLayout rows,
              int64_t other_rows, int threads);
 

@@ -5,7 +5,7 @@
 #include "core/ops/prepared.h"
 #include "kernels/base/epilogue_step.h"
 
-// What packed_gemm.cpp asks of the code that is compiled per instruction set.
+// The functions that are compiled for each instruction set, for packed_gemm.cpp.
 namespace tensord::kernels {
 
 // Operands are rows of 32-bit words along k, whatever is in them: one f32, two halves or four
@@ -24,7 +24,7 @@ struct TileRun {
   uint32_t* c;  // f32, or int32 when the operands are 8-bit
   int64_t c_stride;
   bool adds;
-  const char* prefetch;  // one cache line a step is asked for from here on, for the next tile
+  const char* prefetch;  // one cache line a step is prefetched from here, for the next tile
   int64_t prefetch_step;
 };
 using TileFn = void (*)(const TileRun&);
@@ -33,18 +33,18 @@ using TileFn = void (*)(const TileRun&);
 struct TileKernels {
   int lanes = 0;        // columns of a vector
   int max_rows = 0;     // of a tile
-  bool widens = false;  // halves to f32, at each step: for many rows a panel is better widened once
+  bool widens = false;  // converts halves to f32 in each step: for many rows it is faster to widen a panel once
   const char* name = "";
   TileFn run[kMaxTileRows][kTileVectors] = {};
 
   int panel_columns() const { return lanes * kTileVectors; }
 };
-// Without lanes where the processor has no conversion of float16.
+// Without lanes if the processor cannot convert float16.
 TileKernels tile_kernels(WordType type);
 // Panels of halves as panels of f32: `words` steps of `width` columns become twice as many.
 void widen_panel(WordType type, const uint32_t* panel, int64_t words, int64_t width, float* out);
 
-// Rows of f32 somewhere in memory.
+// Rows of f32 in memory.
 struct RowSource {
   const float* data;
   int64_t row_stride, column_stride;

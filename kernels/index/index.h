@@ -7,7 +7,7 @@
 #include "core/tensor/tensor.h"
 #include "kernels/base/positions.h"
 
-// Reading and writing by tensors of indices, shared by the operator families in kernels/.
+// Reading and writing by index tensors, shared by the operator families in kernels/.
 namespace tensord::kernels {
 
 // int64 [count, ndim]: the positions of the elements that are not zero, row-major order.

@@ -7,8 +7,8 @@
 
 namespace tensord::kernels {
 
-// The order `less`, which looks now and then whether the work is given up: a sort of many elements takes long. Its
-// calls are counted in `calls`, which outlives it; sorts copy their order.
+// The order `less`, which checks from time to time whether the work is cancelled: sorting many elements takes long.
+// Calls are counted in `calls`, which must outlive it; sorts copy their order.
 template <class Less>
 class WatchedOrder {
  public:

@@ -8,7 +8,7 @@
 #include "ops/pointwise.h"
 #include "ops/view.h"
 
-// Short names for the operators that gradients and compositions of linear algebra are written with.
+// Short names for the operators in gradients and compositions of linear algebra.
 namespace tensord::kernels::linalg {
 
 inline Tensor matmul(const Tensor& a, const Tensor& b) { return ops::matmul(a, b); }
@@ -35,7 +35,7 @@ inline Tensor zeros_of(const Tensor& x) { return ops::zeros_like(x); }
 inline Tensor identity(int64_t size, const Tensor& x) {
   return ops::eye(size, {.dtype = x.dtype(), .device = x.device()});
 }
-// a + b, where either may be undefined.
+// a + b; either may be undefined.
 inline Tensor joined(const Tensor& a, const Tensor& b) { return !a ? b : !b ? a : sum_of(a, b); }
 // A X = B, or X A = B when not `is_left`.
 inline Tensor solved_triangular(const Tensor& a, const Tensor& b, bool is_upper, bool is_left = true,

@@ -109,7 +109,7 @@ T* matrix_data(const Tensor& x, const Dims& batch, int64_t index) {
   return static_cast<T*>(matrix_at(x, batch, index).data);
 }
 
-// What may be read behind a matrix of so many rows.
+// The bytes that may be read behind a matrix with this many rows.
 template <class T>
 int64_t read_beyond(int64_t rows) {
   return is_complex_type<T> ? 4 * rows : 0;
@@ -154,7 +154,7 @@ void for_each_range(int64_t count, double cost_ns, Fn&& fn) {
   });
 }
 
-// What n³ steps cost, roughly.
+// The approximate cost of n³ steps.
 inline double cost_of(int64_t rows, int64_t columns) {
   const double small = static_cast<double>(rows < columns ? rows : columns);
   return 500 + 4 * static_cast<double>(rows) * static_cast<double>(columns) * small;

@@ -8,14 +8,14 @@
 #include "core/ops/run.h"
 #include "kernels/gemm/gemm.h"
 
-// What the operators of linear algebra share. A tensor of at least two dimensions is a batch of matrices, its last two;
-// results lie column by column, as LAPACK writes them and PyTorch returns them.
+// Shared by the operators of linear algebra. A tensor of at least two dimensions is a batch of matrices (the last two
+// dimensions); results are column-major, as LAPACK writes them and PyTorch returns them.
 namespace tensord::kernels::linalg {
 
 // Throws unless `x` is float32 or float64, or complex, as PyTorch words it: linalg.inv: Low precision dtypes not
 // supported …
 void check_real(std::string_view op, const Tensor& x);
-// float32, float64, complex64 or complex128: what LAPACK has routines for.
+// float32, float64, complex64 or complex128: the dtypes of LAPACK.
 inline bool has_lapack_dtype(const Tensor& x) {
   return x.dtype() == DType::kFloat32 || x.dtype() == DType::kFloat64 || is_complex(x.dtype());
 }
@@ -31,7 +31,7 @@ inline int64_t columns_of(const Tensor& x) { return x.sizes().back(); }
 // The sizes before the last two, and before them followed by others.
 Dims batch_of(const Tensor& x);
 Dims with(Dims batch, std::initializer_list<int64_t> sizes);
-// How many matrices there are.
+// The number of matrices.
 int64_t count_of(const Dims& batch);
 
 // A result of these sizes that lies column by column.
@@ -45,7 +45,7 @@ Matrix matrix_at(const Tensor& x, const Dims& batch, int64_t index);
 // A view with the last two dimensions exchanged.
 Tensor transposed(const Tensor& x);
 
-// An operator's results, which are tensors all.
+// The results of an operator, which are all tensors.
 template <size_t kCount, class... A>
 std::array<Tensor, kCount> call_for(const char* op_name, const A&... arguments) {
   const ops::Op& op = ops::get_op(op_name);

@@ -5,10 +5,10 @@
 
 #include "core/tensor/tensor.h"
 
-// Losses of class scores with the label of each sample: scores lie as N, C, rest.
+// Losses of class scores with the label of each sample: scores have the layout N, C, rest.
 namespace tensord::kernels {
 
-// What a loss is asked for.
+// The sizes and options of a loss.
 struct ClassLoss {
   int64_t samples = 0, classes = 0, inner = 1;  // inner: elements of rest; a sample is one of N and rest
   int64_t ignore_index = -100;
@@ -16,7 +16,7 @@ struct ClassLoss {
 
   int64_t count() const { return samples * inner; }
 };
-// Throws Error with PyTorch's text for sizes and dtypes that do not fit. A single sample without N is fine.
+// Throws Error with PyTorch's message for sizes and dtypes that do not fit. A single sample without N is allowed.
 ClassLoss make_class_loss(const Tensor& scores, const Tensor& target, const std::optional<Tensor>& weight,
                           int64_t ignore_index);
 // The same for cross_entropy_loss, where there must be classes.

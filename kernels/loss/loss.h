@@ -4,7 +4,7 @@
 
 namespace tensord::kernels {
 
-// How PyTorch numbers what becomes of the losses of the elements.
+// PyTorch's numbers for the reduction of elementwise losses.
 enum LossReduction : int64_t { kLossNone = 0, kLossMean = 1, kLossSum = 2 };
 
 // Throws Error for another number.
@@ -12,7 +12,7 @@ void check_reduction(int64_t reduction);
 // By the operators sum and mean. Throws Error for another number.
 Tensor reduce_loss(const Tensor& losses, int64_t reduction);
 
-// Row-major and of type T; itself where it is so.
+// Row-major and of type T; returned as it is if it has both.
 template <class T>
 Tensor dense(const Tensor& x) {
   return x.to(dtype_of<T>).contiguous();

@@ -3,8 +3,8 @@
 #include "core/ops/run.h"
 #include "core/ops/sparse.h"
 
-// Short names for operators on sparse tensors. What is done to values is written with operators, so that it has
-// gradients; what is done to indices is not.
+// Helpers of operators on sparse tensors. Values are computed with operators, so that they have gradients; indices are
+// not.
 namespace tensord::kernels {
 
 using ops::SparseLayout;
@@ -13,29 +13,29 @@ using ops::SparseTensor;
 
 // Throws Error naming what was expected.
 const SparseTensor& sparse_of(const ops::Value& value);
-// The same, of one layout.
+// The same for one layout.
 const SparseTensor& coo_of(const ops::Value& value);
 // Of a tensor, sparse or not.
 inline const Dims& sizes_of(const ops::Value& value) {
   return value.is_strided() ? value.to_tensor().sizes() : sparse_of(value).sizes();
 }
-// Throws Error{kUnimplemented} for a device that is not the host; none is.
+// Throws Error{kUnimplemented} for a device other than the host; there is none.
 inline void check_host(const ops::Value& device) {
   if (device.is_none() || device.to_device().is_host()) return;
   fail(ErrorCode::kUnimplemented, "sparse tensors on ", to_string(device.to_device()), " are not supported");
 }
 
-// What comes from outside: copied, so that nobody writes it later, and checked.
+// For untrusted parts: copied, so that no other code writes them later, and checked.
 SparsePtr checked(SparseLayout layout, const Dims& sizes, const Tensor& compressed, const Tensor& indices,
                   const Tensor& values, bool is_coalesced);
-// The same elements with other values, one for each.
+// The same positions with other values.
 ops::Value with_values(const SparseTensor& x, Tensor values);
 
-// --- orders and places of elements (places_cpu.cpp)
+// --- orders and positions of elements (places_cpu.cpp)
 
 // int64 [nnz]: the number of an element's place, row by row, among the sparse dimensions, which are `sizes`.
 Tensor places_of(const Tensor& indices, std::span<const int64_t> sizes);
-// The way back.
+// The inverse of places_of.
 Tensor indices_of(std::span<const int64_t> places, std::span<const int64_t> sizes);
 // Groups of equal places: the distinct ones in order, and for each place the number of its group.
 struct Groups {
@@ -46,7 +46,7 @@ Groups group_places(const Tensor& places);
 // Where each of `count` rows begins among `rows`, which are in order; the end last.
 Tensor starts_of(std::span<const int64_t> rows, int64_t count);
 
-// Places that both have, each of them in order and none twice: and which element it is of either.
+// Positions that both tensors have, sorted and without duplicates, and the element of either at each.
 struct SharedPlaces {
   std::vector<int64_t> places, from_left, from_right;
 };
@@ -54,7 +54,7 @@ SharedPlaces shared_places(const Tensor& left, const Tensor& right);
 
 // --- rows of indices, one for each sparse dimension (indices_cpu.cpp)
 
-// -1 where there is none.
+// -1 if there is none.
 int64_t largest_index(const Tensor& indices);
 // Elements whose index of dimension `at` is in [begin, end).
 std::vector<int64_t> elements_between(const Tensor& indices, int64_t at, int64_t begin, int64_t end);
@@ -69,7 +69,7 @@ void set_row(const Tensor& indices, int64_t at, std::span<const int64_t> values)
 
 // --- layouts (layouts_cpu.cpp)
 
-// In order, no place twice.
+// Sorted, without duplicate positions.
 SparsePtr coalesced(const SparseTensor& coo);
 // COO of any layout; coalesced but where it was COO before.
 SparsePtr to_coo(const SparseTensor& x);

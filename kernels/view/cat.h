@@ -4,7 +4,7 @@
 
 namespace tensord::kernels {
 
-// PyTorch skips 1-d tensors of zero elements, whatever the shape of the others.
+// PyTorch skips 1-d tensors with zero elements, whatever the shapes of the others.
 inline bool is_skipped(const Tensor& x) { return x.ndim() == 1 && x.numel() == 0; }
 
 // Fills `out` with the tensors one after the other along `dim`.

@@ -8,7 +8,7 @@
 
 namespace tensord::kernels {
 
-// How elements lie in memory, as as_strided has it.
+// The layout of elements in memory, as in as_strided.
 struct Geometry {
   Dims sizes, strides;
   int64_t offset;

@@ -9,7 +9,7 @@ namespace tensord::kernels {
 
 enum class PadMode { kReflect, kReplicate, kCircular };
 
-// How far a dimension grows at its ends; negative: it is cropped.
+// The padding of a dimension at its ends; negative: it is cropped.
 struct PadEdges {
   int64_t before = 0, after = 0;
 

@@ -6,8 +6,8 @@
 #include "core/ops/unbox.h"
 #include "core/tensor/tensor.h"
 
-// Views over a tensor's storage, shared by the operator families in kernels/. All work on
-// meta tensors and throw Error with PyTorch's texts on bad dimensions.
+// Views over a tensor's storage, shared by the operator families in kernels/. All accept meta tensors and throw Error
+// with PyTorch's messages on bad dimensions.
 namespace tensord::kernels {
 
 using ops::IntList;
@@ -22,9 +22,9 @@ Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> start, std::op
 Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length);
 // -1 keeps a size.
 Tensor expand(const Tensor& x, const IntList& sizes);
-// A view of the new shape; throws when the memory order does not allow one.
+// A view with the new shape; throws if the memory order does not allow one.
 Tensor view(const Tensor& x, const IntList& sizes);
-// A view where possible, else a row-major copy.
+// A view if possible, else a row-major copy.
 Tensor reshape(const Tensor& x, const IntList& sizes);
 // The diagonal of dimensions dim1 and dim2, as the last dimension.
 Tensor diagonal(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2);

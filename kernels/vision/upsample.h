@@ -40,7 +40,7 @@ struct Resampling {
 
 enum class ResampleMode { kNearest, kNearestExact, kLinear, kCubic, kLinearAntialias, kCubicAntialias };
 
-// Where an element of the result lies in the input.
+// The position of an output element in the input.
 struct ResampleRule {
   ResampleMode mode;
   bool align_corners;
