@@ -349,13 +349,23 @@ class Norms(nn.Module):
         return {"x": self.bn(x), "y": self.ln(y)}
 
 
+class Replaced(Ids):
+    """The first value of x is not the one that is returned."""
+
+    def forward(self, ids: Tensor) -> Dict[str, Tensor]:
+        table = self.e(ids)
+        out = {"x": ids, "ids": ids + 1}
+        out["x"] = table
+        return out
+
+
 class Plain(nn.Module):
     def forward(self, words: List[List[str]], sizes: List[int], scale: float) -> Tensor:
         return torch.ones(len(words)) * scale * len(sizes)
 
 
 STATED = {"mlp": Mlp, "cast": Cast, "scaled": Scaled, "either": EitherWay, "both": BothWays, "net": Net, "one_image": OneImage,
-          "channels_last": ChannelsLast, "ids": Ids, "norms": Norms, "plain": Plain}
+          "channels_last": ChannelsLast, "ids": Ids, "norms": Norms, "replaced": Replaced, "plain": Plain}
 
 
 class StatedInputsTest(RestTest):
@@ -402,7 +412,17 @@ class StatedInputsTest(RestTest):
                 "plain": [("BYTES", [-1, -1]), ("INT64", [-1]), ("FP64", [1])]}.items():
             with self.subTest(model=model):
                 self.assertEqual(self.stated(model)[0], wanted)
-        self.assertEqual([name for name, _ in zip(("x", "y"), self.stated("norms")[1])], ["x", "y"])
+        # Those of the results follow, where all that they are made of is known.
+        for model, wanted in {
+                "mlp": [("FP32", [-1])], "cast": [("FP32", [-1])], "scaled": [("FP32", [-1])], "either": [unknown],
+                "both": [("FP32", [-1])], "one_image": [("FP32", [-1])],
+                "net": [("FP32", [-1, 5])], "traced": [("FP32", [-1, 5])], "channels_last": [("FP32", [-1, 8, -1, -1])],
+                "ids": [("FP32", [-1])], "plain": [unknown],
+                "replaced": [("FP32", [-1]), ("INT64", [-1])]}.items():
+            with self.subTest(model=model):
+                self.assertEqual(self.stated(model)[1], wanted)
+        for model, names in {"norms": ["x", "y"], "replaced": ["x", "ids"]}.items():
+            self.assertEqual([tensor["name"] for tensor in self.get(f"/v2/models/{model}")["outputs"]], names)
 
     def test_the_first_answer_teaches_the_rest(self):
         for model, ask, inputs, outputs in (
