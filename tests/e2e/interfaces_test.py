@@ -408,7 +408,7 @@ class StatedInputsTest(RestTest):
                 "mlp": [("FP32", [-1])], "cast": [unknown], "scaled": [unknown], "either": [unknown, ("BOOL", [1])],
                 "both": [("FP32", [-1]), ("BOOL", [1])], "net": [("FP32", [-1, 3, -1, -1])],
                 "traced": [("FP32", [-1, 3, -1, -1])], "one_image": [("FP32", [-1])],
-                "channels_last": [("FP32", [-1, -1, -1, 3])], "ids": [("INT64", [-1]), unknown],
+                "channels_last": [("FP32", [-1, -1, -1, 3])], "norms": [("FP32", [-1]), ("FP32", [-1])], "ids": [("INT64", [-1]), unknown],
                 "plain": [("BYTES", [-1, -1]), ("INT64", [-1]), ("FP64", [1])]}.items():
             with self.subTest(model=model):
                 self.assertEqual(self.stated(model)[0], wanted)
@@ -417,7 +417,7 @@ class StatedInputsTest(RestTest):
                 "mlp": [("FP32", [-1])], "cast": [("FP32", [-1])], "scaled": [("FP32", [-1])], "either": [unknown],
                 "both": [("FP32", [-1])], "one_image": [("FP32", [-1])],
                 "net": [("FP32", [-1, 5])], "traced": [("FP32", [-1, 5])], "channels_last": [("FP32", [-1, 8, -1, -1])],
-                "ids": [("FP32", [-1])], "plain": [unknown],
+                "ids": [("FP32", [-1])], "norms": [("FP32", [-1]), ("FP32", [-1])], "plain": [unknown],
                 "replaced": [("FP32", [-1]), ("INT64", [-1])]}.items():
             with self.subTest(model=model):
                 self.assertEqual(self.stated(model)[1], wanted)

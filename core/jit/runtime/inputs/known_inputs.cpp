@@ -288,6 +288,9 @@ std::optional<DType> needed_dtype(const std::map<int, Facts>& ranks) {
   }
   if (taken.size() == 1) return *taken.begin();
   if (taken == std::set<DType>{DType::kInt32, DType::kInt64}) return DType::kInt64;
+  // A normalization accepts floating-point numbers other than those of its weights.
+  if (weights.size() == 1 && taken.contains(*weights.begin()) && std::ranges::all_of(taken, is_floating))
+    return *weights.begin();
   return std::nullopt;
 }
 
