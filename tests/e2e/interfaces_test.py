@@ -349,13 +349,23 @@ class Norms(nn.Module):
         return {"x": self.bn(x), "y": self.ln(y)}
 
 
+class Replaced(Ids):
+    """The first value of x is not the one that is returned."""
+
+    def forward(self, ids: Tensor) -> Dict[str, Tensor]:
+        table = self.e(ids)
+        out = {"x": ids, "ids": ids + 1}
+        out["x"] = table
+        return out
+
+
 class Plain(nn.Module):
     def forward(self, words: List[List[str]], sizes: List[int], scale: float) -> Tensor:
         return torch.ones(len(words)) * scale * len(sizes)
 
 
 STATED = {"mlp": Mlp, "cast": Cast, "scaled": Scaled, "either": EitherWay, "both": BothWays, "net": Net, "one_image": OneImage,
-          "channels_last": ChannelsLast, "ids": Ids, "norms": Norms, "plain": Plain}
+          "channels_last": ChannelsLast, "ids": Ids, "norms": Norms, "replaced": Replaced, "plain": Plain}
 
 
 class StatedInputsTest(RestTest):
@@ -398,11 +408,21 @@ class StatedInputsTest(RestTest):
                 "mlp": [("FP32", [-1])], "cast": [unknown], "scaled": [unknown], "either": [unknown, ("BOOL", [1])],
                 "both": [("FP32", [-1]), ("BOOL", [1])], "net": [("FP32", [-1, 3, -1, -1])],
                 "traced": [("FP32", [-1, 3, -1, -1])], "one_image": [("FP32", [-1])],
-                "channels_last": [("FP32", [-1, -1, -1, 3])], "ids": [("INT64", [-1]), unknown],
+                "channels_last": [("FP32", [-1, -1, -1, 3])], "norms": [("FP32", [-1]), ("FP32", [-1])], "ids": [("INT64", [-1]), unknown],
                 "plain": [("BYTES", [-1, -1]), ("INT64", [-1]), ("FP64", [1])]}.items():
             with self.subTest(model=model):
                 self.assertEqual(self.stated(model)[0], wanted)
-        self.assertEqual([name for name, _ in zip(("x", "y"), self.stated("norms")[1])], ["x", "y"])
+        # Those of the results follow, where all that they are made of is known.
+        for model, wanted in {
+                "mlp": [("FP32", [-1])], "cast": [("FP32", [-1])], "scaled": [("FP32", [-1])], "either": [unknown],
+                "both": [("FP32", [-1])], "one_image": [("FP32", [-1])],
+                "net": [("FP32", [-1, 5])], "traced": [("FP32", [-1, 5])], "channels_last": [("FP32", [-1, 8, -1, -1])],
+                "ids": [("FP32", [-1])], "norms": [("FP32", [-1]), ("FP32", [-1])], "plain": [unknown],
+                "replaced": [("FP32", [-1]), ("INT64", [-1])]}.items():
+            with self.subTest(model=model):
+                self.assertEqual(self.stated(model)[1], wanted)
+        for model, names in {"norms": ["x", "y"], "replaced": ["x", "ids"]}.items():
+            self.assertEqual([tensor["name"] for tensor in self.get(f"/v2/models/{model}")["outputs"]], names)
 
     def test_the_first_answer_teaches_the_rest(self):
         for model, ask, inputs, outputs in (

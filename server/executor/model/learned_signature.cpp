@@ -13,7 +13,7 @@ LearnedSignature::Seen seen_of(const InferTensor& tensor) {
 
 bool is_unknown(const TensorSpec& spec) { return !spec.datatype || !spec.shape; }
 
-void describe_input(TensorSpec& spec, const LearnedSignature::Seen* seen) {
+void describe_spec(TensorSpec& spec, const LearnedSignature::Seen* seen) {
   const jit::KnownInput& known = spec.known;
   if (!spec.datatype && known.dtype) spec.datatype = from_dtype(*known.dtype);
   if (!spec.datatype && seen) spec.datatype = seen->datatype;
@@ -73,10 +73,14 @@ void LearnedSignature::learn(const Watch& watch, std::span<const InferTensor> ou
 }
 
 void LearnedSignature::describe_output(TensorSpec& spec) const {
-  const auto seen = std::ranges::find_if(outputs_, [&](const Seen& output) { return spec.answers_to(output.name); });
-  if (seen == outputs_.end()) return;
-  if (!spec.datatype) spec.datatype = seen->datatype;
-  if (!spec.shape) spec.shape = Dims(static_cast<size_t>(seen->rank), -1);
+  const auto found = std::ranges::find_if(outputs_, [&](const Seen& output) { return spec.answers_to(output.name); });
+  // What was seen comes first: requests may differ from what metadata says of the inputs.
+  if (found != outputs_.end()) {
+    if (!spec.datatype) spec.datatype = found->datatype;
+    if (!spec.shape && spec.known.rank == found->rank) spec.shape = spec.known.shape_of_rank(found->rank);
+    if (!spec.shape) spec.shape = Dims(static_cast<size_t>(found->rank), -1);
+  }
+  describe_spec(spec, nullptr);
 }
 
 Signature LearnedSignature::described(const Signature& signature) const {
@@ -84,7 +88,7 @@ Signature LearnedSignature::described(const Signature& signature) const {
   const MutexLock lock(mutex_);
   for (size_t i = 0; i < out.inputs.size(); ++i) {
     const bool is_seen = i < inputs_.size() && inputs_[i];
-    describe_input(out.inputs[i], is_seen ? &*inputs_[i] : nullptr);
+    describe_spec(out.inputs[i], is_seen ? &*inputs_[i] : nullptr);
   }
   for (TensorSpec& spec : out.outputs) describe_output(spec);
   if (out.outputs.empty() && !out.outputs_are_complete && has_all_outputs_) {

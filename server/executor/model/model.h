@@ -47,8 +47,8 @@ struct TensorSpec {
   bool is_optional = false;
   bool takes_bytes = false;  // the model takes strings
   bool is_written = false;   // inputs only: a run writes to it if is_own
-  // Inputs only: what the graph makes certain where `datatype` and `shape` say nothing. For metadata; requests are not
-  // checked against it.
+  // What the graph makes certain where `datatype` and `shape` say nothing; of outputs, if the inputs are as metadata
+  // says. For metadata; requests and results are not checked against it.
   jit::KnownInput known = {};
 
   bool answers_to(const std::string& wanted) const;

@@ -232,6 +232,20 @@ class TorchScriptModel final : public Model {
     }
   }
 
+  void describe_results_from_graph(std::vector<TensorSpec>& own) const {
+    std::vector<jit::KnownInput> inputs(arguments_.size());
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      if (arguments_[i].spec < 0) continue;
+      const TensorSpec& spec = signature_.inputs[static_cast<size_t>(arguments_[i].spec)];
+      inputs[i] = spec.known;
+      if (spec.datatype) inputs[i].dtype = to_dtype(*spec.datatype);
+    }
+    const std::vector<jit::KnownInput> known = jit::find_known_results(method_, inputs);
+    for (size_t i = 0; known.size() == own.size() && i < own.size(); ++i) {
+      if (!own[i].datatype && !own[i].shape) own[i].known = known[i];
+    }
+  }
+
   // The names in an ONNX file are its interface. Argument names are internal to the code, and Triton matches arguments
   // by order.
   bool goes_by_names() const { return signature_.platform == "onnxruntime_onnx"; }
@@ -354,6 +368,7 @@ class TorchScriptModel final : public Model {
       if (known && !responds_with_items_ && own_outputs_are_complete_ && known->outputs.size() == own.size()) {
         for (size_t i = 0; i < own.size(); ++i) describe_from_file(known->outputs[i], own[i]);
       }
+      if (!known && !responds_with_items_ && own_outputs_are_complete_) describe_results_from_graph(own);
     }
     outputs_ = ConfiguredOutputs(file, std::move(own), own_outputs_are_complete_, config,
                                  whole_result_.empty() ? "OUTPUT__" : whole_result_ + ".", goes_by_names());

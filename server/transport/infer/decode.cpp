@@ -55,8 +55,10 @@ class InputDecoder {
       input.fill(count, out);
       totals.copied_bytes += out.tensor.defined() ? out.tensor.size_bytes() : raw_strings_bytes(out.strings);
     } else if (!message_.raw_contents.empty()) {
-      check(input.contents.empty(), "contents field must not be specified when using raw_input_contents for '",
-            input.name, "' for model '", message_.model_name, "'");
+      // MLServer sends an empty message there.
+      const bool has_elements = !std::ranges::all_of(input.contents, &WireReader::at_end);
+      check(!has_elements, "contents field must not be specified when using raw_input_contents for '", input.name,
+            "' for model '", message_.model_name, "'");
       // Inputs in shared memory have no entry in raw_input_contents.
       if (next_raw_ >= message_.raw_contents.size()) fail_no_data(input);
       decode_raw(message_.raw_contents[next_raw_++], count, out, totals);

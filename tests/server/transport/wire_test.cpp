@@ -313,6 +313,8 @@ TEST(Decode, ProtocolTexts) {
   auto both = raw_request("FP32", {1}, "abcd");
   both.mutable_inputs(0)->mutable_contents()->add_fp32_contents(1);
   EXPECT_EQ(decode_error(both).find("contents field must not be specified when using raw_input_contents"), 0u);
+  both.mutable_inputs(0)->mutable_contents()->clear_fp32_contents();
+  EXPECT_EQ(decode_error(both), "no error");
   auto none = raw_request("FP32", {1}, "");
   none.clear_raw_input_contents();
   EXPECT_EQ(decode_error(none).find("unable to find data for input tensor 'x'"), 0u);

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "core/jit/ir/operator_search.h"
+#include "core/jit/ir/result_keys.h"
 #include "core/jit/passes/packing.h"
 #include "core/jit/runtime/inputs/traced.h"
 #include "core/jit/runtime/module.h"
@@ -44,9 +45,10 @@ constexpr int kMaxRank = 6;
 // Larger graphs are not analyzed, because it would delay the load.
 constexpr size_t kMaxNodes = 20'000;
 
-// Tracks one input through a graph, assuming a rank.
+// Tracks an input through a graph, assuming a rank, or several, assuming what is known of them.
 class InputTrace {
  public:
+  InputTrace() = default;
   InputTrace(const GraphValue* input, int rank) {
     Traced& traced = values_[input];
     traced.is_traced = true;
@@ -54,6 +56,33 @@ class InputTrace {
     for (int i = 0; i < rank; ++i) traced.shape->push_back({i, -1});
     traced.dtypes.emplace();
     std::ranges::copy(kRequestDtypes, traced.dtypes->begin());
+  }
+
+  // An input with these properties, beside others. At most one of them may be `of_any_dtype`.
+  void assume(const GraphValue* input, const KnownInput& known, bool of_any_dtype) {
+    Traced& traced = values_[input];
+    traced.is_traced = true;
+    const std::optional<Dims> sizes = known.rank ? known.shape_of_rank(*known.rank) : std::nullopt;
+    if (sizes) {
+      traced.shape.emplace();
+      for (const int64_t size : *sizes) traced.shape->push_back({-1, size});
+    }
+    if (known.dtype) traced.dtypes.emplace().fill(*known.dtype);
+    if (of_any_dtype) std::ranges::copy(kRequestDtypes, traced.dtypes.emplace().begin());
+  }
+
+  // What is known of a value behind run().
+  KnownInput known(const GraphValue* value) const {
+    KnownInput out;
+    const Traced traced = operand(value).traced;
+    if (traced.dtypes) out.dtype = only_dtype(*traced.dtypes);
+    if (!traced.shape) return out;
+    out.rank = static_cast<int>(traced.shape->size());
+    for (int i = 0; i < *out.rank; ++i) {
+      const Dim& dim = (*traced.shape)[static_cast<size_t>(i)];
+      if (dim.size >= 0) out.from_front.emplace(i, dim.size);
+    }
+    return out;
   }
 
   Facts run(const Block& block) {
@@ -139,6 +168,15 @@ class InputTrace {
     }
     if (node.output()->type()->kind() != TypeKind::kTensor) return forget(node, node.output(), facts);
     know(node.output(), trace_call(*node.op(), operands, facts), facts);
+  }
+
+  // The one that all runs give that get there.
+  static std::optional<DType> only_dtype(const TracedDtypes& dtypes) {
+    std::set<DType> all;
+    for (const auto& dtype : dtypes) {
+      if (dtype) all.insert(*dtype);
+    }
+    return all.size() == 1 ? std::optional(*all.begin()) : std::nullopt;
   }
 
   // A number, string or list of numbers, which no operator turns into a tensor that is tracked.
@@ -250,6 +288,9 @@ std::optional<DType> needed_dtype(const std::map<int, Facts>& ranks) {
   }
   if (taken.size() == 1) return *taken.begin();
   if (taken == std::set<DType>{DType::kInt32, DType::kInt64}) return DType::kInt64;
+  // A normalization accepts floating-point numbers other than those of its weights.
+  if (weights.size() == 1 && taken.contains(*weights.begin()) && std::ranges::all_of(taken, is_floating))
+    return *weights.begin();
   return std::nullopt;
 }
 
@@ -313,6 +354,8 @@ bool reshapes(const Block& block) {
   return found;
 }
 
+bool can_trace(const Block& block) { return count_nodes(block) <= kMaxNodes && !reshapes(block); }
+
 }  // namespace
 
 std::optional<Dims> KnownInput::shape_of_rank(int rank) const {
@@ -337,11 +380,33 @@ std::vector<KnownInput> find_known_inputs(const Method& method) {
   const Graph& graph = method.graph();
   const size_t count = method.schema().arguments.size();
   std::vector<KnownInput> known(count);
-  if (count_nodes(*graph.block()) > kMaxNodes || reshapes(*graph.block())) return known;
+  if (!can_trace(*graph.block())) return known;
   const size_t first = graph.inputs().size() - count;  // self comes first
   for (size_t i = 0; i < count; ++i) {
     const GraphValue* input = graph.inputs()[first + i];
     if (input->type()->kind() == TypeKind::kTensor) known[i] = known_input(graph, input);
+  }
+  return known;
+}
+
+std::vector<KnownInput> find_known_results(const Method& method, const std::vector<KnownInput>& inputs) {
+  const Graph& graph = method.graph();
+  const std::vector<const GraphValue*> results = result_values(graph);
+  std::vector<KnownInput> known(results.size());
+  if (!can_trace(*graph.block())) return known;
+  InputTrace trace;
+  const size_t first = graph.inputs().size() - inputs.size();
+  size_t open = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    open += graph.inputs()[first + i]->type()->kind() == TypeKind::kTensor && !inputs[i].dtype ? 1 : 0;
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const GraphValue* input = graph.inputs()[first + i];
+    if (input->type()->kind() == TypeKind::kTensor) trace.assume(input, inputs[i], !inputs[i].dtype && open == 1);
+  }
+  if (trace.run(*graph.block()).fails) return known;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i]->type()->kind() == TypeKind::kTensor) known[i] = trace.known(results[i]);
   }
   return known;
 }

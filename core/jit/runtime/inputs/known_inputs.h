@@ -28,4 +28,7 @@ struct KnownInput {
 // loaded unoptimized.
 std::vector<KnownInput> find_known_inputs(const Method& method);
 
+// The same for the values inside of the method's result (result_values), if its arguments are as `inputs` say.
+std::vector<KnownInput> find_known_results(const Method& method, const std::vector<KnownInput>& inputs);
+
 }  // namespace tensord::jit
