@@ -82,15 +82,15 @@ IMPL("aten::addcdiv", ops::kComplexComposite, [](const Tensor& self, const Tenso
   return ops::add(self, ops::mul(ops::div(a, b), value));
 });
 
-Tensor lerp(const Tensor& a, const Tensor& b, const ops::Value& weight) {
+Tensor interpolated(const Tensor& a, const Tensor& b, const ops::Value& weight) {
   check(a.dtype() == b.dtype(), "expected dtype ", name_of(a.dtype()), " for `end` but got dtype ", name_of(b.dtype()));
   const Tensor step = ops::sub(b, a);
   return ops::add(a, weight.is_tensor() ? ops::mul(step, weight.to_tensor()) : ops::mul(step, weight.to_scalar()));
 }
 IMPL("aten::lerp.Scalar", ops::kComplexComposite,
-     [](const Tensor& a, const Tensor& b, Scalar weight) { return lerp(a, b, weight); });
+     [](const Tensor& a, const Tensor& b, Scalar weight) { return interpolated(a, b, weight); });
 IMPL("aten::lerp.Tensor", ops::kComplexComposite,
-     [](const Tensor& a, const Tensor& b, const Tensor& weight) { return lerp(a, b, weight); });
+     [](const Tensor& a, const Tensor& b, const Tensor& weight) { return interpolated(a, b, weight); });
 
 // --- powers
 
