@@ -6,7 +6,7 @@
 #include <core/nn/distributed.h>
 #include <core/nn/layers/layers.h>
 #include <core/nn/optim/optimizer.h>
-#include <core/ops/run.h>
+#include <ops/loss.h>
 
 #include <cstdio>
 #include <exception>
@@ -33,7 +33,7 @@ void train() {
       x.data<float>()[i] = static_cast<float>(*sampler.next()) / kPoints * 2 - 1;
       y.data<float>()[i] = 3 * x.data<float>()[i] - 1;
     }
-    const Tensor loss = tensord::ops::call_by_name("aten::mse_loss", model(x), y);
+    const Tensor loss = tensord::ops::mse_loss(model(x), y);
     optimizer.zero_grad();
     tensord::autograd::backward(loss);
     optimizer.step();
