@@ -80,10 +80,7 @@ Tensors run_model(const Model& model, const Tensors& inputs) {
 Tensors doubled(const Tensors& inputs) {
   Tensors out = inputs;
   for (InferTensor& input : out) {
-    if (input.tensor.defined()) {
-      const ops::Value twice = ops::make_list(ops::tensor_type(), {input.tensor, input.tensor});
-      input.tensor = ops::cat(twice, int64_t{0});
-    }
+    if (input.tensor.defined()) input.tensor = ops::cat({input.tensor, input.tensor}, 0);
     const size_t count = input.strings.size();
     for (size_t i = 0; i < count; ++i) input.strings.push_back(input.strings[i]);
     input.shape[0] *= 2;
@@ -98,8 +95,7 @@ bool is_twice(const InferTensor& once, const InferTensor& twice) {
   expected[0] *= 2;
   if (twice.shape != expected) return false;
   if (!once.tensor.defined()) return true;
-  const ops::Value pair = ops::make_list(ops::tensor_type(), {once.tensor, once.tensor});
-  const Tensor rows = ops::cat(pair, int64_t{0});
+  const Tensor rows = ops::cat({once.tensor, once.tensor}, 0);
   return ops::allclose(rows, twice.tensor, 1e-3, 1e-5, true);
 }
 
