@@ -27,7 +27,8 @@ class CudaDevice : public ::testing::Test {
   void SetUp() override {
     if (cuda::device_count() > 0) return;
     // Where the library is named, there must be devices.
-    if (std::getenv("TENSORD_CUDA")) FAIL() << cuda::why_no_devices();
+    const char* const named = std::getenv("TENSORD_CUDA");
+    if (named && *named) FAIL() << cuda::why_no_devices();
     GTEST_SKIP() << cuda::why_no_devices();
   }
 };
