@@ -1,10 +1,11 @@
-# Sets TENSORD_WITH_CUDA if CUDA kernels are built: nvcc is installed and CUDA is not disabled.
+# The library for CUDA, libtensord_cuda.so: the kernels and what calls the CUDA runtime. The engine opens it at run time
+# (core/tensor/cuda/plugin.h), so one engine serves machines with and without a GPU, and only this library needs nvcc.
 set(TENSORD_WITH_CUDA OFF)
 if(NOT TENSORD_CUDA STREQUAL "OFF")
   if(NOT CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
+    set(CMAKE_CUDA_ARCHITECTURES 90)  # code for one chip, and PTX for later ones
   endif()
-  find_program(TENSORD_NVCC nvcc HINTS /usr/local/cuda/bin)
+  find_program(TENSORD_NVCC nvcc HINTS /usr/local/cuda/bin ${CMAKE_SOURCE_DIR}/build/cuda/bin)
   if(TENSORD_NVCC)
     set(CMAKE_CUDA_COMPILER ${TENSORD_NVCC})
     enable_language(CUDA)
@@ -24,4 +25,19 @@ if(NOT TENSORD_CUDA STREQUAL "OFF")
     message(FATAL_ERROR "TENSORD_CUDA is ON but nvcc was not found")
   endif()
 endif()
-message(STATUS "tensord: CUDA kernels ${TENSORD_WITH_CUDA}")
+message(STATUS "tensord: library for CUDA ${TENSORD_WITH_CUDA}")
+
+file(GLOB TENSORD_CUDA_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/*.cu)
+list(APPEND TENSORD_CUDA_SOURCES ${CMAKE_SOURCE_DIR}/kernels/cuda/plugin/table.cpp)
+if(TENSORD_WITH_CUDA)
+  add_library(tensord_cuda MODULE ${TENSORD_CUDA_SOURCES} ${CMAKE_SOURCE_DIR}/kernels/cuda/plugin/nvidia.cpp)
+  # The CUDA runtime is linked statically, so that it opens on machines without a driver, and says so.
+  target_link_libraries(tensord_cuda PRIVATE CUDA::cudart_static)
+  target_compile_options(tensord_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
+  target_link_options(tensord_cuda PRIVATE LINKER:--no-undefined LINKER:--exclude-libs,ALL -static-libstdc++ -static-libgcc)
+  # Programs of this build and installed programs search for it there.
+  set_target_properties(tensord_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/tensord
+                        CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden)
+  include(GNUInstallDirs)
+  install(TARGETS tensord_cuda LIBRARY DESTINATION lib/tensord COMPONENT cuda)
+endif()

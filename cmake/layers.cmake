@@ -34,7 +34,6 @@ endfunction()
 # links are the layers below; tests/layering.py checks that includes match them.
 function(tensord_layer name folder)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp ${CMAKE_SOURCE_DIR}/${folder}/*/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/cuda/[a-z_]*\\.cpp$")
   if(NOT folder MATCHES "/pbtxt$")
     list(FILTER sources EXCLUDE REGEX "/pbtxt/[a-z_]*\\.cpp$")  # a layer of its own, which needs protobuf
   endif()

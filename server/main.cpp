@@ -75,6 +75,7 @@ int main(int argc, char** argv) {
   tensord::server::add_check_command(app, &exit_code);
   tensord::server::add_bench_command(app, &exit_code);
   tensord::server::add_ops_command(app, &exit_code);
+  tensord::server::add_devices_command(app, &exit_code);
   tensord::server::add_launch_command(app, &exit_code);
 #ifdef TENSORD_SERVER
   tensord::server::add_config_command(app, &exit_code);

@@ -131,10 +131,11 @@ void TableBuilder::fill_derived_device(Op& op, const DerivedKernels& derived) {
     const KernelFunction* const like = cell(op, layout, derived.like);
     const KernelFunction*& own = cell(op, layout, derived.device);
     if (!like || own) continue;
+    // Of what is not derived there is nothing.
     KernelFunction made{.run = like->run, .origin = like->origin};
     if (like->fill) made.fill = derived.fill(op, like->fill);
     if (like->function) made.function = derived.function(op, like->function);
-    own = keep(std::move(made));
+    if (made.fill || made.function) own = keep(std::move(made));
   }
 }
 

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/mutex.h"
 #include "core/tensor/cpu_runtime.h"
+#include "core/tensor/cuda/plugin.h"
 #include "core/tensor/memory/caching_allocator.h"
 
 namespace tensord {
@@ -84,7 +85,9 @@ DeviceRuntime& device_runtime(Device device) {
   if (device.is_host()) return cpu_runtime();
   DeviceRuntime* const runtime = find_runtime(device.kind);
   if (!runtime || device.index < 0 || device.index >= runtime->count()) {
-    fail(ErrorCode::kUnimplemented, "device ", to_string(device), " is not available in this build or on this machine");
+    const bool is_none = device.kind == kCUDA && (!runtime || runtime->count() == 0);
+    fail(ErrorCode::kUnimplemented, "device ", to_string(device), " is not available in this build or on this machine",
+         is_none ? ": " + cuda::why_no_devices() : "");
   }
   return *runtime;
 }

@@ -1,6 +1,6 @@
 # tensord with its CUDA kernels. scripts/image cuda builds it; by hand, with BuildKit, from the root of the sources:
 #   docker build -f deploy/docker/cuda.Dockerfile -t tensord-cuda .   and then   docker run --gpus all …
-# CUDA's runtime is linked statically, so that the last stage is that of cpu.Dockerfile; the driver's library comes from the host.
+# CUDA's runtime is inside libtensord_cuda.so; the driver's library comes from the host.
 # The last stage has no shell and no package manager: Debian's C library, OpenSSL and certificates, and tensord.
 ARG BASE=debian:bookworm-slim
 # The source of the CUDA compiler: NVIDIA's wheels, or an image with the toolkit in /usr/local/cuda.
@@ -54,6 +54,7 @@ ARG JOBS=
 RUN --mount=type=cache,id=tensord-ccache,target=/root/.cache/ccache \
     CMAKE_BUILD_PARALLEL_LEVEL=${JOBS} scripts/build static-cuda \
  && install -D --strip build/static-cuda/server/tensord /tensord \
+ && install -D --strip build/static-cuda/lib/tensord/libtensord_cuda.so /libtensord_cuda.so \
  && deploy/docker/linked_packages build/static-cuda/build.ninja /tensord.linked
 
 FROM scratch AS ready
@@ -70,6 +71,7 @@ RUN /image_files /tensord /tensord.linked /base /own
 FROM scratch
 COPY --from=files /base /
 COPY --from=files /own /
+COPY --from=binary /libtensord_cuda.so /usr/lib/tensord/libtensord_cuda.so
 ARG VERSION=0.1.0
 ARG REVISION=
 ARG CREATED=

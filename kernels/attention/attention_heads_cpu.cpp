@@ -172,7 +172,7 @@ void run_attention(const ops::KernelContext& context, const Tensor& query, const
   }
   if (size_of(query.dtype()) < size_of(DType::kFloat32)) {
     const auto wide = [](const Tensor& x) { return x.dtype() == DType::kBool ? x : x.to(DType::kFloat32); };
-    Tensor result = Tensor::empty(out.sizes(), DType::kFloat32);
+    Tensor result = Tensor::empty(out.sizes(), DType::kFloat32, out.device());
     run_attention(context, wide(query), wide(key), wide(value), mask ? MaybeTensor(wide(*mask)) : mask, scale, fill,
                   fills_where, is_causal, transposes, is_safe, result);
     out.copy_from(result);

@@ -1,6 +1,4 @@
 // Zeroes of tensors whose elements need not fill their memory, gaps included.
-#include <cstring>
-
 #include "core/ops/op.h"
 
 namespace tensord::kernels {
@@ -15,7 +13,9 @@ using OptBool = std::optional<bool>;
 
 void empty_strided_kernel(const KernelContext&, const IntList&, const IntList&, OptDType, const Value&, OptDevice,
                           OptBool, Tensor& out) {
-  if (out.numel() != 0) std::memset(out.storage()->data(), 0, out.storage()->size_bytes());
+  if (out.numel() == 0) return;
+  DeviceRuntime& runtime = device_runtime(out.device());
+  runtime.fill(out.storage()->data(), 0, out.storage()->size_bytes(), current_stream(out.device()));
 }
 
 void new_strided_kernel(const KernelContext& context, const Tensor&, const IntList& sizes, const IntList& strides,

@@ -6,12 +6,15 @@
 #include "core/base/cancellation.h"
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
+#include "kernels/cuda/index.h"
 #include "kernels/view/view.h"
 
 namespace tensord::kernels {
 
 Tensor nonzero(const Tensor& x) {
   if (x.is_meta()) fail(ErrorCode::kUnimplemented, "nonzero: the result's shape depends on the tensor's data");
+  // How many there are is the host's to know, so it looks itself.
+  if (!x.device().is_host()) return nonzero(x.to(Device{})).to(x.device());
   const Tensor dense = x.contiguous();
   return dispatch_all(x.dtype(), "nonzero", [&]<class T>() {
     const T* from = dense.data<T>();
@@ -191,6 +194,28 @@ bool copy_whole_rows(const Tensor& x, const Access& access, const Tensor& out) {
   return true;
 }
 
+// The same access for kernels of a device.
+IndexedAccess access_on_device(const Tensor& x, const Access& access, const Dims& other_strides) {
+  IndexedAccess out;
+  out.sizes = access.sizes();
+  out.takes_negative = true;
+  const auto add = [&](const Dims& strides) {
+    for (const int64_t stride : strides) out.x_strides.push_back(stride);
+  };
+  add(access.outer_strides);
+  add(Dims(access.index_sizes.size(), 0));
+  add(access.inner_strides);
+  out.other_strides = other_strides;
+  for (size_t k = 0; k < access.indices.size(); ++k) {
+    const int64_t dim = access.dims[k];
+    const Tensor index = access.indices[k].to(x.device());  // the host's may be used, too
+    Dims strides(out.sizes.size(), 0);
+    for (size_t d = 0; d < access.index_sizes.size(); ++d) strides[access.outer_sizes.size() + d] = index.strides()[d];
+    out.indices.push_back({index, strides, x.sizes()[dim], x.strides()[dim], dim});
+  }
+  return out;
+}
+
 bool has_meta(const Tensor& x, const OptionalTensorList& indices) {
   bool meta = x.is_meta();
   for (const auto& index : indices) meta = meta || (index && index->is_meta());
@@ -205,13 +230,18 @@ Tensor index(const Tensor& given, const OptionalTensorList& given_indices) {
   const Access access = plan(x, indices);
   const Dims sizes = access.sizes();
   if (has_meta(x, indices)) return Tensor::meta(sizes, x.dtype(), x.device());
-  const Tensor out = Tensor::empty(sizes, x.dtype());
+  const Tensor out = Tensor::empty(sizes, x.dtype(), x.device());
   const int64_t positions = checked_numel(access.index_sizes);
   for (int64_t dim : access.dims) {
     if (x.sizes()[dim] == 0 && positions != 0)
       fail(ErrorCode::kOutOfRange, "index is out of bounds for dimension with size 0");
   }
-  if (out.numel() == 0 || copy_whole_rows(x, access, out)) return out;
+  if (out.numel() == 0) return out;
+  if (x.device().kind == kCUDA) {
+    run_indexed_cuda(IndexUse::kRead, x, access_on_device(x, access, out.strides()), out);
+    return out;
+  }
+  if (copy_whole_rows(x, access, out)) return out;
   dispatch_width(x.dtype(), [&]<class T>() {
     for_each_pair(x, access, static_cast<T*>(out.raw_data()), [](T& from, T& to) { to = from; });
   });
@@ -234,6 +264,11 @@ void index_put(const Tensor& given, const OptionalTensorList& given_indices, con
     }
   }();
   if (has_meta(x, indices) || values.is_meta() || broadcast.numel() == 0) return;
+  if (x.device().kind == kCUDA) {
+    const Tensor from = (overlap(x, broadcast) == Overlap::kNo ? broadcast : broadcast.clone()).to(x.device());
+    return run_indexed_cuda(accumulate ? IndexUse::kAdd : IndexUse::kWrite, x,
+                            access_on_device(x, access, from.strides()), from);
+  }
   const Tensor dense = overlap(x, broadcast) == Overlap::kNo ? broadcast.contiguous() : broadcast.clone();
   if (accumulate) {
     dispatch_all(x.dtype(), "index_put_", [&]<class T>() {

@@ -33,22 +33,10 @@ void check_divisor(const PointwiseCall& call) {
 
 }  // namespace
 
-bool has_cuda_kernels() {
-#ifdef TENSORD_WITH_CUDA
-  return true;
-#else
-  return false;
-#endif
-}
-
 void run_pointwise(const KernelContext& context, const PointwiseCall& call, Tensor& out) {
   check_divisor(call);
   if (context.device.is_host()) return run_pointwise_cpu(call, out);
-#ifdef TENSORD_WITH_CUDA
-  run_pointwise_cuda(call, out, context.stream->handle());
-#else
-  fail(ErrorCode::kUnimplemented, "this build has no CUDA kernels");
-#endif
+  run_pointwise_cuda(context, call, out);
 }
 
 namespace {

@@ -14,7 +14,7 @@
 
 // Elementwise operators: out[i] = formula(a[i], b[i], c[i]; p0 … p2) after broadcasting.
 // Formulas are lines of the tables kernels/pointwise/*.def. The registration (pointwise.cpp, special.cpp), the CPU
-// loops (pointwise_cpu.cpp, *_cpu.cpp) and the CUDA loops (*_cuda.cu) share this header.
+// loops (pointwise_cpu.cpp, *_cpu.cpp) and what runs CUDA's kernels (kernels/cuda/pointwise_cuda.cpp) share this.
 namespace tensord::kernels {
 
 // How the dtype of computation and result follow from the operands' dtypes.
@@ -79,8 +79,7 @@ PointwiseCall nan_of(const Tensor& like, DType compute);
 // Fills `out` (converting from the formula's result); out may be one of the operands.
 void run_pointwise(const ops::KernelContext& context, const PointwiseCall& call, Tensor& out);
 void run_pointwise_cpu(const PointwiseCall& call, Tensor& out);
-// Defined when the build has CUDA.
-void run_pointwise_cuda(const PointwiseCall& call, Tensor& out, void* stream);
+void run_pointwise_cuda(const ops::KernelContext& context, const PointwiseCall& call, Tensor& out);
 
 // From the arguments of an elementwise operator, tensors of which may be meta, what its kernel
 // does; without operands when these arguments ask for more than a formula. Null for other operators.
@@ -102,9 +101,6 @@ std::optional<ops::Epilogue> epilogue_of(const PointwiseMaker& make, uint64_t te
 // Keeps the text of a schema or a name for the life of the program.
 const char* keep_text(std::string text);
 
-// Whether this build has CUDA kernels; asked while operators register themselves.
-bool has_cuda_kernels();
-
 // Registers the kernels and the prepared form of an elementwise operator. `make` is a function
 // of the schema's arguments that gives a PointwiseCall.
 template <class F>
@@ -115,7 +111,7 @@ void add_pointwise_kernel(const char* op, F make) {
       run_pointwise(context, make(arguments...), out);
     };
     ops::ImplBuilder(op, DeviceKind::kCPU, kernel);
-    if (has_cuda_kernels()) ops::ImplBuilder(op, DeviceKind::kCUDA, kernel);
+    ops::ImplBuilder(op, DeviceKind::kCUDA, kernel);
   }(std::type_identity<Arguments>());
   const PointwiseMaker maker = [make](std::span<const ops::Value> v) {
     return ops::detail::call_unboxed<F, Arguments>(make, v, std::make_index_sequence<std::tuple_size_v<Arguments>>());

@@ -75,7 +75,7 @@ void add_div_mode(const char* op) {
       .pointwise()
       .keeps_layout();
   ops::ImplBuilder(op, DeviceKind::kCPU, run_div_mode<B>);
-  if (has_cuda_kernels()) ops::ImplBuilder(op, DeviceKind::kCUDA, run_div_mode<B>);
+  ops::ImplBuilder(op, DeviceKind::kCUDA, run_div_mode<B>);
   using F = decltype(&div_mode_call<B>);
   using Arguments = std::tuple<const Tensor&, B, const std::optional<std::string>&>;
   add_pointwise_maker(op, [](std::span<const ops::Value> v) {

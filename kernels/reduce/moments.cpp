@@ -41,7 +41,7 @@ struct Variance {
   }
   void run(const Tensor& in, Tensor& out, Tensor* mean_out) const {
     const ReducedDims reduced(in, dims);
-    const Tensor centers = Tensor::empty(reduced.sizes(in, true), DType::kFloat64);
+    const Tensor centers = Tensor::empty(reduced.sizes(in, true), DType::kFloat64, in.device());
     Reduction mean;
     mean.compute = in.dtype();
     mean.scale = 1.0 / static_cast<double>(reduced.count);

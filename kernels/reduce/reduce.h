@@ -57,6 +57,7 @@ struct Reduction {
 // Elements of `in` that become bool first are only asked whether they are zero: the sum is `any`, the product `all`.
 Reduction over_truth(Reduction reduction, DType in);
 void run_reduction(const Reduction& reduction, const Tensor& in, const Tensor& out);
+void run_reduction_cuda(const Reduction& reduction, const Tensor& in, const Tensor& out);
 
 // A reduction with its loops laid out for known shapes. Immutable; runs without allocation.
 class ReductionPlan {

@@ -236,6 +236,7 @@ Reduction over_truth(Reduction reduction, DType in) {
 
 void run_reduction(const Reduction& reduction, const Tensor& in, const Tensor& out) {
   if (out.numel() == 0) return;
+  if (out.device().kind == kCUDA) return run_reduction_cuda(reduction, in, out);
   // A float16 sum of integers and the like is exact enough in float; what matters is that
   // elements reach the compute dtype's class.
   const DType loop = loop_dtype(reduction.compute);

@@ -16,7 +16,7 @@ using ops::KernelContext;
 void place(const Tensor& out, const Tensor& part, const Tensor& g) {
   check(part.sizes() == g.sizes(), "the gradient has the shape ", g.sizes(), " where ", part.sizes(), " is expected");
   if (part.numel() < out.numel()) zero_elements(out);
-  if (g.numel() != 0) strided_copy(part, g);
+  if (g.numel() != 0) copy_elements(part, g);
 }
 
 // target += source, of one shape; elements of the target may coincide.

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/base/parallel.h"
+#include "core/tensor/device_copy.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/view/cat.h"
 #include "kernels/view/view.h"
@@ -42,11 +43,21 @@ void copy_blocks(const Tensor& x, Tensor& out, int64_t block, int64_t out_block,
   });
 }
 
+void cat_on_device(const TensorList& tensors, int64_t dim, const Tensor& out) {
+  int64_t position = 0;
+  for (const Tensor& x : tensors) {
+    if (is_skipped(x)) continue;
+    copy_elements(narrow(out, dim, position, x.sizes()[dim]), x);
+    position += x.sizes()[dim];
+  }
+}
+
 }  // namespace
 
 void cat_kernel(const KernelContext&, const TensorList& tensors, int64_t dim, Tensor& out) {
   if (out.numel() == 0) return;
   dim = wrap_dim(dim, out.ndim());
+  if (!out.device().is_host()) return cat_on_device(tensors, dim, out);
   const bool row_major = out.is_contiguous();
   const bool channels_last = !row_major && out.is_channels_last();
   const int64_t out_block = row_major || channels_last ? block_elements(out.sizes(), dim, channels_last) : 0;

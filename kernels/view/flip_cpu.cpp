@@ -1,6 +1,6 @@
 // Copies of a tensor read backwards along some dimensions.
 #include "core/ops/op.h"
-#include "core/tensor/strided_copy.h"
+#include "core/tensor/device_copy.h"
 #include "kernels/view/view.h"
 
 namespace tensord::kernels {
@@ -19,7 +19,7 @@ void flip_kernel(const KernelContext&, const Tensor& x, const IntList& dims, Ten
     start += (x.sizes()[at] - 1) * strides[at];
     strides[at] = -strides[at];
   }
-  strided_copy(out, x.as_view(x.sizes(), strides, x.offset() + start));
+  copy_elements(out, x.as_view(x.sizes(), strides, x.offset() + start));
 }
 
 IMPL("aten::flip", kCPU, flip_kernel);

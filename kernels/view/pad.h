@@ -25,4 +25,18 @@ struct PadEdges {
   }
 };
 
+// Where position i of the result (0 = first element of the input) is read. Around is: around what the edges leave.
+inline int64_t pad_source(PadMode mode, int64_t i, int64_t size, std::pair<int64_t, int64_t> kept) {
+  switch (mode) {
+    case PadMode::kReflect:
+      if (i < 0) i = -i;
+      return i >= size ? 2 * (size - 1) - i : i;
+    case PadMode::kReplicate: return std::clamp<int64_t>(i, 0, size - 1);
+    default: {
+      const auto [begin, end] = kept;
+      return i < begin ? i + end - begin : i >= end ? i - (end - begin) : i;
+    }
+  }
+}
+
 }  // namespace tensord::kernels

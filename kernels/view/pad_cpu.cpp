@@ -6,7 +6,6 @@
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "core/tensor/device_copy.h"
-#include "core/tensor/strided_copy.h"
 #include "kernels/base/positions.h"
 #include "kernels/view/pad.h"
 #include "kernels/view/view.h"
@@ -33,21 +32,7 @@ void constant_kernel(const KernelContext&, const Tensor& x, const IntList& pad, 
     from = narrow(from, d, skip, length);
     to = narrow(to, d, start, length);
   }
-  strided_copy(to, from);
-}
-
-// Where position i of the result (0 = first element of the input) is read. Around is: around what the edges leave.
-int64_t source_of(Mode mode, int64_t i, int64_t size, std::pair<int64_t, int64_t> kept) {
-  switch (mode) {
-    case Mode::kReflect:
-      if (i < 0) i = -i;
-      return i >= size ? 2 * (size - 1) - i : i;
-    case Mode::kReplicate: return std::clamp<int64_t>(i, 0, size - 1);
-    default: {
-      const auto [begin, end] = kept;
-      return i < begin ? i + end - begin : i >= end ? i - (end - begin) : i;
-    }
-  }
+  copy_elements(to, from);
 }
 
 // For every position of the padded dimensions its offset in the result and in x; the dimensions
@@ -64,7 +49,7 @@ struct PadMap {
       next.reserve(x_inner.size() * static_cast<size_t>(out.sizes()[d]));
       for (int64_t offset : x_inner) {
         for (int64_t i = 0; i < out.sizes()[d]; ++i) {
-          next.push_back(offset + source_of(mode, i - edges.before, x.sizes()[d], kept) * x.strides()[d]);
+          next.push_back(offset + pad_source(mode, i - edges.before, x.sizes()[d], kept) * x.strides()[d]);
         }
       }
       x_inner = std::move(next);

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/tensor/strided_copy.h"
+#include "core/tensor/device_copy.h"
 #include "kernels/expr/expr.h"
 #include "kernels/view/view.h"
 #include "ops/index.h"
@@ -54,8 +54,8 @@ void repeat_kernel(const KernelContext&, const Tensor& x, const IntList& repeats
     }
   }
   check(sizes.size() <= kMaxDims, "repeat: too many dimensions");
-  strided_copy(out.as_view(sizes, std::move(to_strides), out.offset()),
-               from.as_view(sizes, std::move(from_strides), from.offset()));
+  copy_elements(out.as_view(sizes, std::move(to_strides), out.offset()),
+                from.as_view(sizes, std::move(from_strides), from.offset()));
 }
 
 Dims tile_repeats(const Tensor& x, const IntList& dims) {
@@ -107,7 +107,7 @@ TensorMeta roll_meta(const Tensor& x, const IntList& shifts, const IntList& dims
 // Copies the two halves of each dimension to their new place.
 void roll_dims(const Tensor& from, const Tensor& to, const Dims& shifts, int64_t dim) {
   if (dim == from.ndim()) {
-    strided_copy(to, from);
+    copy_elements(to, from);
     return;
   }
   const int64_t size = from.sizes()[dim], shift = shifts[dim];

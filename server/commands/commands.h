@@ -33,6 +33,7 @@ void add_inspect_command(CLI::App& app, int* exit_code);
 void add_check_command(CLI::App& app, int* exit_code);
 void add_bench_command(CLI::App& app, int* exit_code);
 void add_ops_command(CLI::App& app, int* exit_code);
+void add_devices_command(CLI::App& app, int* exit_code);
 void add_launch_command(CLI::App& app, int* exit_code);
 // Only in builds with TENSORD_SERVER.
 void add_config_command(CLI::App& app, int* exit_code);

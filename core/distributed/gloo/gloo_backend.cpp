@@ -3,8 +3,8 @@
 #include <csignal>
 
 #include "core/base/error.h"
+#include "core/base/shared_object.h"
 #include "core/distributed/gloo/module_interface.h"
-#include "core/distributed/group/backend_object.h"
 
 namespace tensord::distributed {
 namespace {

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "core/base/error.h"
-#include "core/distributed/group/backend_object.h"
+#include "core/base/shared_object.h"
 #include "core/distributed/hmac.h"
 #include "core/distributed/mpi/module_interface.h"
 #include "core/distributed/store/tcp_store.h"

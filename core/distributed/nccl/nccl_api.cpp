@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
-#include "core/distributed/group/backend_object.h"
+#include "core/base/shared_object.h"
 
 namespace tensord::distributed {
 namespace {

@@ -13,17 +13,14 @@
 #include "core/base/mutex.h"
 #include "core/distributed/nccl/communicator.h"
 #include "core/distributed/nccl/element_types.h"
-#include "core/tensor/tensor.h"
-#ifdef TENSORD_WITH_CUDA
 #include "core/tensor/cuda/runtime.h"
-#endif
+#include "core/tensor/tensor.h"
 
 namespace tensord::distributed {
 namespace {
 
 // NCCL creates communicators for the thread's current device.
 class CurrentDevice {
-#ifdef TENSORD_WITH_CUDA
  public:
   explicit CurrentDevice(Device device) {
     if (device.kind == kCUDA) scope_.emplace(device.index);
@@ -31,10 +28,6 @@ class CurrentDevice {
 
  private:
   std::optional<cuda::DeviceScope> scope_;
-#else
- public:
-  explicit CurrentDevice(Device) {}
-#endif
 };
 
 class NcclBackend final : public DeviceBackend {

@@ -18,7 +18,7 @@ using ops::Value;
 // Converts a mask to an additive one: true becomes -inf.
 Tensor additive(const Tensor& mask, DType dtype) {
   if (mask.dtype() != DType::kBool) return mask;
-  const Tensor zeros = Tensor::scalar(0.0, dtype);
+  const Tensor zeros = Tensor::scalar(0.0, dtype).to(mask.device());
   return ops::masked_fill(ops::expand(zeros, mask.sizes()), mask, -std::numeric_limits<double>::infinity());
 }
 

@@ -1,35 +1,26 @@
 #include "core/tensor/cuda/cuda_allocator.h"
 
+#include "core/tensor/cuda/plugin.h"
 #include "core/tensor/cuda/runtime.h"
 
 namespace tensord::cuda {
 
 void* CudaAllocator::allocate(size_t size_bytes) {
-  const DeviceScope scope(index_);
   void* data = nullptr;
-  const cudaError_t status = cudaMalloc(&data, size_bytes);
-  if (status == cudaErrorMemoryAllocation) {
-    static_cast<void>(cudaGetLastError());
-    return nullptr;
-  }
-  check_cuda(status, "cudaMalloc");
+  const Outcome outcome = api().allocate(index_, size_bytes, &data);
+  if (outcome == Outcome::kOutOfMemory) return nullptr;
+  check_cuda(outcome, "memory of the device");
   return data;
 }
+void CudaAllocator::free(void* data, size_t) { static_cast<void>(api().free(index_, data)); }
 
 void* CudaHostAllocator::allocate(size_t size_bytes) {
   void* data = nullptr;
-  const cudaError_t status = cudaHostAlloc(&data, size_bytes, cudaHostAllocPortable);
-  if (status == cudaErrorMemoryAllocation) {
-    static_cast<void>(cudaGetLastError());
-    return nullptr;
-  }
-  check_cuda(status, "cudaHostAlloc");
+  const Outcome outcome = api().allocate_host(size_bytes, &data);
+  if (outcome == Outcome::kOutOfMemory) return nullptr;
+  check_cuda(outcome, "pinned memory");
   return data;
 }
-
-void CudaHostAllocator::free(void* data, size_t) { static_cast<void>(cudaFreeHost(data)); }
-
-// cudaFree waits for the device by itself.
-void CudaAllocator::free(void* data, size_t) { static_cast<void>(cudaFree(data)); }
+void CudaHostAllocator::free(void* data, size_t) { static_cast<void>(api().free_host(data)); }
 
 }  // namespace tensord::cuda

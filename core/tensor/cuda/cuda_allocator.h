@@ -4,7 +4,7 @@
 
 namespace tensord::cuda {
 
-// Memory of one device by cudaMalloc, meant to sit under a CachingAllocator. Blocks are
+// Memory of one device, meant to sit under a CachingAllocator. Blocks are
 // given back after all work on the device ended, so no kernel reads freed memory.
 class CudaAllocator final : public Allocator {
  public:
@@ -21,7 +21,7 @@ class CudaAllocator final : public Allocator {
 class CudaHostAllocator final : public Allocator {
  public:
   void* allocate(size_t size_bytes) override;
-  // Waits for the devices, as cudaFreeHost does.
+  // Waits for the devices.
   void free(void* data, size_t size_bytes) override;
   Device device() const override { return {}; }
 };

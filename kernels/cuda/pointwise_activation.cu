@@ -1,4 +1,4 @@
 // CUDA kernels of kernels/pointwise/activation.def.
 #define TENSORD_TABLE "kernels/pointwise/activation.def"
 #define TENSORD_FILL fill_activation_cuda
-#include "kernels/pointwise/loops_cuda.cuh"
+#include "kernels/cuda/pointwise.cuh"

@@ -1,4 +1,4 @@
-#include "core/distributed/group/backend_object.h"
+#include "core/base/shared_object.h"
 
 #include <dlfcn.h>
 
@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 
-namespace tensord::distributed {
+namespace tensord {
 
 std::filesystem::path own_folder() {
   std::error_code error;
@@ -41,10 +41,10 @@ void* find_in_object(const std::vector<std::string>& places, const char* functio
       continue;
     }
     if (void* const found = dlsym(object, function)) return found;
-    problem += "no backend";
+    problem += "it is another library";
     dlclose(object);
   }
   return nullptr;
 }
 
-}  // namespace tensord::distributed
+}  // namespace tensord

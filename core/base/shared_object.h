@@ -4,13 +4,14 @@
 #include <string>
 #include <vector>
 
-namespace tensord::distributed {
+namespace tensord {
 
 // The folder of the program or library that contains this code.
 std::filesystem::path own_folder();
 
-// Candidate paths of a backend's shared library ("libtensord_gloo.so"): the value of the environment variable, or else
-// the folder of the program or library that contains this code, ../lib/tensord, tensord and lib/tensord.
+// Candidate paths of a shared library that is opened when it is needed ("libtensord_gloo.so"): the value of the
+// environment variable, or else the folder of the program or library that contains this code, ../lib/tensord, tensord
+// and lib/tensord.
 std::vector<std::string> places_of_object(const char* object, const char* variable);
 
 // Returns the address of `function` in the first of these libraries that can be opened, or null; then `problem` lists
@@ -18,4 +19,4 @@ std::vector<std::string> places_of_object(const char* object, const char* variab
 void* find_in_object(const std::vector<std::string>& places, const char* function, bool is_global,
                      std::string& problem);
 
-}  // namespace tensord::distributed
+}  // namespace tensord

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+namespace tensord::cuda {
+
+// What kernels may find wrong with the numbers that they work on.
+enum class KernelError : int32_t {
+  kNone,
+  kDivisionByZero,
+  kIndexOutOfRange,         // values: index, dimension, size
+  kRowOutOfRange,           // values: index; embedding
+  kElementIndexOutOfRange,  // values: index, size; take, put
+  kClassOutOfRange,         // values: index, classes; one_hot, losses
+  kRepeatsNegative,
+};
+
+// One a stream, in pinned memory that kernels write: the first error since the host looked.
+struct ErrorWord {
+  int32_t code = 0;      // KernelError
+  int32_t is_taken = 0;  // by a thread that fills it
+  int64_t values[3] = {};
+};
+
+}  // namespace tensord::cuda

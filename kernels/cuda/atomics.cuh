@@ -1,0 +1,55 @@
+#pragma once
+
+// Sums that threads of all blocks add to. Their order is that of the threads.
+#include "kernels/cuda/elements.cuh"
+
+namespace tensord::cuda {
+
+template <size_t kBytes>
+struct BitsOf {
+  using type = uint8_t;
+};
+template <>
+struct BitsOf<2> {
+  using type = uint16_t;
+};
+
+// Of elements smaller than 32 bits: by the word that they lie in.
+template <class Small, class T>
+__device__ __forceinline__ void add_within_word(Small* to, T value) {
+  using Bits = typename BitsOf<sizeof(Small)>::type;
+  const uintptr_t address = reinterpret_cast<uintptr_t>(to);
+  unsigned* const word = reinterpret_cast<unsigned*>(address & ~uintptr_t{3});
+  const unsigned shift = static_cast<unsigned>(address & 3) * 8, mask = unsigned{Bits(~Bits(0))} << shift;
+  unsigned seen = *word;
+  for (;;) {
+    const Small before = __builtin_bit_cast(Small, static_cast<Bits>((seen & mask) >> shift));
+    const Bits after = __builtin_bit_cast(Bits, Narrow<Small>::of(static_cast<T>(widened<T>(before) + value)));
+    const unsigned found = atomicCAS(word, seen, (seen & ~mask) | (unsigned{after} << shift));
+    if (found == seen) return;
+    seen = found;
+  }
+}
+
+// data[i] += value.
+template <class T>
+TENSORD_DEVICE_CALL void atomic_add_element(void* data, int8_t dtype, int64_t i, T value) {
+  switch (dtype) {
+    case kF32: atomicAdd(static_cast<float*>(data) + i, static_cast<float>(value)); break;
+    case kF64: atomicAdd(static_cast<double*>(data) + i, static_cast<double>(value)); break;
+    case kI32: atomicAdd(static_cast<int*>(data) + i, static_cast<int>(value)); break;
+    case kI64:
+      atomicAdd(static_cast<unsigned long long*>(data) + i,
+                static_cast<unsigned long long>(static_cast<int64_t>(value)));
+      break;
+    case kF16: add_within_word(static_cast<Half*>(data) + i, value); break;
+    case kBF16: add_within_word(static_cast<BFloat16*>(data) + i, value); break;
+    case kI16: add_within_word(static_cast<int16_t*>(data) + i, value); break;
+    case kU8: add_within_word(static_cast<uint8_t*>(data) + i, value); break;
+    case kI8: add_within_word(static_cast<int8_t*>(data) + i, value); break;
+    case kBoolean: add_within_word(static_cast<bool*>(data) + i, value); break;
+    default: break;
+  }
+}
+
+}  // namespace tensord::cuda

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "core/tensor/cuda/api.h"
+#include "kernels/cuda/index_job.h"
+#include "kernels/cuda/pointwise_job.h"
+#include "kernels/cuda/product_job.h"
+#include "kernels/cuda/reduce_job.h"
+#include "kernels/cuda/rows_job.h"
+#include "kernels/cuda/scan_job.h"
+
+// What the library for CUDA has of kernels, for the engine (launch.h) and the library itself.
+namespace tensord::kernels {
+
+struct KernelTable {
+#define KERNEL(NAME, JOB) void (*NAME)(const JOB& job, cuda::StreamHandle stream) = nullptr;
+#include "kernels/cuda/kernels.def"
+#undef KERNEL
+};
+
+}  // namespace tensord::kernels

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "core/ops/op.h"
+#include "core/tensor/cuda/cuda_runtime.h"
+#include "core/tensor/cuda/plugin.h"
+#include "core/tensor/cuda/runtime.h"
+#include "kernels/cuda/kernels.h"
+
+// For the host halves of kernels.
+namespace tensord::kernels {
+
+inline const KernelTable& kernel_table() { return *static_cast<const KernelTable*>(cuda::api().kernels); }
+
+// Queues a kernel in the context's stream: launch(context, &KernelTable::pointwise, job).
+template <class Job>
+void launch(const ops::KernelContext& context, void (*KernelTable::*kernel)(const Job&, cuda::StreamHandle),
+            const Job& job) {
+  const cuda::DeviceScope scope(context.device.index);
+  (kernel_table().*kernel)(job, static_cast<cuda::StreamHandle>(context.stream->handle()));
+  cuda::check_cuda(cuda::api().check_launch(), "launch of a kernel");
+}
+
+inline cuda::DeviceAddress errors_of(const ops::KernelContext& context) { return cuda::error_word_of(*context.stream); }
+
+}  // namespace tensord::kernels

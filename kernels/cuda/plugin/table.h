@@ -1,0 +1,15 @@
+#pragma once
+
+#include "kernels/cuda/kernels.h"
+
+// What the two libraries (NVIDIA's devices, the emulated ones of tests) share.
+namespace tensord::kernels {
+
+#define KERNEL(NAME, JOB) void NAME(const JOB& job, cuda::StreamHandle stream);
+#include "kernels/cuda/kernels.def"
+#undef KERNEL
+
+const void* kernel_table();
+void strided_copy(const cuda::StridedCopyJob& job, cuda::StreamHandle stream);
+
+}  // namespace tensord::kernels

@@ -1,0 +1,461 @@
+// libtensord_cuda_emulated.so: CUDA's devices on the processor, for tests. It stands in the place of libtensord_cuda.so
+// by the environment variable TENSORD_CUDA, with the same kernels (kernels/cuda/*.cu). Work runs as late as CUDA
+// allows: when somebody waits for it. Host code that touches device memory ends the process.
+//   TENSORD_CUDA_SEED=N              the order of threads and blocks (machine.h)
+//   TENSORD_CUDA_FAIL_ALLOCATION=N   the N-th allocation finds no memory
+//   TENSORD_CUDA_MEMORY=BYTES        of each device
+#include "core/tensor/cuda/api.h"
+
+#include <execinfo.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/plugin/table.h"
+#include "tests/cuda/emulated/machine.h"
+
+using tensord::cuda::Outcome;
+
+struct CUstream_st {
+  int device = 0, priority = 0;
+  std::deque<std::function<void()>> queue;
+  uint64_t given = 0;
+  uint64_t done() const { return given - queue.size(); }
+};
+struct CUevent_st {
+  int device = 0;
+  CUstream_st* stream = nullptr;
+  uint64_t point = 0;
+};
+
+namespace tensord::cuda::emulated {
+namespace {
+
+constexpr int kDevices = 2;
+constexpr size_t kReservedBytes = size_t{16} << 30;  // of each device: address space
+
+uint64_t number_in(const char* variable, uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text && *text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+// The lock of everything here; work runs under it, on the thread that waits.
+std::recursive_mutex& machine_mutex() {
+  static auto* const mutex = new std::recursive_mutex;
+  return *mutex;
+}
+
+thread_local int current_device = 0;
+thread_local std::string last_text;
+thread_local Outcome launch_outcome = Outcome::kDone;
+std::string lost_text;  // machine_mutex()
+
+Outcome refuse(std::string text) {
+  last_text = std::move(text);
+  return Outcome::kRefused;
+}
+Outcome no_memory() {
+  last_text = "out of memory";
+  return Outcome::kOutOfMemory;
+}
+// REQUIRES: machine_mutex() is held.
+Outcome state() {
+  if (lost_text.empty()) return Outcome::kDone;
+  last_text = lost_text;
+  return Outcome::kLost;
+}
+bool is_device(int device) { return device >= 0 && device < kDevices; }
+
+// The memory of one device in two mappings of one file: what tensors point to has no access rights, kernels use the
+// other.
+class Memory {
+ public:
+  Memory() : size_(std::min<size_t>(number_in("TENSORD_CUDA_MEMORY", size_t{8} << 30), kReservedBytes)) {
+    const int file = memfd_create("emulated-cuda", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, kReservedBytes) != 0) std::abort();
+    outside_ = map(file, PROT_NONE);
+    inside_ = map(file, PROT_READ | PROT_WRITE);
+    close(file);
+    free_.emplace(0, size_);
+  }
+  void* allocate(size_t size_bytes) {
+    const size_t size = rounded(size_bytes);
+    for (auto it = free_.begin(); it != free_.end(); ++it) {
+      const auto [begin, room] = *it;
+      if (room < size) continue;
+      free_.erase(it);
+      if (room > size) free_.emplace(begin + size, room - size);
+      used_.emplace(begin, size);
+      std::memset(inside_ + begin, 0xff, std::min<size_t>(size, size_t{16} << 20));  // NaN
+      return outside_ + begin;
+    }
+    return nullptr;
+  }
+  bool free(void* data) {
+    const auto found = used_.find(static_cast<size_t>(static_cast<char*>(data) - outside_));
+    if (found == used_.end()) return false;
+    auto [begin, size] = *found;
+    used_.erase(found);
+    madvise(inside_ + begin, size, MADV_REMOVE);
+    auto after = free_.lower_bound(begin);
+    if (after != free_.end() && after->first == begin + size) {
+      size += after->second;
+      after = free_.erase(after);
+    }
+    if (after != free_.begin() && std::prev(after)->first + std::prev(after)->second == begin)
+      std::prev(after)->second += size;
+    else
+      free_.emplace(begin, size);
+    return true;
+  }
+  bool has(const void* address) const {
+    const char* const at = static_cast<const char*>(address);
+    return at >= outside_ && at < outside_ + kReservedBytes;
+  }
+  void* inside(const void* address) const { return inside_ + (static_cast<const char*>(address) - outside_); }
+  uint64_t free_bytes() const {
+    uint64_t sum = 0;
+    for (const auto& [begin, size] : free_) sum += size;
+    return sum;
+  }
+  uint64_t size() const { return size_; }
+
+ private:
+  static size_t rounded(size_t size) { return (size + 4095) / 4096 * 4096; }
+  static char* map(int file, int access) {
+    void* const data = mmap(nullptr, kReservedBytes, access, MAP_SHARED | MAP_NORESERVE, file, 0);
+    if (data == MAP_FAILED) std::abort();
+    return static_cast<char*>(data);
+  }
+  const size_t size_;
+  char* outside_ = nullptr;
+  char* inside_ = nullptr;
+  std::map<size_t, size_t> free_, used_;  // offset → size
+};
+
+Memory& memory(int device) {
+  static auto* const all = new Memory[kDevices];
+  return all[device];
+}
+int device_of(const void* address) {
+  for (int i = 0; i < kDevices; ++i) {
+    if (memory(i).has(address)) return i;
+  }
+  return -1;
+}
+
+std::map<uintptr_t, size_t>& pinned() {
+  static auto* const ranges = new std::map<uintptr_t, size_t>;
+  return *ranges;
+}
+bool is_pinned(const void* address) {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  const auto after = pinned().upper_bound(at);
+  return after != pinned().begin() && at < std::prev(after)->first + std::prev(after)->second;
+}
+
+std::vector<CUstream_st*>& streams() {
+  static auto* const all = new std::vector<CUstream_st*>;
+  return *all;
+}
+
+// Runs the stream's work until this many pieces of it are done.
+void run_to(CUstream_st& stream, uint64_t count) {
+  while (stream.done() < count && !stream.queue.empty()) {
+    const auto piece = std::move(stream.queue.front());
+    stream.queue.pop_front();
+    if (lost_text.empty()) piece();
+  }
+}
+void run_all(CUstream_st& stream) { run_to(stream, stream.given); }
+
+void give(CUstream_st& stream, std::function<void()> piece) {
+  stream.queue.push_back(std::move(piece));
+  ++stream.given;
+}
+
+bool is_pending(const CUevent_st& event) {
+  if (!event.stream || std::ranges::find(streams(), event.stream) == streams().end()) return false;
+  return event.stream->done() < event.point;
+}
+
+// Devices ----------------------------------------------------------------------------------------------------------
+
+const char* error_text() { return last_text.c_str(); }
+
+Outcome properties(int device, DeviceProperties* out) {
+  if (!is_device(device)) return refuse("invalid device ordinal");
+  std::snprintf(out->name, sizeof(out->name), "emulated device %d", device);
+  out->major = 9;
+  out->multiprocessors = 4;
+  out->max_shared_bytes = 227 << 10;
+  out->memory_bytes = memory(device).size();
+  return Outcome::kDone;
+}
+Outcome memory_info(int device, uint64_t* free_bytes, uint64_t* total_bytes) {
+  const std::lock_guard lock(machine_mutex());
+  if (!is_device(device)) return refuse("invalid device ordinal");
+  *free_bytes = memory(device).free_bytes();
+  *total_bytes = memory(device).size();
+  return state();
+}
+Outcome set_device(int device, int* before) {
+  if (!is_device(device)) return refuse("invalid device ordinal");
+  if (before) *before = current_device;
+  current_device = device;
+  return Outcome::kDone;
+}
+Outcome synchronize_device(int device) {
+  const std::lock_guard lock(machine_mutex());
+  for (CUstream_st* const stream : std::vector(streams())) {
+    if (stream->device == device) run_all(*stream);
+  }
+  return state();
+}
+
+Outcome allocate(int device, size_t size_bytes, void** data) {
+  const std::lock_guard lock(machine_mutex());
+  if (state() != Outcome::kDone) return Outcome::kLost;
+  if (!is_device(device)) return refuse("invalid device ordinal");
+  static const uint64_t failing = number_in("TENSORD_CUDA_FAIL_ALLOCATION", 0);
+  static uint64_t calls = 0;
+  *data = ++calls == failing ? nullptr : memory(device).allocate(size_bytes);
+  return *data ? Outcome::kDone : no_memory();
+}
+Outcome free_memory(int device, void* data) {
+  const std::lock_guard lock(machine_mutex());
+  synchronize_device(device);
+  return memory(device).free(data) ? state() : refuse("an address that was not allocated is freed");
+}
+Outcome allocate_host(size_t size_bytes, void** data) {
+  const std::lock_guard lock(machine_mutex());
+  if (state() != Outcome::kDone) return Outcome::kLost;
+  *data = std::aligned_alloc(4096, (size_bytes + 4095) / 4096 * 4096);
+  if (!*data) return no_memory();
+  pinned()[reinterpret_cast<uintptr_t>(*data)] = size_bytes;
+  return Outcome::kDone;
+}
+Outcome free_host(void* data) {
+  const std::lock_guard lock(machine_mutex());
+  for (int i = 0; i < kDevices; ++i) synchronize_device(i);
+  if (pinned().erase(reinterpret_cast<uintptr_t>(data)) == 0) return refuse("memory that is not pinned is freed");
+  std::free(data);
+  return state();
+}
+
+// Streams, events ---------------------------------------------------------------------------------------------------
+
+Outcome make_stream(int device, int priority, StreamHandle* stream) {
+  const std::lock_guard lock(machine_mutex());
+  if (!is_device(device)) return refuse("invalid device ordinal");
+  *stream = new CUstream_st;
+  (*stream)->device = device;
+  (*stream)->priority = priority;
+  streams().push_back(*stream);
+  return state();
+}
+Outcome destroy_stream(StreamHandle stream) {
+  const std::lock_guard lock(machine_mutex());
+  run_all(*stream);
+  std::erase(streams(), stream);
+  delete stream;
+  return state();
+}
+Outcome synchronize_stream(StreamHandle stream) {
+  const std::lock_guard lock(machine_mutex());
+  run_all(*stream);
+  return state();
+}
+Outcome priority_range(int, int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return Outcome::kDone;
+}
+
+Outcome make_event(int device, EventHandle* event) {
+  *event = new CUevent_st;
+  (*event)->device = device;
+  return Outcome::kDone;
+}
+Outcome destroy_event(EventHandle event) {
+  delete event;
+  return Outcome::kDone;
+}
+Outcome record_event(EventHandle event, StreamHandle stream) {
+  const std::lock_guard lock(machine_mutex());
+  if (event->device != stream->device) return refuse("an event of another device is recorded in a stream");
+  event->stream = stream;
+  event->point = stream->given;
+  return state();
+}
+Outcome wait_event(StreamHandle stream, EventHandle event) {
+  const std::lock_guard lock(machine_mutex());
+  if (event->stream != stream) {
+    give(*stream, [event = *event] {
+      if (is_pending(event)) run_to(*event.stream, event.point);
+    });
+  }
+  return state();
+}
+// Each query that finds work left runs a piece of it, as time would pass.
+Outcome query_event(EventHandle event) {
+  const std::lock_guard lock(machine_mutex());
+  if (state() != Outcome::kDone) return Outcome::kLost;
+  if (!is_pending(*event)) return Outcome::kDone;
+  run_to(*event->stream, event->stream->done() + 1);
+  return Outcome::kNotReady;
+}
+Outcome synchronize_event(EventHandle event) {
+  const std::lock_guard lock(machine_mutex());
+  if (is_pending(*event)) run_to(*event->stream, event->point);
+  return state();
+}
+
+// Copies --------------------------------------------------------------------------------------------------------------
+
+// What a copy engine reads or writes: device memory in the other mapping.
+void* reached(const void* address) {
+  const int device = device_of(address);
+  return device < 0 ? const_cast<void*>(address) : memory(device).inside(address);
+}
+
+Outcome copy(void* to, const void* from, size_t size_bytes, StreamHandle stream) {
+  const std::lock_guard lock(machine_mutex());
+  if (stream->device != current_device) return refuse("a copy in a stream of another device than the current one");
+  if (device_of(from) < 0 && !is_pinned(from)) {
+    const char* const bytes = static_cast<const char*>(from);
+    give(*stream, [to = reached(to), staged = std::vector<char>(bytes, bytes + size_bytes)] {
+      std::memcpy(to, staged.data(), staged.size());
+    });
+  } else {
+    give(*stream, [to = reached(to), from = reached(from), size_bytes] { std::memmove(to, from, size_bytes); });
+  }
+  return state();
+}
+Outcome copy_peer(void* to, int to_device, const void* from, int from_device, size_t size_bytes, StreamHandle stream) {
+  const std::lock_guard lock(machine_mutex());
+  if (device_of(to) != to_device || device_of(from) != from_device) return refuse("memory of another device");
+  return copy(to, from, size_bytes, stream);
+}
+Outcome fill(void* data, uint8_t byte, size_t size_bytes, StreamHandle stream) {
+  const std::lock_guard lock(machine_mutex());
+  if (stream->device != current_device) return refuse("a fill in a stream of another device than the current one");
+  give(*stream, [data = reached(data), byte, size_bytes] { std::memset(data, byte, size_bytes); });
+  return state();
+}
+
+// Launches ------------------------------------------------------------------------------------------------------------
+
+Outcome check_launch() {
+  const std::lock_guard lock(machine_mutex());
+  if (state() != Outcome::kDone) return Outcome::kLost;
+  return std::exchange(launch_outcome, Outcome::kDone);
+}
+
+std::map<const void*, size_t>& allowed_shared() {
+  static auto* const by_kernel = new std::map<const void*, size_t>;
+  return *by_kernel;
+}
+
+void report_host_access(int, siginfo_t* info, void*) {
+  if (device_of(info->si_addr) >= 0) {
+    const char text[] = "emulated CUDA: host code touches device memory\n";
+    if (write(2, text, sizeof(text) - 1) < 0) _exit(3);
+    void* frames[40];
+    backtrace_symbols_fd(frames, backtrace(frames, 40), 2);
+  }
+  signal(SIGSEGV, SIG_DFL);  // the fault occurs again
+}
+
+const CudaApi* make_api() {
+  settings().seed = number_in("TENSORD_CUDA_SEED", 0);
+  for (int i = 0; i < kDevices; ++i) memory(i);
+  struct sigaction action {};
+  action.sa_sigaction = report_host_access;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGSEGV, &action, nullptr);
+  static const CudaApi api{kCudaInterface,
+                           "emulated CUDA",
+                           kDevices,
+                           "",
+                           error_text,
+                           properties,
+                           memory_info,
+                           set_device,
+                           synchronize_device,
+                           allocate,
+                           free_memory,
+                           allocate_host,
+                           free_host,
+                           make_stream,
+                           destroy_stream,
+                           synchronize_stream,
+                           priority_range,
+                           make_event,
+                           destroy_event,
+                           record_event,
+                           wait_event,
+                           query_event,
+                           synchronize_event,
+                           copy,
+                           copy_peer,
+                           fill,
+                           kernels::strided_copy,
+                           kernels::kernel_table(),
+                           check_launch};
+  return &api;
+}
+
+}  // namespace
+
+void* seen(const void* address) {
+  if (!address) return nullptr;
+  const int device = device_of(address);
+  if (device == block_.device) return memory(device).inside(address);
+  if (device >= 0) fault("a kernel reaches for memory of another device");
+  if (!is_pinned(address)) fault("a kernel reaches for memory of the host");
+  return const_cast<void*>(address);
+}
+
+void allow_shared(const void* kernel, size_t size_bytes) {
+  const std::lock_guard lock(machine_mutex());
+  allowed_shared()[kernel] = size_bytes;
+}
+
+void queue_launch(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes, size_t parameter_bytes,
+                  cudaStream_t stream, std::function<void()> body) {
+  const std::lock_guard lock(machine_mutex());
+  const auto refuse_launch = [](const char* what) { launch_outcome = refuse(what); };
+  const uint64_t threads = uint64_t{block.x} * block.y * block.z;
+  if (threads == 0 || threads > 1024 || block.x > 1024 || block.y > 1024 || block.z > 64)
+    return refuse_launch("a block of a size that CUDA refuses");
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535)
+    return refuse_launch("a grid of a size that CUDA refuses");
+  const auto allowed = allowed_shared().find(kernel);
+  if (shared_bytes > (allowed == allowed_shared().end() ? size_t{48} << 10 : allowed->second) ||
+      shared_bytes > size_t{227} << 10)
+    return refuse_launch("more shared memory than the kernel was allowed");
+  if (parameter_bytes > 4096) return refuse_launch("more parameters than CUDA takes");
+  if (stream->device != current_device)
+    return refuse_launch("a launch in a stream of another device than the current one");
+  give(*stream, [launch = Launch{grid, block, shared_bytes, stream->device, std::move(body)}] {
+    if (std::string text = run_kernel(launch); !text.empty()) lost_text = "a kernel failed: " + text;
+  });
+}
+
+}  // namespace tensord::cuda::emulated
+
+extern "C" [[gnu::visibility("default")]] const tensord::cuda::CudaApi* tensord_cuda_api() {
+  static const tensord::cuda::CudaApi* const api = tensord::cuda::emulated::make_api();
+  return api;
+}

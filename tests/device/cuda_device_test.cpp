@@ -1,0 +1,279 @@
+// CUDA's runtime and what the emulated devices refuse (tests/cuda/emulated); with TENSORD_CUDA naming their library.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "core/nn/layers/layers.h"
+#include "core/nn/layers/transformer.h"
+#include "core/ops/run.h"
+#include "core/tensor/cuda/cuda_runtime.h"
+#include "core/tensor/cuda/plugin.h"
+#include "core/tensor/cuda/runtime.h"
+#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/memory/pinned_memory.h"
+#include "core/tensor/tensor.h"
+
+namespace tensord::cuda_device_test {
+namespace {
+
+constexpr Device kGpu{kCUDA, 0}, kOther{kCUDA, 1};
+
+class CudaDevice : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (cuda::device_count() > 0) return;
+    // Where the library is named, there must be devices.
+    const char* const named = std::getenv("TENSORD_CUDA");
+    if (named && *named) FAIL() << cuda::why_no_devices();
+    GTEST_SKIP() << cuda::why_no_devices();
+  }
+};
+using CudaFaults = CudaDevice;
+
+Tensor numbers(int64_t count, DType dtype = DType::kFloat32) {
+  const Tensor out = Tensor::empty(Dims{count}, DType::kFloat32);
+  for (int64_t i = 0; i < count; ++i) out.data<float>()[i] = static_cast<float>(i % 113) - 40.25f;
+  return out.to(dtype);
+}
+
+void expect_equal(const Tensor& a, const Tensor& b) {
+  ASSERT_EQ(a.sizes(), b.sizes());
+  ASSERT_EQ(a.dtype(), b.dtype());
+  const Tensor x = a.to(Device{}).contiguous(), y = b.contiguous();
+  EXPECT_EQ(std::memcmp(x.raw_data(), y.raw_data(), x.size_bytes()), 0)
+      << describe(a) << ": " << x.to(DType::kFloat64).data<double>()[0] << " and "
+      << y.to(DType::kFloat64).data<double>()[0];
+}
+
+TEST_F(CudaDevice, CopiesBetweenDTypesAsTheProcessor) {
+  const DType all[] = {DType::kUInt8, DType::kInt8,     DType::kInt16,     DType::kInt32,
+                       DType::kInt64, DType::kFloat16,  DType::kFloat32,   DType::kFloat64,
+                       DType::kBool,  DType::kBFloat16, DType::kComplex64, DType::kComplex128};
+  for (const DType from : all) {
+    const Tensor source = numbers(1000, from), there = source.to(kGpu);
+    for (const DType to : all) expect_equal(there.to(to), source.to(to));
+  }
+}
+
+TEST_F(CudaDevice, CopiesStridesAsTheProcessor) {
+  for (const DType dtype : {DType::kUInt8, DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kComplex128}) {
+    const Tensor source = numbers(3 * 40 * 50, dtype), there = source.to(kGpu);
+    const auto views = [](const Tensor& x) {
+      return std::vector<Tensor>{x.as_view({3, 50, 40}, {2000, 1, 50}, 0),  // transposed
+                                 x.as_view({50, 3, 40}, {1, 2000, 50}, 0),
+                                 x.as_view({3, 40, 25}, {2000, 50, 2}, 1),  // every other
+                                 x.as_view({7, 50}, {0, 1}, 100),           // repeated
+                                 x.as_view({100}, {1}, 3)};                 // begins anywhere
+    };
+    const std::vector<Tensor> expected = views(source), got = views(there);
+    for (size_t i = 0; i < got.size(); ++i) expect_equal(got[i].clone(), expected[i].clone());
+  }
+}
+
+// The host may write its memory when the call returns, though the device has not begun to copy.
+TEST_F(CudaDevice, ReadsHostMemoryBeforeACopyReturns) {
+  for (const int64_t count : {100, 100'000, 5'000'000}) {
+    for (const bool is_pinned : {false, true}) {
+      const Tensor source = is_pinned ? pin_memory(numbers(count), kCUDA) : numbers(count);
+      const Tensor there = source.to(kGpu);
+      std::memset(source.raw_data(), 0, source.size_bytes());
+      expect_equal(there, numbers(count));
+    }
+  }
+}
+
+TEST_F(CudaDevice, CopiesBetweenDevices) {
+  const Tensor there = numbers(1000).to(kGpu);
+  expect_equal(there.to(kOther).to(kGpu), numbers(1000));
+}
+
+TEST_F(CudaDevice, StreamsAreOrderedByEvents) {
+  const std::unique_ptr<DeviceStream> urgent = cuda::make_stream(0, -100);
+  const Tensor x = numbers(1000).to(kGpu);
+  const std::unique_ptr<DeviceEvent> written = device_runtime(kGpu).make_event();
+  written->record(current_stream(kGpu));
+  EXPECT_FALSE(written->is_done());
+  written->hold(*urgent);
+  const ContextPart<&ExecutionContext::stream> scope(urgent.get());
+  const Tensor y = ops::call_by_name("aten::add.Tensor", x, x);
+  expect_equal(y, ops::call_by_name("aten::add.Tensor", numbers(1000), numbers(1000)));
+}
+
+TEST_F(CudaDevice, ReportsAnErrorOfAKernelOnce) {
+  const Tensor a = numbers(100, DType::kInt64).to(kGpu), zeros = ops::call_by_name("aten::zeros_like", a);
+  const Tensor quotient = ops::call_by_name("aten::floor_divide", a, zeros);
+  try {
+    synchronize(kGpu);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()), "ZeroDivisionError");
+  }
+  synchronize(kGpu);
+  const Tensor index = Tensor::scalar(int64_t{7}).to(kGpu);
+  const Tensor row = ops::call_by_name("aten::index_select", a, 0, index);
+  try {
+    synchronize(kGpu);
+  } catch (const Error& error) {
+    FAIL() << error.what();
+  }
+}
+
+TEST_F(CudaDevice, NamesAnIndexOutOfRange) {
+  const Tensor a = numbers(12).to(kGpu), index = Tensor::scalar(int64_t{12}).to(kGpu);
+  const Tensor picked = ops::call_by_name("aten::index_select", a, 0, index);
+  try {
+    synchronize(kGpu);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kOutOfRange);
+    EXPECT_EQ(std::string(error.what()), "index out of range in self");
+  }
+}
+
+TEST_F(CudaDevice, OutOfMemoryIsTheAnswerToOneCall) {
+  const Tensor kept = numbers(10).to(kGpu);
+  try {
+    const Tensor huge = Tensor::empty(Dims{int64_t{1} << 40}, DType::kFloat32, kGpu);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted);
+  }
+  expect_equal(ops::call_by_name("aten::add.Tensor", kept, kept), ops::call_by_name("aten::add.Tensor", numbers(10), numbers(10)));
+}
+
+// --- models, eagerly
+
+// Words and positions, layers, a norm and the scores of the words: BERT's shape, and GPT's with a causal mask.
+class Language final : public nn::Module {
+ public:
+  explicit Language(bool is_causal)
+      : Module("Language"),
+        is_causal_(is_causal),
+        words_(register_module("words", std::make_shared<nn::Embedding>(50, 32))),
+        positions_(register_module("positions", std::make_shared<nn::Embedding>(20, 32))),
+        layers_(register_module(
+            "layers",
+            std::make_shared<nn::TransformerEncoder>(
+                32, 4, 2,
+                nn::TransformerEncoderLayerOptions{
+                    .dim_feedforward = 64, .dropout = 0, .is_gelu = true, .batch_first = true, .norm_first = is_causal},
+                true))),
+        head_(register_module("head", std::make_shared<nn::Linear>(32, 50))) {}
+  nn::Tensors forward(const nn::Tensors& inputs) override {
+    const Tensor& ids = inputs[0];
+    const int64_t steps = ids.size(1);
+    const Tensor places = ops::call_by_name("aten::arange", steps, DType::kInt64, ops::Value(), ids.device(), ops::Value());
+    const Tensor x = ops::call_by_name("aten::add.Tensor", (*words_)(ids), (*positions_)(places));
+    nn::Tensors given{x};
+    if (is_causal_) {
+      const Tensor ones = ops::call_by_name("aten::ones", Dims{steps, steps}, DType::kBool, ops::Value(), ids.device());
+      given.push_back(ops::call_by_name("aten::triu", ones, 1));
+    }
+    return {(*head_)(layers_->forward(given)[0])};
+  }
+
+ private:
+  const bool is_causal_;
+  const std::shared_ptr<nn::Embedding> words_, positions_;
+  const std::shared_ptr<nn::TransformerEncoder> layers_;
+  const std::shared_ptr<nn::Linear> head_;
+};
+
+TEST_F(CudaDevice, LanguageModelsAsOnTheHost) {
+  for (const bool is_causal : {false, true}) {
+    Language model(is_causal);
+    model.eval();
+    Tensor ids = Tensor::empty(Dims{2, 11}, DType::kInt64);
+    for (int64_t i = 0; i < ids.numel(); ++i) ids.data<int64_t>()[i] = i * 7 % 50;
+    const GradModeGuard no_grad({.is_enabled = false});
+    const Tensor expected = model.forward({ids})[0];
+    model.to(kGpu);
+    const Tensor got = model.forward({ids.to(kGpu)})[0];
+    EXPECT_EQ(got.device(), kGpu);
+    const Tensor here = got.to(Device{}).contiguous();
+    for (int64_t i = 0; i < here.numel(); ++i)
+      ASSERT_NEAR(here.data<float>()[i], expected.data<float>()[i], 1e-5) << "causal " << is_causal << ", " << i;
+  }
+}
+
+// Runs a kernel of tests/cuda/emulated/faults.cu; "" or what it ended with.
+std::string run_tested(const char* name, const Tensor& out) {
+  void* const library = dlopen(std::getenv("TENSORD_CUDA"), RTLD_NOW);
+  using Run = bool (*)(const char*, void*, cuda::StreamHandle);
+  const auto run = library ? reinterpret_cast<Run>(dlsym(library, "tensord_cuda_run_tested")) : nullptr;
+  if (!run) return "these are not the emulated devices";
+  DeviceStream& stream = current_stream(kGpu);
+  const cuda::DeviceScope scope(0);
+  if (!run(name, out.raw_data(), static_cast<cuda::StreamHandle>(stream.handle()))) return "no such kernel";
+  try {
+    cuda::check_cuda(cuda::api().check_launch(), "launch");
+    stream.synchronize();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_F(CudaFaults, LaunchesAreRefused) {
+  const Tensor out = Tensor::empty(Dims{64}, DType::kFloat32, kGpu);
+  EXPECT_EQ(run_tested("block too large", out), "launch: a block of a size that CUDA refuses");
+  EXPECT_EQ(run_tested("empty grid", out), "launch: a grid of a size that CUDA refuses");
+  EXPECT_EQ(run_tested("grid too high", out), "launch: a grid of a size that CUDA refuses");
+  EXPECT_EQ(run_tested("shared not allowed", out), "launch: more shared memory than the kernel was allowed");
+  EXPECT_EQ(run_tested("plain", out), "");
+}
+
+TEST_F(CudaFaults, UnsetSharedMemoryIsNaN) {
+  const Tensor out = Tensor::empty(Dims{64}, DType::kFloat32, kGpu);
+  ASSERT_EQ(run_tested("unset shared", out), "");
+  const Tensor here = out.to(Device{});
+  EXPECT_EQ(here.data<float>()[0], 1);
+  EXPECT_NE(here.data<float>()[1], here.data<float>()[1]);
+}
+
+// A fault breaks the process's use of CUDA, as on a chip; so each has a process of its own.
+void end_with(const char* name) {
+  const Tensor out = Tensor::empty(Dims{64}, DType::kFloat32, kGpu);
+  const std::string first = run_tested(name, out);
+  std::string later;
+  try {
+    out.to(Device{});
+  } catch (const Error& error) {
+    later = error.what();
+  }
+  std::fprintf(stderr, "%s; later: %s; lost: %s", first.c_str(), later.c_str(), cuda::why_lost());
+  std::_Exit(0);
+}
+TEST_F(CudaFaults, FaultsLoseTheDevice) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto done = ::testing::ExitedWithCode(0);
+  EXPECT_EXIT(end_with("two barriers"), done,
+              "threads of a block wait at different barriers.*later: .*a kernel failed.*lost: .*a kernel failed");
+  EXPECT_EXIT(end_with("missing lanes"), done, "a barrier that not all come to|a mask with a lane that is not there");
+  EXPECT_EXIT(end_with("misaligned"), done, "an access that is not aligned");
+  EXPECT_EXIT(end_with("too much shared"), done, "more shared memory than there is");
+}
+
+TEST_F(CudaFaults, UnfairOrdersFindAMissingBarrier) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto run = [] {
+    const Tensor out = Tensor::empty(Dims{64}, DType::kInt32, kGpu);
+    run_tested("missing barrier", out);
+    const Tensor here = out.to(Device{});
+    int wrong = 0;
+    for (int i = 0; i < 64; ++i) wrong += here.data<int32_t>()[i] != 24;
+    std::fprintf(stderr, "%s", wrong == 0 ? "right" : "wrong");
+    std::_Exit(0);
+  };
+  // The seed is read when the library is opened, which the child does anew.
+  setenv("TENSORD_CUDA_SEED", "7", 1);
+  EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "wrong");
+  unsetenv("TENSORD_CUDA_SEED");
+}
+
+}  // namespace
+}  // namespace tensord::cuda_device_test
