@@ -74,17 +74,14 @@ Value batch_norm(Arguments v, bool relu) {
 void plain_norm(Arguments v, Returns& returns) { returns.push_back(batch_norm(v, false)); }
 void relu_norm(Arguments v, Returns& returns) { returns.push_back(batch_norm(v, true)); }
 
-#define NORM                                                                                           \
-  "(Tensor qx, Tensor? weight, Tensor? bias, Tensor mean, Tensor var, float eps, float output_scale, " \
-  "int output_zero_point) -> Tensor"
-QUANTIZED_OP("quantized::batch_norm" NORM, &plain_norm);
-QUANTIZED_OP("quantized::batch_norm_relu" NORM, &relu_norm);
-QUANTIZED_OP("quantized::batch_norm1d" NORM, &plain_norm);
-QUANTIZED_OP("quantized::batch_norm1d_relu" NORM, &relu_norm);
-QUANTIZED_OP("quantized::batch_norm2d" NORM, &plain_norm);
-QUANTIZED_OP("quantized::batch_norm2d_relu" NORM, &relu_norm);
-QUANTIZED_OP("quantized::batch_norm3d" NORM, &plain_norm);
-QUANTIZED_OP("quantized::batch_norm3d_relu" NORM, &relu_norm);
+QUANTIZED_OP("quantized::batch_norm", &plain_norm);
+QUANTIZED_OP("quantized::batch_norm_relu", &relu_norm);
+QUANTIZED_OP("quantized::batch_norm1d", &plain_norm);
+QUANTIZED_OP("quantized::batch_norm1d_relu", &relu_norm);
+QUANTIZED_OP("quantized::batch_norm2d", &plain_norm);
+QUANTIZED_OP("quantized::batch_norm2d_relu", &relu_norm);
+QUANTIZED_OP("quantized::batch_norm3d", &plain_norm);
+QUANTIZED_OP("quantized::batch_norm3d_relu", &relu_norm);
 
 }  // namespace
 }  // namespace tensord::kernels
