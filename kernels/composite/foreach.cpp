@@ -40,15 +40,17 @@ TensorList each(const char* name, const TensorList& self, const Arguments&... ar
   return out;
 }
 
-// The form that gives new tensors and the one that writes those of `self`. TEXT: further arguments, TARGET: overload of
-// NAME for the items.
-#define FOREACH(NAME, OVERLOAD, TARGET, PARAMETERS, ...)                       \
+// The form that gives new tensors and the one that writes those of `self`. TARGET, WRITTEN: overloads of NAME and NAME_
+// for the items.
+#define FOREACH_FORMS(NAME, OVERLOAD, TARGET, WRITTEN, PARAMETERS, ...)        \
   OP("aten::_foreach_" NAME OVERLOAD)                                          \
       .impl([] PARAMETERS { return each("aten::" NAME TARGET, __VA_ARGS__); }) \
       .composite();                                                            \
   OP("aten::_foreach_" NAME "_" OVERLOAD)                                      \
-      .impl([] PARAMETERS { each("aten::" NAME "_" TARGET, __VA_ARGS__); })    \
+      .impl([] PARAMETERS { each("aten::" NAME "_" WRITTEN, __VA_ARGS__); })   \
       .composite();
+#define FOREACH(NAME, OVERLOAD, TARGET, PARAMETERS, ...) \
+  FOREACH_FORMS(NAME, OVERLOAD, TARGET, TARGET, PARAMETERS, __VA_ARGS__)
 
 #define UNARY(NAME) FOREACH(NAME, "", "", (const TensorList& self), self)
 UNARY("abs")
@@ -114,9 +116,12 @@ FOREACH("add", ".Tensor", ".Tensor", (const TensorList& self, const Tensor& othe
 FOREACH("mul", ".Tensor", ".Tensor", (const TensorList& self, const Tensor& other), self, other)
 FOREACH("div", ".Tensor", ".Tensor", (const TensorList& self, const Tensor& other), self, other)
 
-FOREACH("pow", ".List", ".Tensor_Tensor", (const TensorList& self, const TensorList& exponent), self, exponent)
-FOREACH("pow", ".Scalar", ".Tensor_Scalar", (const TensorList& self, const Scalar& exponent), self, exponent)
-FOREACH("pow", ".ScalarList", ".Tensor_Scalar", (const TensorList& self, const Scalars& exponent), self, exponent)
+FOREACH_FORMS("pow", ".List", ".Tensor_Tensor", ".Tensor", (const TensorList& self, const TensorList& exponent), self,
+              exponent)
+FOREACH_FORMS("pow", ".Scalar", ".Tensor_Scalar", ".Scalar", (const TensorList& self, const Scalar& exponent), self,
+              exponent)
+FOREACH_FORMS("pow", ".ScalarList", ".Tensor_Scalar", ".Scalar", (const TensorList& self, const Scalars& exponent),
+              self, exponent)
 
 #define QUOTIENT(NAME)                                                                                                \
   FOREACH(NAME, ".Scalar", "",                                                                                        \
@@ -154,6 +159,7 @@ QUOTIENT_BY_TENSOR("addcmul")
 QUOTIENT_BY_TENSOR("addcdiv")
 #undef QUOTIENT_BY_TENSOR
 #undef FOREACH
+#undef FOREACH_FORMS
 
 #define LARGER(NAME, CLAMP)                                                                                        \
   OP("aten::_foreach_" NAME ".List")                                                                               \
