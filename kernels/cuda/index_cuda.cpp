@@ -6,8 +6,8 @@
 #include "core/tensor/complex.h"
 #include "core/tensor/device_copy.h"
 #include "core/tensor/loops.h"
+#include "kernels/base/positions.h"
 #include "kernels/cuda/launch.h"
-#include "kernels/index/index.h"
 #include "kernels/view/view.h"
 
 namespace tensord::kernels {

@@ -142,7 +142,8 @@ TEST_F(CudaDevice, OutOfMemoryIsTheAnswerToOneCall) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted);
   }
-  expect_equal(ops::call_by_name("aten::add.Tensor", kept, kept), ops::call_by_name("aten::add.Tensor", numbers(10), numbers(10)));
+  expect_equal(ops::call_by_name("aten::add.Tensor", kept, kept),
+               ops::call_by_name("aten::add.Tensor", numbers(10), numbers(10)));
 }
 
 // --- models, eagerly
@@ -166,7 +167,8 @@ class Language final : public nn::Module {
   nn::Tensors forward(const nn::Tensors& inputs) override {
     const Tensor& ids = inputs[0];
     const int64_t steps = ids.size(1);
-    const Tensor places = ops::call_by_name("aten::arange", steps, DType::kInt64, ops::Value(), ids.device(), ops::Value());
+    const Tensor places =
+        ops::call_by_name("aten::arange", steps, DType::kInt64, ops::Value(), ids.device(), ops::Value());
     const Tensor x = ops::call_by_name("aten::add.Tensor", (*words_)(ids), (*positions_)(places));
     nn::Tensors given{x};
     if (is_causal_) {
