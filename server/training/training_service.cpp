@@ -206,7 +206,10 @@ void TrainingService::check_ranks(const JobSpec& spec) const {
         spec.distribution.has_several_hosts() ? "distribution.processes_per_host" : "distribution.world_size",
         ": this server starts at most ", max, " processes for a job, got ", spec.distribution.processes_per_host);
   if (spec.distribution.world_size > 1 && !distributed::has_gloo()) {
-    fail(ErrorCode::kUnimplemented, "distribution.world_size: several ranks need Gloo, which this build does not have");
+    fail(ErrorCode::kUnimplemented,
+         "distribution.world_size: several ranks need Gloo, which this build does not have: set TENSORD_GLOO to the "
+         "path of "
+         "libtensord_gloo.so, which scripts/build makes where libgloo-dev is installed");
   }
 }
 

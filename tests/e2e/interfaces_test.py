@@ -359,13 +359,30 @@ class Replaced(Ids):
         return out
 
 
+class Pair(NamedTuple):
+    a: Tensor
+    b: Tensor
+
+
+class Branches(Ids):
+    """A pair that the graph does not make in one place, and None, which is no output."""
+
+    def forward(self, ids: Tensor, flag: bool) -> Tuple[None, Tensor, Pair]:
+        if flag:
+            pair = Pair(ids, ids)
+        else:
+            pair = Pair(ids + 1, ids)
+        return None, self.e(ids), pair
+
+
 class Plain(nn.Module):
     def forward(self, words: List[List[str]], sizes: List[int], scale: float) -> Tensor:
         return torch.ones(len(words)) * scale * len(sizes)
 
 
 STATED = {"mlp": Mlp, "cast": Cast, "scaled": Scaled, "either": EitherWay, "both": BothWays, "net": Net, "one_image": OneImage,
-          "channels_last": ChannelsLast, "ids": Ids, "norms": Norms, "replaced": Replaced, "plain": Plain}
+          "channels_last": ChannelsLast, "ids": Ids, "norms": Norms, "replaced": Replaced, "branches": Branches,
+          "plain": Plain}
 
 
 class StatedInputsTest(RestTest):
@@ -417,7 +434,7 @@ class StatedInputsTest(RestTest):
                 "mlp": [("FP32", [-1])], "cast": [("FP32", [-1])], "scaled": [("FP32", [-1])], "either": [unknown],
                 "both": [("FP32", [-1])], "one_image": [("FP32", [-1])],
                 "net": [("FP32", [-1, 5])], "traced": [("FP32", [-1, 5])], "channels_last": [("FP32", [-1, 8, -1, -1])],
-                "ids": [("FP32", [-1])], "norms": [("FP32", [-1]), ("FP32", [-1])], "plain": [unknown],
+                "ids": [("FP32", [-1])], "norms": [("FP32", [-1]), ("FP32", [-1])], "plain": [unknown], "branches": [unknown] * 3,
                 "replaced": [("FP32", [-1]), ("INT64", [-1])]}.items():
             with self.subTest(model=model):
                 self.assertEqual(self.stated(model)[1], wanted)

@@ -142,4 +142,26 @@ std::string describe_foreign_weights(const std::string& path) {
   return fs::is_directory(path, error) ? describe_folder(path) : describe_file(path);
 }
 
+std::string find_model_file(const std::string& folder) {
+  std::error_code error;
+  fs::path newest = folder;
+  long number = -1;
+  size_t examined = 0;
+  for (fs::directory_iterator at(folder, error); at != fs::directory_iterator(); at.increment(error)) {
+    if (++examined > kMaxEntries) break;
+    const std::string name = at->path().filename().string();
+    const bool is_version = name.size() < 10 && std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+    if (is_version && std::stol(name) > number) {
+      number = std::stol(name);
+      newest = at->path();
+    }
+  }
+  for (const char* name : {"model.pt", "model.pt2", "model.onnx", "model.py"}) {
+    for (const fs::path& place : {fs::path(folder) / name, newest / name}) {
+      if (fs::is_regular_file(place, error)) return place.string();
+    }
+  }
+  return {};
+}
+
 }  // namespace tensord::jit

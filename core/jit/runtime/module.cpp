@@ -290,6 +290,8 @@ std::shared_ptr<Module> Module::load(const std::string& path, LoadOptions option
                                    .weights = weights}));
   } else if (const std::string what = describe_foreign_weights(path); !what.empty()) {
     fail(ErrorCode::kUnimplemented, path, ": ", what);
+  } else if (const std::string file = find_model_file(path); !file.empty()) {
+    fail(ErrorCode::kInvalidArgument, path, ": is a folder; its model is the file ", file);
   } else {
     impl->load_scripts(path);
     if (impl->new_weights) impl->replace_weights();

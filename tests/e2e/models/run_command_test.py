@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -375,6 +376,12 @@ class CommandsTest(unittest.TestCase):
         self.assertIn("it runs: forward(Tensor x, Tensor y) -> Tensor",
                       self.run_binary("check", self.path("model.pt"), "--input", "1,4", "--input", "1,2"))
         self.assertIn("with these inputs: ", self.run_binary("check", self.path("model.pt"), "--input", "1,5", "--input", "1", code=1))
+        for version in ("3", "12"):
+            os.makedirs(self.path(f"net/{version}"))
+            shutil.copy(self.path("model.pt"), self.path(f"net/{version}/model.pt"))
+        for folder in ("net", "net/12"):
+            self.assertIn(f"{folder}: is a folder; its model is the file {self.path('net/12/model.pt')}",
+                          self.run_binary("check", self.path(folder), code=1))
         os.makedirs(self.path("bad/code"), exist_ok=True)
         with zipfile.ZipFile(self.path("model.pt")) as good, zipfile.ZipFile(self.path("bad.pt"), "w") as bad:
             for name in good.namelist():

@@ -154,7 +154,7 @@ class FormatModesTest(unittest.TestCase):
         # By the graph alone, as nobody asks this one.
         inputs, outputs = self.metadata(f"{kind}_linear")
         self.assertEqual(inputs, [("x", "FP32", [-1, 3] if kind in SAID else [-1])])  # any number of dimensions
-        self.assertEqual(outputs[0][:2], (output, "FP32" if kind in SAID else ""))
+        self.assertEqual(outputs[0][:2], (output, "FP32"))
         self.assertEqual(self.metadata(f"{kind}_twice"), [[("x", "FP32", [2, 3])], [("y", "FP32", [2, 3])]])
 
     def check_names(self, kind):

@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 import unittest
+import unittest.mock
 
 import grpc
 import torch
@@ -60,6 +61,16 @@ class TrainErrorsTest(RpcAssertions, unittest.TestCase):
             self.assertIn(part, job.message)
         self.assertEqual(job.published_version, 0)
         return job
+
+    def test_ranks_without_gloo(self):
+        server = TrainingDaemon()
+        self.addCleanup(server.close)
+        models.save(models.Mlp(), server.models, "mlp")
+        server.save_data("clusters.pt", x=self.x, y=self.y)
+        with unittest.mock.patch.dict(os.environ, TENSORD_GLOO="/nowhere/libtensord_gloo.so"):
+            server.start()
+        self.assert_code(CODE.UNIMPLEMENTED, "set TENSORD_GLOO to the path of libtensord_gloo.so", server.create, epochs=1,
+                         model="mlp", data="clusters.pt", label="y", optimizer=ADAM, distribution=training.Distribution(world_size=2))
 
     def test_jobs_that_cannot_work_are_refused(self):
         groups = training.ParameterGroup

@@ -354,6 +354,17 @@ bool reshapes(const Block& block) {
   return found;
 }
 
+bool is_one_output(const ops::Type& type) {
+  switch (type.kind()) {
+    case TypeKind::kTensor:
+    case TypeKind::kInt:
+    case TypeKind::kFloat:
+    case TypeKind::kBool:
+    case TypeKind::kString: return true;
+    default: return false;
+  }
+}
+
 bool can_trace(const Block& block) { return count_nodes(block) <= kMaxNodes && !reshapes(block); }
 
 }  // namespace
@@ -392,6 +403,8 @@ std::vector<KnownInput> find_known_inputs(const Method& method) {
 std::vector<KnownInput> find_known_results(const Method& method, const std::vector<KnownInput>& inputs) {
   const Graph& graph = method.graph();
   const std::vector<const GraphValue*> results = result_values(graph);
+  // Each has to be one output.
+  if (!std::ranges::all_of(results, [](const GraphValue* value) { return is_one_output(*value->type()); })) return {};
   std::vector<KnownInput> known(results.size());
   if (!can_trace(*graph.block())) return known;
   InputTrace trace;

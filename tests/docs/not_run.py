@@ -1,0 +1,41 @@
+"""Lists the commands of README.md, docs/ and the other pages that no test runs, to be tried by hand before a release.
+
+Usage: python3 -m tests.docs.not_run
+"""
+
+import re
+
+from tests.docs.pages import ROOT, blocks, documents, runs_here
+
+RUN = {"bash", "python", "sh"}
+COMMAND = re.compile(r" {4}((?:\S*/)?(?:tensord|curl|pip|python3?|scripts/\S+|helm|kubectl|docker|apt|cmake|ctest) .*)")
+# Run block by block by clients/python/tests/test_readme.py.
+RUN_ELSEWHERE = {"clients/python/README.md"}
+
+
+def pages_with_tests():
+    listed = re.search(r"set\(pages_with_commands ([^)]*)\)", (ROOT / "tests" / "CMakeLists.txt").read_text())
+    return {ROOT / "docs" / f"{name}.md" for name in listed[1].split()}
+
+
+def not_run(page, has_test):
+    """(line, command) of the page's blocks that its test leaves out, and of its indented commands."""
+    for block in blocks(page):
+        if block.language in RUN and not block.run_by and not (has_test and runs_here(block)):
+            yield block.line, block.code.strip().splitlines()[0]
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        if command := COMMAND.fullmatch(line):
+            yield number, command[1].strip()
+
+
+def main():
+    tested = pages_with_tests()
+    for page in documents():
+        name = page.relative_to(ROOT).as_posix()
+        for line, command in sorted(not_run(page, page in tested)):
+            if name not in RUN_ELSEWHERE:
+                print(f"{name}:{line}: {command}")
+
+
+if __name__ == "__main__":
+    main()
