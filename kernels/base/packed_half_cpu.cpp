@@ -218,7 +218,7 @@ class PackedHalf final : public PackedOp {
     if (input.dtype() != dtype_ || other.defined() != steps_.has_add) return std::nullopt;
     const std::optional<Tensor> wide = wide_->try_run(input.to(DType::kFloat32), Tensor(), false);
     if (!wide || steps_.is_none()) return wide ? std::optional(wide->to(dtype_)) : std::nullopt;
-    const Tensor out = Tensor::empty_strided(wide->sizes(), wide->strides(), dtype_);
+    Tensor out = Tensor::empty_strided(wide->sizes(), wide->strides(), dtype_);
     if (!covers(out, other)) return std::nullopt;
     Tensor added = other;
     if (other.defined() && other.strides() != out.strides()) {

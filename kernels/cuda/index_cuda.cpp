@@ -9,6 +9,8 @@
 #include "kernels/base/positions.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/view/view.h"
+#include "ops/factory.h"
+#include "ops/pointwise.h"
 
 namespace tensord::kernels {
 
@@ -137,11 +139,11 @@ void embedding_backward_cuda(const KernelContext&, const Tensor& grad, const Ten
     zero_elements(counts);
     Dims each = indices.sizes();
     each.push_back(1);
-    const Tensor ones = ops::call<Tensor>("aten::ones_like", Tensor::empty(each, dtype, out.device()));
+    const Tensor ones = ops::ones_like(Tensor::empty(each, dtype, out.device()));
     run_indexed_cuda(IndexUse::kAdd, counts, rows_access(counts, indices, ones), ones);
     const Tensor of_each = Tensor::empty(each, dtype, out.device());
     run_indexed_cuda(IndexUse::kRead, counts, rows_access(counts, indices, of_each), of_each);
-    dense = ops::call<Tensor>("aten::div.Tensor", dense, of_each);
+    dense = ops::div(dense, of_each);
   }
   IndexedAccess access = rows_access(table, indices, dense);
   access.skipped = padding;
@@ -230,15 +232,7 @@ void index_fill_tensor_cuda(const KernelContext& context, const Tensor& x, int64
   index_fill_cuda(context, x, dim, index,
                   is_floating(value.dtype()) ? Scalar(value.item_double()) : Scalar(value.item_int()), out);
 }
-Tensor masked_select_cuda(const Tensor& x, const Tensor& mask) {
-  check(mask.dtype() == DType::kBool || mask.dtype() == DType::kUInt8,
-        "masked_select: expected BoolTensor or ByteTensor for mask");
-  const Dims sizes = broadcast_sizes(x.sizes(), mask.sizes());
-  return index(expand(x, sizes), {expand(mask, sizes)});
-}
-
 IMPL("aten::index_fill.int_Tensor", kCUDA, index_fill_tensor_cuda);
-IMPL("aten::masked_select", kCUDA, masked_select_cuda);
 IMPL("aten::index_select", kCUDA, index_select_cuda);
 IMPL("aten::embedding", kCUDA, embedding_cuda);
 IMPL("aten::embedding_dense_backward", kCUDA, embedding_backward_cuda);

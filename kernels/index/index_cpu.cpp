@@ -302,6 +302,13 @@ std::vector<Tensor> where_nonzero(const Tensor& condition) {
   return out;
 }
 
+Tensor masked_select_cuda(const Tensor& x, const Tensor& mask) {
+  check(mask.dtype() == DType::kBool || mask.dtype() == DType::kUInt8,
+        "masked_select: expected BoolTensor or ByteTensor for mask");
+  const Dims sizes = broadcast_sizes(x.sizes(), mask.sizes());
+  return index(expand(x, sizes), {expand(mask, sizes)});
+}
+
 Tensor masked_select(const Tensor& x, const Tensor& mask) {
   check(mask.dtype() == DType::kBool || mask.dtype() == DType::kUInt8,
         "masked_select: expected BoolTensor or ByteTensor for mask");
@@ -356,6 +363,7 @@ IMPL("aten::nonzero_numpy", kCPU, where_nonzero);
 IMPL("aten::argwhere", kCPU, nonzero);
 IMPL("aten::where", kCPU, where_nonzero);
 IMPL("aten::masked_select", kCPU, masked_select);
+IMPL("aten::masked_select", kCUDA, masked_select_cuda);
 IMPL("aten::masked_scatter", kCPU, masked_scatter);
 
 }  // namespace

@@ -8,25 +8,26 @@ namespace {
 // --- what is refused
 
 Tensor scaled(const Tensors& p, std::span<const Tensor> batch, double by) {
-  return call("aten::mul.Scalar", mlp(p, batch), by);
+  return call_by_name("aten::mul.Scalar", mlp(p, batch), by);
 }
 
 TEST(PlannedStep, NumbersReadFromTensorsAreRefused) {
   expect_interpreted(with(
                          [](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
-                           return scaled(p, batch, 1 + call("aten::sum", batch[0]).item_double());
+                           return scaled(p, batch, 1 + call_by_name("aten::sum", batch[0]).item_double());
                          },
                          mlp_parameters),
                      "read as a number");
-  expect_interpreted(with(
-                         [](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
-                           const Tensor positive = call("aten::gt.Scalar", batch[0], 0);
-                           return call(
-                               "aten::add.Tensor", mlp(p, batch),
-                               mean(call("aten::mul.Scalar", call("aten::masked_select", batch[0], positive), 2.0)));
-                         },
-                         mlp_parameters),
-                     "hangs on data");
+  expect_interpreted(
+      with(
+          [](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
+            const Tensor positive = call_by_name("aten::gt.Scalar", batch[0], 0);
+            return call_by_name(
+                "aten::add.Tensor", mlp(p, batch),
+                mean(call_by_name("aten::mul.Scalar", call_by_name("aten::masked_select", batch[0], positive), 2.0)));
+          },
+          mlp_parameters),
+      "hangs on data");
   // Through a pointer, which recording cannot see: the two runs differ in their numbers.
   expect_interpreted(
       with([](const Tensors& p, const Tensors&,
@@ -39,7 +40,7 @@ TEST(PlannedStep, HooksAnomalyModeAndGradientsToAddToAreRefused) {
   const auto plain = [](const Tensors& p, const Tensors&, std::span<const Tensor> batch) { return mlp(p, batch); };
   const auto hooked = [=](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
     const Tensor h = linear(batch[0], p[0], p[1]);
-    autograd::register_hook(h, [](const Tensor& g) { return call("aten::mul.Scalar", g, 2.0); });
+    autograd::register_hook(h, [](const Tensor& g) { return call_by_name("aten::mul.Scalar", g, 2.0); });
     return cross_entropy(linear(h, p[2], p[3]), batch[1]);
   };
   expect_interpreted(with(hooked, mlp_parameters), "has hooks");
@@ -86,9 +87,11 @@ TEST(PlannedStep, HooksThatComeLaterAreCalled) {
 }
 
 struct Twice : autograd::Function<Twice> {
-  static Tensor forward(autograd::FunctionContext&, const Tensor& x) { return call("aten::mul.Scalar", x, 2.0); }
+  static Tensor forward(autograd::FunctionContext&, const Tensor& x) {
+    return call_by_name("aten::mul.Scalar", x, 2.0);
+  }
   static Tensors backward(autograd::FunctionContext&, Tensors grads) {
-    return {call("aten::mul.Scalar", grads[0], 2.0)};
+    return {call_by_name("aten::mul.Scalar", grads[0], 2.0)};
   }
 };
 
@@ -106,12 +109,13 @@ TEST(PlannedStep, FunctionsOfTheUserAndTensorsThatStayAreRefused) {
                          mlp_parameters),
                      "outlives the step");
   // Its input is created anew for each step, not by an operator.
-  expect_interpreted(with(
-                         [](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
-                           return mlp(p, Tensors{call("aten::add.Tensor", batch[0], random({8, 6}, 3)), batch[1]});
-                         },
-                         mlp_parameters),
-                     "no operator made");
+  expect_interpreted(
+      with(
+          [](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
+            return mlp(p, Tensors{call_by_name("aten::add.Tensor", batch[0], random({8, 6}, 3)), batch[1]});
+          },
+          mlp_parameters),
+      "no operator made");
 }
 
 TEST(PlannedStep, SparseGradientsAreRefused) {
@@ -120,7 +124,7 @@ TEST(PlannedStep, SparseGradientsAreRefused) {
   for (unsigned i = 0; i < 5; ++i) {
     const Tensors batch{labels(6, 9, 80 + i), labels(6, 3, 90 + i)};
     step.run(batch, [&] {
-      return cross_entropy(linear(call("aten::embedding", table, batch[0], -1, false, true), weight), batch[1]);
+      return cross_entropy(linear(call_by_name("aten::embedding", table, batch[0], -1, false, true), weight), batch[1]);
     });
     for (const Tensor& p : {table, weight}) autograd::set_grad(p, Tensor());
   }
@@ -138,65 +142,66 @@ TEST(PlannedStep, CallsThatNoGraphHolds) {
   };
   const Tensor outside = random({8, 6}, 9);
   const Row rows[] = {
-      {[](Batch batch) { return mean(call("aten::abs", call("aten::complex", batch[0], batch[0]))); },
+      {[](Batch batch) { return mean(call_by_name("aten::abs", call_by_name("aten::complex", batch[0], batch[0]))); },
        "aten::complex is of complex numbers"},
       {[](Batch batch) {
-         return call("aten::mul.Scalar", mean(batch[0]),
-                     ops::call_by_name<bool>("aten::equal", batch[0], batch[0]) ? 1.0 : 2.0);
+         return call_by_name("aten::mul.Scalar", mean(batch[0]),
+                             ops::call_by_name<bool>("aten::equal", batch[0], batch[0]) ? 1.0 : 2.0);
        },
        "aten::equal gives elements as numbers"},
       {[](Batch batch) {
-         const Tensor out = call("aten::mul.Scalar", batch[0], 2.0);
-         call("aten::add.out", batch[0], batch[0], 1, out);
+         const Tensor out = call_by_name("aten::mul.Scalar", batch[0], 2.0);
+         call_by_name("aten::add.out", batch[0], batch[0], 1, out);
          return mean(out);
        },
        "aten::add.out writes into its arguments"},
       {[](Batch batch) {
          const Tensor made = random({8, 6}, 3);
-         return mean(call("aten::add_.Tensor", made, batch[0]));
+         return mean(call_by_name("aten::add_.Tensor", made, batch[0]));
        },
        "aten::add_ writes into a tensor that no operator made"},
       {[](Batch batch) {
          const Tensor wide = random({8, 12}, 3);
          const Tensor part = wide.as_view(Dims{8, 6}, Dims{12, 1}, 0);
-         call("aten::copy_", part, batch[0]);
+         call_by_name("aten::copy_", part, batch[0]);
          return mean(part);
        },
        "a write into memory that is neither row-major nor channels_last, by aten::copy_"},
       {[=](Batch batch) {
          const Tensor before = mean(outside);
-         call("aten::mul_.Scalar", outside, 1.0);
-         return call("aten::add.Tensor", before, mean(batch[0]));
+         call_by_name("aten::mul_.Scalar", outside, 1.0);
+         return call_by_name("aten::add.Tensor", before, mean(batch[0]));
        },
        "aten::mul_ writes into a tensor that outlives the step"},
       {[](Batch batch) {
          const Tensor ints =
-             call("aten::to.dtype", batch[0], static_cast<int64_t>(DType::kInt32), false, false, Value());
+             call_by_name("aten::to.dtype", batch[0], static_cast<int64_t>(DType::kInt32), false, false, Value());
          const Tensor bytes = Tensor::from_storage(ints.storage(), Dims{8, 6}, Dims{6, 1}, 0, DType::kFloat32);
-         return call("aten::mul.Scalar", mean(bytes), 0.0);
+         return call_by_name("aten::mul.Scalar", mean(bytes), 0.0);
        },
        "reads a view that no operator made"},
       {[](Batch batch) {
          const Tensor bytes = Tensor::empty(Dims{8}, DType::kUInt8);
          std::fill_n(bytes.data<uint8_t>(), 8, uint8_t{1});
-         return mean(call("aten::index.Tensor", batch[0],
-                          ops::make_list(ops::optional_type(ops::tensor_type()), {Value(bytes)})));
+         return mean(call_by_name("aten::index.Tensor", batch[0],
+                                  ops::make_list(ops::optional_type(ops::tensor_type()), {Value(bytes)})));
        },
        "aten::index: the shape of its result hangs on data"},
       {[](Batch batch) {
-         const Tensor zero = call("aten::mul.Scalar", call("aten::select.int", batch[0], 0, 0), 0.0);
+         const Tensor zero = call_by_name("aten::mul.Scalar", call_by_name("aten::select.int", batch[0], 0, 0), 0.0);
          const ops::Op& norm = ops::get_op("aten::native_batch_norm");
-         const std::vector<Value> arguments{batch[0], Value(), Value(), zero, call("aten::add.Scalar", zero, 1.0),
-                                            true,     0.1,     1e-5};
+         const std::vector<Value> arguments{
+             batch[0], Value(), Value(), zero, call_by_name("aten::add.Scalar", zero, 1.0), true, 0.1, 1e-5};
          return mean(ops::run(norm, arguments).at(0).to_tensor());
        },
        "aten::native_batch_norm writes into its arguments"}};
   for (const Row& row : rows) {
     SCOPED_TRACE(row.reason);
-    expect_interpreted(with([&](const Tensors& p, const Tensors&,
-                                Batch batch) { return call("aten::add.Tensor", mlp(p, batch), row.more(batch)); },
-                            mlp_parameters),
-                       row.reason);
+    expect_interpreted(
+        with([&](const Tensors& p, const Tensors&,
+                 Batch batch) { return call_by_name("aten::add.Tensor", mlp(p, batch), row.more(batch)); },
+             mlp_parameters),
+        row.reason);
   }
 }
 
@@ -208,9 +213,9 @@ TEST(PlannedStep, BuffersThatShareMemory) {
   };
   const auto loss = [](const Tensors& p, const Tensors& b, std::span<const Tensor> batch) {
     const NoGradGuard no_grad;
-    call("aten::mul_.Scalar", b[0], 0.5);
+    call_by_name("aten::mul_.Scalar", b[0], 0.5);
     const EnableGradGuard grad;
-    return call("aten::add.Tensor", mlp(p, batch), mean(b[1]));
+    return call_by_name("aten::add.Tensor", mlp(p, batch), mean(b[1]));
   };
   expect_interpreted(with(loss, mlp_parameters, buffers), "writes into memory that several tensors share");
 }
@@ -221,9 +226,9 @@ TEST(PlannedStep, WritesToBuffersCount) {
       [](const Tensors& p, const Tensors& b, std::span<const Tensor> batch) {
         {
           const NoGradGuard no_grad;
-          call("aten::mul_.Scalar", b[0], 0.5);
+          call_by_name("aten::mul_.Scalar", b[0], 0.5);
         }
-        return call("aten::add.Tensor", mlp(p, batch), mean(b[0]));
+        return call_by_name("aten::add.Tensor", mlp(p, batch), mean(b[0]));
       },
       mlp_parameters, [] { return Tensors{random({8}, 1)}; });
   const Job job = of.make();
@@ -256,9 +261,9 @@ TEST(PlannedStep, MasksSelectAsManyAsTheyLike) {
   // The same count in the recorded and checked steps, another one later; the mean divides by the count.
   Case of = with(
       [](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
-        const Tensor mask = call("aten::gt.Scalar", call("aten::select.int", batch[0], 1, 0), 0.0);
+        const Tensor mask = call_by_name("aten::gt.Scalar", call_by_name("aten::select.int", batch[0], 1, 0), 0.0);
         const auto indices = ops::make_list(ops::optional_type(ops::tensor_type()), {Value(mask)});
-        return mean(linear(call("aten::index.Tensor", batch[0], indices), p[0], p[1]));
+        return mean(linear(call_by_name("aten::index.Tensor", batch[0], indices), p[0], p[1]));
       },
       mlp_parameters);
   of.batch = [](unsigned i) {
@@ -300,9 +305,10 @@ TEST(PlannedStep, EveryGradientIsCompared) {
     const auto count = std::make_shared<int>(0);
     // Adds 0 to the loss, and a changing number to the gradient of one parameter.
     const auto loss = [=](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
-      const Tensor zero = call("aten::sum", call("aten::sub.Tensor", p[changed], call("aten::detach", p[changed])));
+      const Tensor zero = call_by_name(
+          "aten::sum", call_by_name("aten::sub.Tensor", p[changed], call_by_name("aten::detach", p[changed])));
       const double by = (*count)++ < 2 ? 1.0 : 2.0;
-      return call("aten::add.Tensor", mlp(p, batch), call("aten::mul.Scalar", zero, by));
+      return call_by_name("aten::add.Tensor", mlp(p, batch), call_by_name("aten::mul.Scalar", zero, by));
     };
     const History planned = train(with(loss, mlp_parameters), true);
     EXPECT_EQ(planned.report.planned, 0U) << changed;

@@ -12,11 +12,11 @@ TEST(PlannedStep, Mlp) {
 TEST(PlannedStep, ConvolutionAndBatchNormWithRunningStatistics) {
   const auto batch = [](unsigned i) { return Tensors{random({4, 2, 8, 8}, 30 + i), labels(4, 3, 60 + i)}; };
   const auto loss = [](const Tensors& p, const Tensors& b, std::span<const Tensor> in) {
-    Tensor x = call("aten::conv2d", in[0], p[0], p[1], Dims{1, 1}, Dims{1, 1}, Dims{1, 1}, 1);
-    x = call("aten::batch_norm", x, p[2], p[3], b[0], b[1], true, 0.1, 1e-5, false);
-    call("aten::add_.Tensor", b[2], Value(Tensor::scalar<int64_t>(1)), 1);
-    x = call("aten::max_pool2d", call("aten::relu", x), Dims{2, 2});
-    return cross_entropy(linear(call("aten::flatten.using_ints", x, 1, -1), p[4]), in[1]);
+    Tensor x = call_by_name("aten::conv2d", in[0], p[0], p[1], Dims{1, 1}, Dims{1, 1}, Dims{1, 1}, 1);
+    x = call_by_name("aten::batch_norm", x, p[2], p[3], b[0], b[1], true, 0.1, 1e-5, false);
+    call_by_name("aten::add_.Tensor", b[2], Value(Tensor::scalar<int64_t>(1)), 1);
+    x = call_by_name("aten::max_pool2d", call_by_name("aten::relu", x), Dims{2, 2});
+    return cross_entropy(linear(call_by_name("aten::flatten.using_ints", x, 1, -1), p[4]), in[1]);
   };
   expect_planned(with(
       loss,
@@ -32,8 +32,9 @@ TEST(PlannedStep, ConvolutionAndBatchNormWithRunningStatistics) {
 
 TEST(PlannedStep, DropoutDrawsTheSameNumbers) {
   const auto loss = [](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
-    Tensor h = call("aten::dropout", call("aten::tanh", linear(batch[0], p[0], p[1])), 0.4, true);
-    h = call("aten::add.Tensor", h, call("aten::mul.Tensor", call("aten::rand_like", h), Tensor::scalar(0.1F)));
+    Tensor h = call_by_name("aten::dropout", call_by_name("aten::tanh", linear(batch[0], p[0], p[1])), 0.4, true);
+    h = call_by_name("aten::add.Tensor", h,
+                     call_by_name("aten::mul.Tensor", call_by_name("aten::rand_like", h), Tensor::scalar(0.1F)));
     return cross_entropy(linear(h, p[2], p[3]), batch[1]);
   };
   expect_planned(with(loss, mlp_parameters), 14);
@@ -41,21 +42,21 @@ TEST(PlannedStep, DropoutDrawsTheSameNumbers) {
 
 TEST(PlannedStep, AttentionLayerNormAndEmbedding) {
   const auto batch = [](unsigned i) {
-    return Tensors{call("aten::view", labels(12, 9, 80 + i), Dims{2, 6}), labels(12, 9, 90 + i)};
+    return Tensors{call_by_name("aten::view", labels(12, 9, 80 + i), Dims{2, 6}), labels(12, 9, 90 + i)};
   };
   const auto loss = [](const Tensors& p, const Tensors&, std::span<const Tensor> in) {
-    const Tensor x = call("aten::embedding", p[0], in[0]);
+    const Tensor x = call_by_name("aten::embedding", p[0], in[0]);
     const auto heads = [&](size_t i) {
-      return call("aten::transpose.int", call("aten::view", linear(x, p[i]), Dims{2, 6, 2, 4}), 1, 2);
+      return call_by_name("aten::transpose.int", call_by_name("aten::view", linear(x, p[i]), Dims{2, 6, 2, 4}), 1, 2);
     };
     const Tensor q = heads(1), k = heads(2), v = heads(3);
-    const Tensor scores =
-        call("aten::div.Scalar", call("aten::matmul", q, call("aten::transpose.int", k, -2, -1)), 2.0);
-    Tensor y = call("aten::matmul", call("aten::softmax.int", scores, -1), v);
-    y = call("aten::reshape", call("aten::transpose.int", y, 1, 2), Dims{2, 6, 8});
-    y = call("aten::layer_norm", call("aten::add.Tensor", x, y), Dims{8}, p[4], p[5]);
-    y = linear(call("aten::gelu", y), p[0]);  // tied to the embedding
-    return cross_entropy(call("aten::view", y, Dims{12, 9}), in[1]);
+    const Tensor scores = call_by_name(
+        "aten::div.Scalar", call_by_name("aten::matmul", q, call_by_name("aten::transpose.int", k, -2, -1)), 2.0);
+    Tensor y = call_by_name("aten::matmul", call_by_name("aten::softmax.int", scores, -1), v);
+    y = call_by_name("aten::reshape", call_by_name("aten::transpose.int", y, 1, 2), Dims{2, 6, 8});
+    y = call_by_name("aten::layer_norm", call_by_name("aten::add.Tensor", x, y), Dims{8}, p[4], p[5]);
+    y = linear(call_by_name("aten::gelu", y), p[0]);  // tied to the embedding
+    return cross_entropy(call_by_name("aten::view", y, Dims{12, 9}), in[1]);
   };
   expect_planned(with(
       loss,
@@ -76,8 +77,8 @@ TEST(PlannedStep, FrozenUnusedAndSharedGradients) {
     return p;
   };
   const auto loss = [](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
-    Tensor h = call("aten::mul.Tensor", call("aten::relu", linear(batch[0], p[0], p[1])), p[4]);
-    h = call("aten::add.Tensor", h, call("aten::add.Tensor", p[6], p[7]));
+    Tensor h = call_by_name("aten::mul.Tensor", call_by_name("aten::relu", linear(batch[0], p[0], p[1])), p[4]);
+    h = call_by_name("aten::add.Tensor", h, call_by_name("aten::add.Tensor", p[6], p[7]));
     return cross_entropy(linear(h, p[2], p[3]), batch[1]);
   };
   expect_planned(with(loss, parameters));
@@ -86,15 +87,16 @@ TEST(PlannedStep, FrozenUnusedAndSharedGradients) {
 TEST(PlannedStep, WritesInPlaceIntoWholesAndParts) {
   const auto loss = [](const Tensors& p, const Tensors& b, std::span<const Tensor> batch) {
     Tensor h = linear(batch[0], p[0], p[1]);
-    const Tensor part = call("aten::slice.Tensor", h, 1, 2, 6, 1);
-    call("aten::mul_.Scalar", part, 3.0);
-    h = call("aten::mul.Scalar", h, 2.0);
-    call("aten::relu_", h);
+    const Tensor part = call_by_name("aten::slice.Tensor", h, 1, 2, 6, 1);
+    call_by_name("aten::mul_.Scalar", part, 3.0);
+    h = call_by_name("aten::mul.Scalar", h, 2.0);
+    call_by_name("aten::relu_", h);
     {
       const NoGradGuard no_grad;
-      call("aten::mul_.Scalar", b[0], 0.9);
-      call("aten::add_.Tensor", call("aten::select.int", b[0], 0, 1), call("aten::mean", h), 0.5);
-      call("aten::copy_", b[1], call("aten::mean.dim", h, Dims{0}));
+      call_by_name("aten::mul_.Scalar", b[0], 0.9);
+      call_by_name("aten::add_.Tensor", call_by_name("aten::select.int", b[0], 0, 1), call_by_name("aten::mean", h),
+                   0.5);
+      call_by_name("aten::copy_", b[1], call_by_name("aten::mean.dim", h, Dims{0}));
     }
     return cross_entropy(linear(h, p[2], p[3]), batch[1]);
   };
@@ -105,25 +107,26 @@ TEST(PlannedStep, WritesInPlaceIntoWholesAndParts) {
 TEST(PlannedStep, WritesOfOtherTypesSizesAndLayouts) {
   const auto loss = [](const Tensors& p, const Tensors& b, std::span<const Tensor> batch) {
     const Tensor h = linear(batch[0], p[0], p[1]);
-    const Tensor painted = call("aten::mul.Scalar", batch[0], 2.0);
-    call("aten::zero_", call("aten::slice.Tensor", painted, 1, 0, 2, 1));
-    call("aten::fill_.Scalar", call("aten::slice.Tensor", painted, 1, 2, 3, 1), 0.25);
+    const Tensor painted = call_by_name("aten::mul.Scalar", batch[0], 2.0);
+    call_by_name("aten::zero_", call_by_name("aten::slice.Tensor", painted, 1, 0, 2, 1));
+    call_by_name("aten::fill_.Scalar", call_by_name("aten::slice.Tensor", painted, 1, 2, 3, 1), 0.25);
     {
       const NoGradGuard no_grad;
-      const Tensor means = call("aten::mean.dim", h, Dims{0});
-      call("aten::copy_", b[0],
-           call("aten::to.dtype", means, static_cast<int64_t>(DType::kFloat64), false, false, Value()));
-      call("aten::copy_", b[1], call("aten::mean", h));
-      const Tensor square = call("aten::mm", call("aten::t", batch[0]), batch[0]);
-      call("aten::copy_", call("aten::t", b[2]), square);
-      call("aten::copy_", b[3], call("aten::t", batch[0]));
-      call("aten::copy_", b[4], call("aten::mul.Scalar", call("aten::view", batch[0], Dims{2, 3, 2, 4}), 0.5));
+      const Tensor means = call_by_name("aten::mean.dim", h, Dims{0});
+      call_by_name("aten::copy_", b[0],
+                   call_by_name("aten::to.dtype", means, static_cast<int64_t>(DType::kFloat64), false, false, Value()));
+      call_by_name("aten::copy_", b[1], call_by_name("aten::mean", h));
+      const Tensor square = call_by_name("aten::mm", call_by_name("aten::t", batch[0]), batch[0]);
+      call_by_name("aten::copy_", call_by_name("aten::t", b[2]), square);
+      call_by_name("aten::copy_", b[3], call_by_name("aten::t", batch[0]));
+      call_by_name("aten::copy_", b[4],
+                   call_by_name("aten::mul.Scalar", call_by_name("aten::view", batch[0], Dims{2, 3, 2, 4}), 0.5));
     }
-    return call("aten::add.Tensor", cross_entropy(linear(h, p[2], p[3]), batch[1]), mean(painted));
+    return call_by_name("aten::add.Tensor", cross_entropy(linear(h, p[2], p[3]), batch[1]), mean(painted));
   };
   expect_planned(with(loss, mlp_parameters, [] {
     return Tensors{random({16}, 1), random({4}, 2), random({6, 6}, 3), random({6, 8}, 4),
-                   call("aten::contiguous", random({2, 3, 2, 4}, 5), 2)};
+                   call_by_name("aten::contiguous", random({2, 3, 2, 4}, 5), 2)};
   }));
 }
 
@@ -156,8 +159,8 @@ TEST(PlannedStep, BFloat16) {
   };
   const auto batch = [=](unsigned i) { return Tensors{half(random({8, 6}, 100 + i)), labels(8, 3, 200 + i)}; };
   const auto loss = [](const Tensors& p, const Tensors&, std::span<const Tensor> in) {
-    const Tensor h = call("aten::gelu", linear(in[0], p[0], p[1]));
-    return cross_entropy(call("aten::to.dtype", linear(h, p[2], p[3]), DType::kFloat32), in[1]);
+    const Tensor h = call_by_name("aten::gelu", linear(in[0], p[0], p[1]));
+    return cross_entropy(call_by_name("aten::to.dtype", linear(h, p[2], p[3]), DType::kFloat32), in[1]);
   };
   const Case of = with(
       loss, parameters, [] { return Tensors{}; }, batch);
@@ -173,21 +176,21 @@ Tensor step_of(std::mt19937& engine, const Tensors& p, Tensors& values) {
   static const char* const kBinary[] = {"aten::mul.Tensor", "aten::add.Tensor", "aten::sub.Tensor", "aten::maximum"};
   switch (engine() % 9) {
     case 0:
-    case 1: return call(kUnary[engine() % std::size(kUnary)], call("aten::clamp", pick(), -3, 3));
+    case 1: return call_by_name(kUnary[engine() % std::size(kUnary)], call_by_name("aten::clamp", pick(), -3, 3));
     case 2:
-    case 3: return call(kBinary[engine() % std::size(kBinary)], pick(), pick());
+    case 3: return call_by_name(kBinary[engine() % std::size(kBinary)], pick(), pick());
     case 4: return linear(pick(), p[engine() % 3], p[3]);
-    case 5: return call("aten::layer_norm", pick(), Dims{6}, p[3], p[4]);
-    case 6: return call("aten::softmax.int", pick(), static_cast<int64_t>(engine() % 2));
+    case 5: return call_by_name("aten::layer_norm", pick(), Dims{6}, p[3], p[4]);
+    case 6: return call_by_name("aten::softmax.int", pick(), static_cast<int64_t>(engine() % 2));
     case 7: {
-      const Tensor a = call("aten::slice.Tensor", pick(), 1, 0, 3, 1),
-                   b = call("aten::slice.Tensor", pick(), 1, 3, 6, 1);
-      return call("aten::cat", Tensors{b, a}, 1);
+      const Tensor a = call_by_name("aten::slice.Tensor", pick(), 1, 0, 3, 1),
+                   b = call_by_name("aten::slice.Tensor", pick(), 1, 3, 6, 1);
+      return call_by_name("aten::cat", Tensors{b, a}, 1);
     }
     default: {
-      const Tensor x = call("aten::mul.Scalar", pick(), 0.5);
-      return call("aten::add_.Tensor", x,
-                  call("aten::mean.dim", pick(), Dims{static_cast<int64_t>(engine() % 2)}, true));
+      const Tensor x = call_by_name("aten::mul.Scalar", pick(), 0.5);
+      return call_by_name("aten::add_.Tensor", x,
+                          call_by_name("aten::mean.dim", pick(), Dims{static_cast<int64_t>(engine() % 2)}, true));
     }
   }
 }
@@ -200,7 +203,7 @@ TEST(PlannedStep, ProgramsAtRandom) {
     const Case of = with(
         [seed](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
           std::mt19937 engine(seed);
-          Tensors values{batch[0], call("aten::mul.Tensor", batch[0], p[3])};
+          Tensors values{batch[0], call_by_name("aten::mul.Tensor", batch[0], p[3])};
           for (unsigned i = 0; i < 4 + seed % 9; ++i) values.push_back(step_of(engine, p, values));
           return mean(linear(values.back(), p[0], p[4]));
         },
