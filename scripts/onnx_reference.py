@@ -12,7 +12,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-SOURCES = ROOT / "core" / "jit" / "formats" / "onnx"
+SOURCES = ROOT / "core" / "jit" / "importers" / "onnx"
 PAGE = ROOT / "docs" / "onnx_operators.md"
 DOMAINS = {"": "ai.onnx", "ml": "ai.onnx.ml", "microsoft": "com.microsoft", "training": "ai.onnx.preview.training",
            "preview": "ai.onnx.preview"}
