@@ -157,9 +157,9 @@ void TableBuilder::fill_variant(Op& op, const Report& report) {
     for (const Functionality layout : {Functionality::kDense, Functionality::kComplex}) {
       const KernelFunction*& place = cell(op, layout, device);
       if (place) report(name + " is a variant of " + base.schema.full_name() + " and has code of its own");
-      // Only the target may be complex, as in polar.
-      const bool has_base = base.kernel(device) || base.table[cell_of(layout, device)];
-      if (!has_base) continue;
+      // Only the target of an out= variant may be complex, as in polar.
+      const bool takes_target = layout == Functionality::kComplex && !is_inplace && base.kernel(device);
+      if (!base.table[cell_of(layout, device)] && !takes_target) continue;
       place = layout == Functionality::kComplex ? &kComplexVariant : is_inplace ? &kInplaceVariant : &kOutVariant;
     }
   }
