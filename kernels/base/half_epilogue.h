@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "core/tensor/half.h"
 
@@ -13,7 +14,7 @@ struct HalfEpilogue {
   const float* shift = nullptr;
   bool has_row_of_scales = false;  // one for each element of the row, or one for all
   const void* other = nullptr;     // float16 or bfloat16 to add; null: none
-  bool has_relu = false;
+  float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();  // a NaN stays
 };
 
 // `rows` of `columns` floats, `stride` floats from row to row.

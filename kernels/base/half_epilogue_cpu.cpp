@@ -47,6 +47,9 @@ HWY_INLINE void store_rounded(Vec x, BFloat16* to) {
   hn::StoreU(hn::DemoteTo(Halves(), hn::BitCast(d, upper)), Halves(), reinterpret_cast<uint16_t*>(to));
 }
 float rounded(float x) { return static_cast<float>(static_cast<BFloat16>(x)); }
+float clamped(float x, const HalfEpilogue& steps) {
+  return x < steps.low ? steps.low : x > steps.high ? steps.high : x;
+}
 
 // A step of scale and shift: none, of one pair for all elements, or of one for each.
 enum class Affine : uint8_t { kNone, kOne, kRow };
@@ -56,7 +59,7 @@ void RunRow(const float* from, const HalfEpilogue& steps, const BFloat16* other,
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   constexpr bool is_row = affine == Affine::kRow;
-  const Vec lowest = hn::Set(d, steps.has_relu ? 0 : -std::numeric_limits<float>::infinity());
+  const Vec low = rounded(hn::Set(d, steps.low)), high = rounded(hn::Set(d, steps.high));
   int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
     Vec v = rounded(hn::LoadU(d, from + i));
@@ -66,13 +69,14 @@ void RunRow(const float* from, const HalfEpilogue& steps, const BFloat16* other,
       v = rounded(hn::Add(hn::Mul(v, scale), shift));
     }
     if constexpr (has_other) v = rounded(hn::Add(v, load_wide(other + i)));
-    store_rounded(hn::IfThenElse(hn::Lt(v, lowest), lowest, v), to + i);  // a NaN stays
+    v = hn::IfThenElse(hn::Lt(v, low), low, v);
+    store_rounded(hn::IfThenElse(hn::Gt(v, high), high, v), to + i);
   }
   for (; i < count; ++i) {
     float v = rounded(from[i]);
     if constexpr (affine != Affine::kNone) v = rounded(v * steps.scale[is_row ? i : 0] + steps.shift[is_row ? i : 0]);
     if constexpr (has_other) v = rounded(v + static_cast<float>(other[i]));
-    to[i] = static_cast<BFloat16>(steps.has_relu && v < 0 ? 0.0f : v);
+    to[i] = static_cast<BFloat16>(clamped(v, steps));
   }
 }
 
@@ -84,6 +88,7 @@ void Steps(float* x, const HalfEpilogue& steps, const float* other, int64_t coun
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const bool is_row = steps.has_row_of_scales;
+  const Vec low = hn::Set(d, steps.low), high = hn::Set(d, steps.high);
   int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
     Vec v = hn::LoadU(d, x + i);
@@ -93,14 +98,14 @@ void Steps(float* x, const HalfEpilogue& steps, const float* other, int64_t coun
       v = hn::Add(hn::Mul(v, scale), shift);
     }
     if (other != nullptr) v = hn::Add(v, hn::LoadU(d, other + i));
-    if (steps.has_relu) v = hn::IfThenZeroElse(hn::Lt(v, hn::Zero(d)), v);
-    hn::StoreU(v, d, x + i);
+    v = hn::IfThenElse(hn::Lt(v, low), low, v);
+    hn::StoreU(hn::IfThenElse(hn::Gt(v, high), high, v), d, x + i);
   }
   for (; i < count; ++i) {
     float v = x[i];
     if (steps.scale != nullptr) v = v * steps.scale[is_row ? i : 0] + steps.shift[is_row ? i : 0];
     if (other != nullptr) v += other[i];
-    x[i] = steps.has_relu && v < 0 ? 0.0f : v;
+    x[i] = clamped(v, steps);
   }
 }
 
@@ -113,7 +118,13 @@ void RunBlock(float* x, const HalfEpilogue& steps, const float* other, Half* to,
     narrow_row(x, to, count);
     widen_row(to, x, count);
   }
-  Steps(x, {.has_relu = steps.has_relu}, other, count);  // rounding keeps signs
+  // The sum is rounded once more before bounds, which may be no halves, are compared with it.
+  if (other != nullptr) {
+    Steps(x, {}, other, count);
+    narrow_row(x, to, count);
+    widen_row(to, x, count);
+  }
+  Steps(x, {.low = steps.low, .high = steps.high}, nullptr, count);
   narrow_row(x, to, count);
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 #include "core/ops/attributes/packed.h"
 
 namespace tensord::kernels {
@@ -7,9 +9,10 @@ namespace tensord::kernels {
 // The steps after a packed call, in this order; each rounds to the tensor's dtype, as a call of its own does.
 struct HalfSteps {
   Tensor scale, shift;  // float32, one for each channel; undefined: no affine step
-  bool has_add = false, has_relu = false;
+  bool has_add = false, has_clamp = false;
+  float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
 
-  bool is_none() const { return !scale.defined() && !has_add && !has_relu; }
+  bool is_none() const { return !scale.defined() && !has_add && !has_clamp; }
   bool join(const ops::Epilogue& next);
 };
 
@@ -24,8 +27,8 @@ class ReadsHalves {
 };
 
 // A packed operator for tensors of float16 or bfloat16: `wide` computes the call of `args` in float32, after its input
-// is widened and before its result is rounded. Batch norm, a sum and relu are fused to it in this order, and each
-// rounds as the separate call does, so that results are bitwise equal.
+// is widened and before its result is rounded. Batch norm, a sum and a clamp (relu, relu6, hardtanh) are fused to it in
+// this order, and each rounds as the separate call does, so that results are bitwise equal.
 IntrusivePtr<ops::PackedOp> pack_half(const ops::PackArgs& args, DType dtype, IntrusivePtr<ops::PackedOp> wide);
 
 // A prepared call for tensors of which some are float16 or bfloat16: `wide` is the call for the same tensors with these

@@ -8,6 +8,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/run.h"
 #include "core/tensor/strided_copy.h"
+#include "kernels/base/epilogue_step.h"
 #include "kernels/base/half_epilogue.h"
 #include "kernels/base/half_rows.h"
 
@@ -73,7 +74,7 @@ void finish(const HalfSteps& steps, const ChannelRows& lie, const float* from, c
   parallel_for_cost(lie.rows, kNsPerElement * static_cast<double>(lie.length), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const int64_t at = row * lie.length;
-      HalfEpilogue each{.has_row_of_scales = !lie.are_planes, .has_relu = steps.has_relu};
+      HalfEpilogue each{.has_row_of_scales = !lie.are_planes, .low = steps.low, .high = steps.high};
       if (steps.scale.defined()) {
         const int64_t channel = lie.are_planes ? row % like.sizes()[1] : 0;
         each.scale = steps.scale.data<float>() + channel;
@@ -272,7 +273,7 @@ class PackedHalf final : public PackedOp {
 
 bool HalfSteps::join(const ops::Epilogue& next) {
   using Kind = ops::Epilogue::Kind;
-  if (has_relu || (has_add && next.kind != Kind::kFormula)) return false;
+  if (has_clamp || (has_add && next.kind != Kind::kFormula)) return false;
   switch (next.kind) {
     case Kind::kChannelAffine:
       if (scale.defined()) return false;
@@ -280,9 +281,19 @@ bool HalfSteps::join(const ops::Epilogue& next) {
       shift = next.shift.contiguous();
       return true;
     case Kind::kAdd: return has_add = true;
-    case Kind::kFormula: return has_relu = next.formula == "relu";
+    case Kind::kFormula: break;
   }
-  return false;
+  const std::optional<EpilogueStep> step = epilogue_step_of(next);
+  if (!step) return false;
+  if (step->kind == EpilogueStep::Kind::kRelu && step->alpha == 0) {
+    low = 0;
+  } else if (step->kind == EpilogueStep::Kind::kClip) {
+    low = step->alpha;
+    high = step->beta;
+  } else {
+    return false;
+  }
+  return has_clamp = true;
 }
 
 Tensor wide_meta(const Tensor& like) {

@@ -136,7 +136,7 @@ class HalfConvCall final : public ops::PreparedCall {
   }
 
   void run(const ops::KernelContext&, const ops::PreparedRun& memory) const override {
-    HalfEpilogue finish{.has_row_of_scales = steps_.scale.defined(), .has_relu = steps_.has_relu};
+    HalfEpilogue finish{.has_row_of_scales = steps_.scale.defined(), .low = steps_.low, .high = steps_.high};
     if (steps_.scale.defined()) {
       finish.scale = steps_.scale.data<float>();
       finish.shift = steps_.shift.data<float>();

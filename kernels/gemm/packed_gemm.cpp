@@ -70,6 +70,7 @@ PackedGemm::PackedGemm(std::shared_ptr<const PackedMatrix> matrix, std::shared_p
       layout_(std::move(rows)),
       other_rows_(std::max<int64_t>(other_rows, 1)),
       adds_other_(finish_->adds_other()) {
+  has_epilogue_ = !finish_->steps.empty() || std::ranges::any_of(finish_->bias, [](float x) { return x != 0; });
   widens_ = matrix_->kernels().widens && layout_.rows >= kWidenedRows;
   if (widens_) wide_kernels_ = tile_kernels(WordType::kF32);
   const TileKernels& kernels = this->kernels();
@@ -270,7 +271,8 @@ void PackedGemm::finish(const Part& part, int64_t block, int64_t panel, int64_t 
     run.column_scale = matrix_->scales() + column;
     run.row_scale = reinterpret_cast<const float*>(part.scratch + scales_at_) + in_chunk;
   }
-  finish_tile(run);
+  const bool is_done = is_half && !has_epilogue_ && matrix_->type() == WordType::kBf16;  // sums are never -0
+  if (!is_done) finish_tile(run);
   if (!is_half) return;
   HalfEpilogue steps = to.finish;
   const int64_t at = row * n + column;

@@ -122,7 +122,8 @@ class PackedGemm {
   RowLayout layout_;
   int64_t other_rows_;
   bool adds_other_;
-  bool widens_ = false;  // panels of halves, each once for all rows of a chunk
+  bool has_epilogue_ = true;  // a bias that is not zero, or steps
+  bool widens_ = false;       // panels of halves, each once for all rows of a chunk
   TileKernels wide_kernels_;
 
   int64_t blocks_ = 0;        // of rows, each at most a tile's

@@ -1,5 +1,7 @@
 // Packed operators of weights stored as float16 or bfloat16, used directly or converted to float32 by the graph.
+#include <gmock/gmock.h>
 #include "core/ops/run.h"
+
 #include "tests/jit/packed_fixture.h"
 #include "tests/kernels/prepared_fixture.h"
 
@@ -89,6 +91,9 @@ TEST(PrepackHalves, StepsBehindALayer) {
       {norm + "    %a : Tensor = aten::add_.Tensor(%n, %y, %one)\n    %r : Tensor = aten::relu_(%a)\n", "%r"},
       {add("%c"), "%a"},
       {relu("%c"), "%r"},
+      {norm + add("%n") + "    %r : Tensor = aten::relu6(%a)\n", "%r"},
+      {norm + "    %r : Tensor = aten::hardtanh(%n, %tenth, %two)\n", "%r"},
+      {add("%c") + "    %r : Tensor = aten::clamp(%a, %tenth, %two)\n", "%r"},
   };
   // Convolutions that read planes, or pixels by products of an even and an odd depth; linear layers.
   const std::vector<std::vector<int64_t>> inputs{{2, 4, 7, 6}, {1, 4, 65, 61}, {2, 24, 9, 7}, {1, 17, 6, 5}, {3, 24}};
@@ -124,6 +129,7 @@ TEST(PrepackHalves, StepsBehindALayer) {
         const auto joined = packed(*graph);
         EXPECT_EQ(count(*joined, "aten::batch_norm") + count(*joined, "aten::relu") + count(*joined, "aten::relu_"), 0);
         EXPECT_EQ(count(*joined, "aten::add.Tensor") + count(*joined, "aten::add_.Tensor"), 0);
+        EXPECT_EQ(count(*joined, "aten::relu6") + count(*joined, "aten::hardtanh") + count(*joined, "aten::clamp"), 0);
         const Tensor expected = run(*packed_alone(*graph), {x, y})[0];
         EXPECT_TRUE(fixtures::same_bits(run(*joined, {x, y})[0], expected));
         const Node* const node = packed_node(*joined);
@@ -137,6 +143,48 @@ TEST(PrepackHalves, StepsBehindALayer) {
           if ((runner.prepared()->may_overwrite & 2) == 0) continue;
           EXPECT_TRUE(fixtures::same_bits(runner.run(1)[0], expected));
         }
+      }
+    }
+  }
+}
+
+// Depthwise convolutions convert and round bands of rows; strides and paddings cross their borders.
+TEST(PrepackHalves, DepthwiseInBands) {
+  constexpr int64_t kChannels = 24;
+  for (const int stride : {1, 2}) {
+    const std::string text = "graph(%x : Tensor, %y : Tensor):" + kNumbers + constant("w", 0) + constant("b", 1) +
+                             constant("g", 2) +
+                             concat("    %groups : int = prim::Constant[value=", kChannels, "]()\n") +
+                             concat("    %c : Tensor = aten::conv2d(%x, %w, %b, ", stride == 1 ? "%ones" : "%twos",
+                                    ", %ones, %ones, %groups)\n") +
+                             "    %n : Tensor = aten::batch_norm(%c, %g, %b, %b, %g, %false, %tenth, %eps, %false)\n"
+                             "    %a : Tensor = aten::add.Tensor(%n, %y, %one)\n"
+                             "    %r : Tensor = aten::relu6(%a)\n    return (%r)\n";
+    for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{2, kChannels, 90, 65}, {1, kChannels, 5, 4}}) {
+      SCOPED_TRACE(concat("stride ", stride, ", height ", sizes[2]));
+      const DType dtype = DType::kBFloat16;
+      const auto in_last = [](const Tensor& t) {
+        const Tensor last = Tensor::empty_strided(t.sizes(), channels_last_strides(t.sizes()), t.dtype());
+        last.copy_from(t);
+        return last;
+      };
+      const Tensor x = in_last(drawn(sizes, dtype));
+      std::vector<int64_t> out = sizes;
+      for (const size_t d : {2, 3}) out[d] = (sizes[d] - 1) / stride + 1;
+      const Tensor y = in_last(drawn(out, dtype));
+      const std::vector<Value> constants{drawn({kChannels, 1, 3, 3}, dtype), drawn({kChannels}, dtype),
+                                         positive({kChannels}).to(dtype)};
+      const auto graph = parse_graph(text, constants);
+      const auto joined = packed(*graph);
+      const Tensor expected = run(*packed_alone(*graph), {x, y})[0];
+      const Node* const node = packed_node(*joined);
+      ASSERT_NE(node, nullptr);
+      for (const int threads : {1, 2}) {
+        fixtures::PreparedRunner runner(*node->op(), {*node->input(0)->constant(), x, y}, {}, threads);
+        ASSERT_TRUE(runner.prepared());
+        EXPECT_THAT(runner.prepared()->variant, ::testing::HasSubstr("depthwise of bfloat16"));
+        EXPECT_TRUE(fixtures::same_bits(runner.run(-1)[0], expected));
+        EXPECT_TRUE(fixtures::same_bits(runner.run(1)[0], expected));
       }
     }
   }
