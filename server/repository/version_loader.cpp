@@ -10,7 +10,7 @@
 #include "core/base/parallel.h"
 #include "core/base/thread_priority.h"
 #include "core/base/utf8.h"
-#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/memory/accounts.h"
 #include "core/tensor/memory/owner_limit.h"
 #include "server/executor/strategies/ensemble_plan.h"
 #include "server/repository/folder/transient_error.h"
@@ -49,7 +49,10 @@ class LoadLimit {
         is_configured_(limit_bytes > 0),
         room_(is_configured_ ? limit_bytes : std::max<uint64_t>(memory_limit() / 2, 2 * file_bytes)) {
     // A reloaded version shares its owner with the version that serves until then.
-    set_owner_limit(owner, cpu_allocator().live_bytes_of(owner) + room_);
+    uint64_t live_bytes = 0;
+    for (const auto& [device, allocator] : used_allocators())
+      live_bytes = std::max(live_bytes, allocator->live_bytes_of(owner));
+    set_owner_limit(owner, live_bytes + room_);
   }
   ~LoadLimit() { set_owner_limit(owner_, 0); }
   LoadLimit(const LoadLimit&) = delete;

@@ -11,7 +11,7 @@
 #include "core/base/parallel.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/tensor/grad_mode.h"
-#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/memory/accounts.h"
 #include "core/tensor/memory/owner_limit.h"
 #include "server/training/evaluation_metrics.h"
 #include "server/training/jobs/job_json.h"
@@ -261,7 +261,7 @@ void Trainer::record_rank(std::span<const Tensor> batch) {
                          .step = step_,
                          .samples = static_cast<uint64_t>(own_samples_),
                          .communication_seconds = std::chrono::duration<double>(ranks_->waited()).count(),
-                         .memory_bytes = cpu_allocator().live_bytes_of(owner_)};
+                         .memory_bytes = bytes_of_owner(owner_)};
   job_.update([&](JobStatus& status) { status.progress.ranks = {own}; });
 }
 
