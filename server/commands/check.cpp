@@ -85,7 +85,8 @@ class ModelCheck {
 #ifdef TENSORD_SERVER
     if (options_.method != "forward") return;
     try {
-      load_torchscript_model({.model = options_.model.model}, ModelConfig{}, EngineOptions{});
+      load_torchscript_model({.model = options_.model.model}, ModelConfig{},
+                             EngineOptions{.device = options_.model.device});
     } catch (const Error& error) {
       add(concat("to be served: ", error.what()));
     }
