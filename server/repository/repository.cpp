@@ -13,6 +13,7 @@
 #include "core/base/log.h"
 #include "core/base/thread.h"
 #include "core/base/utf8.h"
+#include "core/tensor/cuda/runtime.h"
 #include "core/tensor/memory/accounts.h"
 #include "server/repository/folder/transient_error.h"
 
@@ -63,7 +64,8 @@ void Repository::stop() {
 
 bool Repository::is_ready(const std::string& name, const std::string& version) const {
   try {
-    return find(name, version) != nullptr;
+    const auto found = find(name, version);
+    return found && !(found->signature().is_on_device() && *cuda::why_lost() != 0);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kInvalidArgument) throw;
     return false;
