@@ -48,7 +48,8 @@ Trainer::Trainer(TrainingJob& job, Options options)
   }
   model_ = std::make_unique<TrainingModel>(
       archive, spec_.loss, spec_.data.inputs, needs_output,
-      statistics_ ? statistics_->operator_overrides() : decltype(statistics_->operator_overrides())());
+      statistics_ ? statistics_->operator_overrides() : decltype(statistics_->operator_overrides())(),
+      device_of_job(spec_));
   optimizer_ = make_job_optimizer(spec_.optimizer, model_->module().named_parameters());
   if (options_.group != nullptr && spec_.distribution.zero > 0) {
     zero_ = std::make_unique<nn::ZeroRedundancy>(*optimizer_, *options_.group);
@@ -197,7 +198,7 @@ void Trainer::train(std::span<const Tensor> batch) {
   ProgressMeter::Step done{.step = number, .rows = source_->rows(batch)};
   try {
     done.learning_rate = learning_rate_->current();
-    const TrainingStep::Done update = update_->run(batch, done.rows, meter_->wants_point(number));
+    const TrainingStep::Done update = update_->run(model_->on_device(batch), done.rows, meter_->wants_point(number));
     done.loss = update.loss;
     done.gradient_norm = update.gradient_norm;
     record_plan(update);
