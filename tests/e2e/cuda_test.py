@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from tests.e2e import serve_models
 from tests.e2e.daemon import BINARY, Daemon, RpcAssertions, pb, request
+from tests.e2e.raw_tensors import read_strings
 from tests.e2e.shared_memory_test import Region, in_shared_memory
 import model_config_pb2 as config_pb
 
@@ -171,13 +172,15 @@ class CudaTest(unittest.TestCase, RpcAssertions):
         save(Mlp().eval(), root, "mlp", ROWS + BATCHING + GPU % (1, "1"))
         save(Scale(), root, "scale_cpu", ROWS + "instance_group [ { kind: KIND_CPU } ]")
         save(Scale(), root, "scale_wide", ROWS.replace("16 ]", "8 ]") + "instance_group [ { kind: KIND_CPU } ]")
-        save(Outer(), root, "outer", GPU % (1, "0"))
+        save(Mlp().eval(), root, "cached", ROWS + "response_cache { enable: true }" + GPU % (1, "0"))
+        save(Scale(), root, "both", ROWS + BATCHING + "instance_group [ { kind: KIND_CPU }, { kind: KIND_GPU gpus: [ 1 ] } ]")
         save(Accumulate(), root, "accumulate", SEQUENCE + GPU % (1, "0"))
         save(Counter(), root, "counter", GPU % (1, "0"))
         os.makedirs(os.path.join(root, "ensemble", "1"))
         with open(os.path.join(root, "ensemble", "config.pbtxt"), "w") as file:
             file.write(ENSEMBLE)
-        cls.server = daemon(root, "--strict-readiness", "false", "--allow-client-shm", "true", "--metrics-compat", "triton")
+        cls.server = daemon(root, "--strict-readiness", "false", "--allow-client-shm", "true", "--metrics-compat", "triton",
+                            "--cache-config", "local,size=1048576")
 
     @classmethod
     def tearDownClass(cls):
@@ -238,6 +241,24 @@ class CudaTest(unittest.TestCase, RpcAssertions):
             wrong = request("script_gpu", [("ids", "INT64", (2, 6), np.full((2, 6), WORDS, np.int64).tobytes())])
             self.assert_code(grpc.StatusCode.OUT_OF_RANGE, "index out of range", self.server.stub.ModelInfer, wrong)
             np.testing.assert_allclose(*infer(self.server, "script_gpu", ids=self.ids).values(), self.expected, atol=1e-5)
+
+    def test_answers_are_cached_and_classified_at_home(self):
+        x, want = rows(2), Mlp().eval()(torch.tensor(rows(2))).detach().numpy()
+        before = self.server.metric("tensord_executions_total", model="cached")
+        for _ in range(3):
+            np.testing.assert_allclose(infer(self.server, "cached", x=x)["OUTPUT__0"], want, atol=1e-5)
+        self.assertEqual(self.server.metric("tensord_executions_total", model="cached") - before, 1)
+        message = request("cached", [("x", "FP32", x.shape, x.tobytes())])
+        message.outputs.add(name="OUTPUT__0").parameters["classification"].int64_param = 1
+        answer = self.server.stub.ModelInfer(message).raw_output_contents[0]
+        best = [int(text.split(":")[1]) for text in read_strings(answer)]
+        self.assertEqual(best, want.argmax(1).tolist())
+
+    def test_one_model_on_cpu_and_gpu(self):
+        self.assertEqual(groups(self.server, "both"), [("KIND_CPU", 1, []), ("KIND_GPU", 1, [1])])
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for answer in pool.map(lambda i: infer(self.server, "both", x=rows(1 + i % 4, i))["OUTPUT__0"] - rows(1 + i % 4, i) * 3, range(40)):
+                np.testing.assert_allclose(answer, np.ones_like(answer), atol=1e-5)
 
     def test_errors_of_kernels_are_not_those_of_other_workers(self):
         def send(is_wrong):
