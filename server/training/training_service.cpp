@@ -6,6 +6,7 @@
 #include "core/base/cancellation.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/execution_context.h"
 #include "core/base/log.h"
 #include "core/base/mutex.h"
 #include "core/base/parallel.h"
@@ -389,6 +390,11 @@ std::optional<TrainingService::Ended> TrainingService::train(TrainingJob& job) {
 
 std::optional<TrainingService::Ended> TrainingService::train_here(TrainingJob& job, const JobInputs& inputs) {
   const JobSpec& spec = job.spec();
+  // A queue of work of its own: what its kernels find wrong is the job's error only.
+  const Device device = device_of_job(spec);
+  const std::unique_ptr<DeviceStream> stream =
+      device.is_host() ? nullptr : device_runtime(device).make_stream(device.index);
+  const ContextPart<&ExecutionContext::stream> stream_scope(stream.get());
   const std::unique_ptr<Trainer> trainer = make_trainer(job);
   if (!trainer) {
     if (job.request() == JobRequest::kStop) return std::nullopt;
