@@ -27,6 +27,11 @@ constexpr const char* kSharedKernels = R"(
   aten::all.dims aten::any.dims aten::logsumexp
   aten::_unsafe_view aten::unsafe_chunk aten::unsafe_split.Tensor aten::unsafe_split_with_sizes
   tensord::attention
+  aten::conv1d aten::conv2d aten::conv3d aten::conv1d.padding aten::conv2d.padding aten::conv3d.padding
+  aten::_convolution_mode aten::convolution aten::_convolution aten::_convolution.deprecated
+  aten::conv_transpose1d aten::conv_transpose2d.input aten::conv_transpose3d.input aten::convolution_backward
+  tensord::conv_input_gradient tensord::conv_weight_gradient tensord::conv_bias_gradient
+  tensord::conv_weight_bias_gradient
   aten::index.Tensor aten::index_put aten::index_put_ aten::nonzero aten::nonzero_numpy aten::argwhere aten::where
 )";
 
