@@ -32,6 +32,16 @@ constexpr const char* kSharedKernels = R"(
   aten::conv_transpose1d aten::conv_transpose2d.input aten::conv_transpose3d.input aten::convolution_backward
   tensord::conv_input_gradient tensord::conv_weight_gradient tensord::conv_bias_gradient
   tensord::conv_weight_bias_gradient
+  aten::max_pool1d aten::max_pool2d aten::max_pool3d
+  aten::max_pool1d_with_indices aten::max_pool2d_with_indices aten::max_pool3d_with_indices
+  aten::avg_pool1d aten::avg_pool2d aten::avg_pool3d
+  aten::adaptive_avg_pool1d aten::adaptive_avg_pool2d aten::adaptive_avg_pool3d
+  aten::adaptive_max_pool1d aten::adaptive_max_pool2d aten::adaptive_max_pool3d
+  tensord::max_pool_backward tensord::max_pool_scatter
+  aten::max_pool2d_with_indices_backward aten::max_pool3d_with_indices_backward
+  aten::adaptive_max_pool2d_backward aten::adaptive_max_pool3d_backward
+  tensord::avg_pool1d_backward aten::avg_pool2d_backward aten::avg_pool3d_backward
+  tensord::_adaptive_avg_pool1d_backward aten::_adaptive_avg_pool2d_backward aten::_adaptive_avg_pool3d_backward
   aten::index.Tensor aten::index_put aten::index_put_ aten::nonzero aten::nonzero_numpy aten::argwhere aten::where
 )";
 

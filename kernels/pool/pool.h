@@ -47,6 +47,11 @@ bool is_pool_last(const Tensor& input, const Tensor& output);
 // Window maximum (NaN wins) or average. `indices` (int64, flat within the channel's plane) may be undefined.
 // Output and indices lie in memory as is_pool_last says of the input.
 void run_pool(const PoolProblem& pool, const Tensor& input, Tensor& out, const Tensor& indices = Tensor());
+// On a CUDA device, any strides. The backward of max takes its indices, or finds them again where they are undefined.
+void run_pool_cuda(const PoolProblem& pool, const Tensor& input, const Tensor& out, const Tensor& indices);
+void max_pool_backward_cuda(const PoolProblem& pool, const Tensor& g, const Tensor& x, const Tensor& indices,
+                            const Tensor& out);
+void avg_pool_backward_cuda(const PoolProblem& pool, const Tensor& g, const Tensor& out);
 // f32 without indices, row-major or last.
 void run_pool(const PoolProblem& pool, const PoolExtents& extents, bool is_last, const float* x, float* out);
 

@@ -258,6 +258,7 @@ bool is_pool_last(const Tensor& input, const Tensor& output) {
 
 void run_pool(const PoolProblem& pool, const Tensor& input, Tensor& out, const Tensor& indices) {
   if (out.numel() == 0) return;
+  if (out.device().kind == kCUDA) return run_pool_cuda(pool, input, out, indices);
   const bool is_last = is_pool_last(input, out);
   const Tensor x = is_last ? input : input.contiguous();
   const Extents e = pool_extents(input, out, pool.spatial);

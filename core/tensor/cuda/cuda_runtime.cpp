@@ -30,6 +30,9 @@ namespace {
            " elements.");
     case KernelError::kClassOutOfRange: fail(ErrorCode::kOutOfRange, "Target ", value(0), " is out of bounds.");
     case KernelError::kRepeatsNegative: fail(ErrorCode::kInvalidArgument, "repeats can not be negative");
+    case KernelError::kMaxIndexOutOfRange:
+      fail(ErrorCode::kInvalidArgument, "found an invalid max index: ", value(0), " (output volumes are of size ",
+           value(1), ")");
     case KernelError::kNone: break;
   }
   fail(ErrorCode::kInternal, "a kernel noted the unknown error ", word.code);

@@ -13,6 +13,7 @@ enum class KernelError : int32_t {
   kElementIndexOutOfRange,  // values: index, size; take, put
   kClassOutOfRange,         // values: index, classes; one_hot, losses
   kRepeatsNegative,
+  kMaxIndexOutOfRange,  // values: index, elements of a plane; max pooling
 };
 
 // One a stream, in pinned memory that kernels write: the first error since the host looked.
