@@ -5,6 +5,7 @@
 #include "kernels/cuda/layers/conv_job.h"
 #include "kernels/cuda/layers/norm_job.h"
 #include "kernels/cuda/layers/pool_job.h"
+#include "kernels/cuda/layers/resample_job.h"
 #include "kernels/cuda/pointwise_job.h"
 #include "kernels/cuda/product_job.h"
 #include "kernels/cuda/reduce_job.h"

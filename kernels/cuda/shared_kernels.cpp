@@ -42,6 +42,19 @@ constexpr const char* kSharedKernels = R"(
   aten::adaptive_max_pool2d_backward aten::adaptive_max_pool3d_backward
   tensord::avg_pool1d_backward aten::avg_pool2d_backward aten::avg_pool3d_backward
   tensord::_adaptive_avg_pool1d_backward aten::_adaptive_avg_pool2d_backward aten::_adaptive_avg_pool3d_backward
+  aten::upsample_nearest1d aten::upsample_nearest1d.vec aten::upsample_nearest1d_backward aten::upsample_nearest2d
+  aten::upsample_nearest2d.vec aten::upsample_nearest2d_backward aten::upsample_nearest3d aten::upsample_nearest3d.vec
+  aten::upsample_nearest3d_backward aten::_upsample_nearest_exact1d aten::_upsample_nearest_exact1d.vec
+  aten::_upsample_nearest_exact1d_backward aten::_upsample_nearest_exact2d aten::_upsample_nearest_exact2d.vec
+  aten::_upsample_nearest_exact2d_backward aten::_upsample_nearest_exact3d aten::_upsample_nearest_exact3d.vec
+  aten::_upsample_nearest_exact3d_backward aten::upsample_linear1d aten::upsample_linear1d.vec
+  aten::upsample_linear1d_backward aten::upsample_bilinear2d aten::upsample_bilinear2d.vec
+  aten::upsample_bilinear2d_backward aten::upsample_trilinear3d aten::upsample_trilinear3d.vec
+  aten::upsample_trilinear3d_backward aten::upsample_bicubic2d aten::upsample_bicubic2d.vec
+  aten::upsample_bicubic2d_backward aten::_upsample_bilinear2d_aa aten::_upsample_bilinear2d_aa.vec
+  aten::_upsample_bilinear2d_aa_backward aten::_upsample_bicubic2d_aa aten::_upsample_bicubic2d_aa.vec
+  aten::_upsample_bicubic2d_aa_backward aten::grid_sampler_2d aten::grid_sampler_3d aten::grid_sampler_2d_backward
+  aten::grid_sampler_3d_backward
   aten::index.Tensor aten::index_put aten::index_put_ aten::nonzero aten::nonzero_numpy aten::argwhere aten::where
 )";
 
