@@ -2,6 +2,7 @@
 
 #include "core/tensor/cuda/api.h"
 #include "kernels/cuda/index_job.h"
+#include "kernels/cuda/layers/columns_job.h"
 #include "kernels/cuda/layers/conv_job.h"
 #include "kernels/cuda/layers/norm_job.h"
 #include "kernels/cuda/layers/pool_job.h"

@@ -53,7 +53,7 @@ Tensor image_gradient(const char* name, const Tensor& grad, const Tensor& boxes,
   check(grad.sizes() == expected.sizes, name, "(): expected a gradient of shape ", to_string(expected.sizes),
         ", but got ", grad.sizes());
   if (grad.is_meta()) return image;
-  const Tensor out = ops::zeros(sizes, {.dtype = grad.dtype()});
+  const Tensor out = ops::zeros(sizes, {.dtype = grad.dtype(), .device = grad.device()});
   if (out.numel() > 0 && grad.numel() > 0) add(grad.contiguous(), boxes.contiguous(), out);
   return out;
 }
@@ -61,7 +61,7 @@ Tensor image_gradient(const char* name, const Tensor& grad, const Tensor& boxes,
 // Of each bin the channel that it reads.
 void write_channels(const RegionGrid& grid, const Tensor& out) {
   const int64_t bins = grid.height * grid.width, channels = out.size(1);
-  const Tensor line = ops::arange(ops::Scalar(channels * bins), {.dtype = DType::kInt32});
+  const Tensor line = ops::arange(ops::Scalar(channels * bins), {.dtype = DType::kInt32, .device = out.device()});
   ops::copy_(out, ops::expand(ops::reshape(line, Dims{1, channels, grid.height, grid.width}), out.sizes()));
 }
 

@@ -33,6 +33,12 @@ namespace {
     case KernelError::kMaxIndexOutOfRange:
       fail(ErrorCode::kInvalidArgument, "found an invalid max index: ", value(0), " (output volumes are of size ",
            value(1), ")");
+    case KernelError::kBoxOfNoImage:
+      fail(ErrorCode::kInvalidArgument, "rois: there is no image ", value(0), " in a batch of ", value(1));
+    case KernelError::kBoxNotFinite: fail(ErrorCode::kInvalidArgument, "rois: the corners of a box must be finite");
+    case KernelError::kBoxTooLarge:
+      fail(ErrorCode::kInvalidArgument, "rois: a side of a box in ", value(0), " bins needs more than ", value(1),
+           " samples");
     case KernelError::kNone: break;
   }
   fail(ErrorCode::kInternal, "a kernel noted the unknown error ", word.code);

@@ -14,6 +14,9 @@ enum class KernelError : int32_t {
   kClassOutOfRange,         // values: index, classes; one_hot, losses
   kRepeatsNegative,
   kMaxIndexOutOfRange,  // values: index, elements of a plane; max pooling
+  kBoxOfNoImage,     // values: index, images; regions
+  kBoxNotFinite,
+  kBoxTooLarge,  // values: bins, samples
 };
 
 // One a stream, in pinned memory that kernels write: the first error since the host looked.
