@@ -4,6 +4,7 @@
 #include "kernels/cuda/index_job.h"
 #include "kernels/cuda/layers/columns_job.h"
 #include "kernels/cuda/layers/conv_job.h"
+#include "kernels/cuda/layers/loss_job.h"
 #include "kernels/cuda/layers/norm_job.h"
 #include "kernels/cuda/layers/pool_job.h"
 #include "kernels/cuda/layers/resample_job.h"

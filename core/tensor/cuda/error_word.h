@@ -14,6 +14,8 @@ enum class KernelError : int32_t {
   kClassOutOfRange,         // values: index, classes; one_hot, losses
   kRepeatsNegative,
   kMaxIndexOutOfRange,  // values: index, elements of a plane; max pooling
+  kTargetOutOfRange,
+  kLabelOutOfRange,  // values: index, classes; ctc_loss
   kBoxOfNoImage,     // values: index, images; regions
   kBoxNotFinite,
   kBoxTooLarge,  // values: bins, samples
