@@ -6,6 +6,7 @@
 #include "kernels/cuda/layers/conv_job.h"
 #include "kernels/cuda/layers/loss_job.h"
 #include "kernels/cuda/layers/norm_job.h"
+#include "kernels/cuda/layers/optim_job.h"
 #include "kernels/cuda/layers/pool_job.h"
 #include "kernels/cuda/layers/resample_job.h"
 #include "kernels/cuda/pointwise_job.h"
