@@ -41,8 +41,9 @@ struct PoolExtents {
   int64_t out_plane() const { return out[0] * out[1] * out[2]; }
 };
 PoolExtents pool_extents(const Tensor& input, const Tensor& output, size_t spatial);
-// Whether both lie as N, spatial…, C, and not row-major; infer gives the output the input's order.
-bool is_pool_last(const Tensor& input, const Tensor& output);
+// Whether a batch lies as N, spatial…, C, and not row-major; infer gives the output the input's order.
+bool is_pool_last(const Tensor& t, size_t spatial);
+bool is_pool_last(const Tensor& input, const Tensor& output, size_t spatial);
 
 // Window maximum (NaN wins) or average. `indices` (int64, flat within the channel's plane) may be undefined.
 // Output and indices lie in memory as is_pool_last says of the input.

@@ -25,7 +25,7 @@ struct Operands {
   Tensor g, dx;
 
   Operands(const Tensor& grad, const Tensor& x, const Tensor& out, size_t spatial)
-      : is_last(out.ndim() >= 4 && out.is_channels_last() && !out.is_contiguous()),
+      : is_last(is_pool_last(out, spatial)),
         extents(pool_extents(x, grad, spatial)),
         g(ordered(grad, is_last)),
         dx(out.dtype() == dtype_of<T> ? out : Tensor::empty_strided(out.sizes(), out.strides(), dtype_of<T>)) {

@@ -29,7 +29,7 @@ PoolJob pool_job(const PoolProblem& pool, PoolTask task, const Tensor& large, co
   job.divisor = static_cast<int8_t>(pool.divisor);
   job.fixed = pool.fixed;
   job.spatial = static_cast<int>(pool.spatial);
-  job.is_last = is_pool_last(large, small);
+  job.is_last = is_pool_last(large, small, pool.spatial);
   const PoolExtents extents = pool_extents(large, small, pool.spatial);
   job.batch = extents.batch, job.channels = extents.channels;
   for (size_t d = 0; d < 3; ++d) {
