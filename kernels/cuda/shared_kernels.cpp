@@ -56,6 +56,7 @@ constexpr const char* kSharedKernels = R"(
   aten::_upsample_bicubic2d_aa_backward aten::grid_sampler_2d aten::grid_sampler_3d aten::grid_sampler_2d_backward
   aten::grid_sampler_3d_backward
   tensord::deform_columns tensord::deform_columns_backward
+  torchvision::nms
   torchvision::roi_align torchvision::_roi_align_backward torchvision::ps_roi_align torchvision::_ps_roi_align_backward
   torchvision::roi_pool torchvision::_roi_pool_backward torchvision::ps_roi_pool torchvision::_ps_roi_pool_backward
   aten::index.Tensor aten::index_put aten::index_put_ aten::nonzero aten::nonzero_numpy aten::argwhere aten::where

@@ -1,4 +1,5 @@
 // Columns of deformable convolutions, and values of images in boxes, on a CUDA device.
+#include "core/tensor/device_copy.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/detection/deform_conv.h"
 #include "kernels/detection/regions.h"
@@ -61,6 +62,20 @@ void regions_cuda(RegionTask task, bool is_backward, const RegionGrid& grid, con
   if (places) job.places = places.raw_data();
   job.errors = errors_of(context);
   launch(context, &KernelTable::regions, job);
+}
+
+int64_t suppress_overlaps_cuda(const Tensor& boxes, const Tensor& order, double threshold, const Tensor& keep) {
+  const Tensor is_gone = Tensor::empty(order.sizes(), DType::kUInt8, boxes.device()),
+               count = Tensor::empty(Dims{1}, DType::kInt64, boxes.device());
+  zero_elements(is_gone);
+  SuppressJob job;
+  job.is_double = boxes.dtype() == DType::kFloat64;
+  job.count = boxes.sizes()[0];
+  job.threshold = threshold;
+  job.boxes = boxes.raw_data(), job.order = order.raw_data(), job.keep = keep.raw_data();
+  job.is_gone = is_gone.raw_data(), job.kept = count.raw_data();
+  launch(KernelContext(boxes.device()), &KernelTable::suppress_overlaps, job);
+  return count.item_int();
 }
 
 }  // namespace tensord::kernels

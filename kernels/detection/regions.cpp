@@ -225,9 +225,9 @@ Tensor nms(const Tensor& boxes, const Tensor& scores, double threshold) {
   check(boxes.dtype() == scores.dtype(), "dets should have the same type as scores");
   check(boxes.dtype() == DType::kFloat32 || boxes.dtype() == DType::kFloat64, "nms(): not implemented for ",
         name_of(boxes.dtype()));
-  if (boxes.size(0) == 0) return ops::empty(Dims{0}, {.dtype = DType::kInt64});
+  if (boxes.size(0) == 0) return ops::empty(Dims{0}, {.dtype = DType::kInt64, .device = boxes.device()});
   const Tensor order = order_of(scores);
-  const Tensor keep = Tensor::empty(Dims{boxes.size(0)}, DType::kInt64);
+  const Tensor keep = Tensor::empty(Dims{boxes.size(0)}, DType::kInt64, boxes.device());
   const int64_t count = suppress_overlaps(boxes.contiguous(), order.contiguous(), threshold, keep);
   return ops::narrow(keep, 0, 0, count);
 }

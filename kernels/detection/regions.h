@@ -41,5 +41,7 @@ void regions_cuda(RegionTask task, bool is_backward, const RegionGrid& grid, con
 // dets [N, 4], order [N] int64: which of them stay, in that order, when each takes away those after it whose overlap
 // with it (intersection over union) is larger than the threshold. `keep` [N] int64; gives how many there are.
 int64_t suppress_overlaps(const Tensor& boxes, const Tensor& order, double threshold, const Tensor& keep);
+// On a CUDA device; the host waits for the number.
+int64_t suppress_overlaps_cuda(const Tensor& boxes, const Tensor& order, double threshold, const Tensor& keep);
 
 }  // namespace tensord::kernels

@@ -363,6 +363,7 @@ void region_averages_backward(const RegionGrid& grid, const Tensor& grad, const 
   with_type(boxes, [&]<class T>() { averages_backward<T>(grid, grad, boxes, of_image); });
 }
 int64_t suppress_overlaps(const Tensor& boxes, const Tensor& order, double threshold, const Tensor& keep) {
+  if (boxes.device().kind == kCUDA) return suppress_overlaps_cuda(boxes, order, threshold, keep);
   return with_type(boxes, [&]<class T>() { return suppress<T>(boxes, order, threshold, keep); });
 }
 

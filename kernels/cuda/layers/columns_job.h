@@ -40,4 +40,13 @@ struct RegionJob {
   cuda::DeviceAddress errors;
 };
 
+// Which boxes [count, 4] stay; see suppress_overlaps in kernels/detection/regions.h.
+struct SuppressJob {
+  bool is_double = false;
+  int64_t count = 0;
+  double threshold = 0;
+  cuda::DeviceAddress boxes, order, keep;  // order and keep: int64
+  cuda::DeviceAddress is_gone, kept;       // uint8, 0 before, of each box in that order; int64: how many stay
+};
+
 }  // namespace tensord::kernels

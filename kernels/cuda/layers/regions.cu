@@ -1,5 +1,5 @@
 // Values of images in boxes (roi_align, roi_pool and their position-sensitive forms) and their backward: a thread for
-// each bin of each channel, as kernels/detection/regions_cpu.cpp.
+// each bin of each channel, as kernels/detection/regions_cpu.cpp. And which boxes stay beside others.
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/plugin/table.h"
 
@@ -194,6 +194,37 @@ __global__ void region_pixels_kernel(const __grid_constant__ RegionJob job) {
   }
 }
 
+// --- boxes that stay: one block, which walks over them in their order, its threads over those behind
+
+template <class T>
+__device__ __forceinline__ bool overlaps(const T* a, const T* b, double threshold) {
+  const auto shorter = [](T a_high, T b_high, T a_low, T b_low) {
+    const T side = (b_high < a_high ? b_high : a_high) - (a_low < b_low ? b_low : a_low);
+    return T(0) < side ? side : T(0);
+  };
+  const T shared = shorter(a[2], b[2], a[0], b[0]) * shorter(a[3], b[3], a[1], b[1]);
+  const T areas = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]);
+  return static_cast<double>(shared / (areas - shared)) > threshold;
+}
+template <class T>
+__global__ void suppress_kernel(const __grid_constant__ SuppressJob job) {
+  const T* const boxes = pointer<T>(job.boxes);
+  const int64_t* const order = pointer<int64_t>(job.order);
+  uint8_t* const is_gone = pointer<uint8_t>(job.is_gone);
+  int64_t kept = 0;
+  for (int64_t at = 0; at < job.count; ++at) {
+    if (is_gone[at] != 0) continue;  // nobody writes it any more
+    if (threadIdx.x == 0) pointer<int64_t>(job.keep)[kept] = order[at];
+    ++kept;
+    for (int64_t after = at + 1 + threadIdx.x; after < job.count; after += blockDim.x) {
+      if (is_gone[after] == 0 && overlaps(boxes + 4 * order[at], boxes + 4 * order[after], job.threshold))
+        is_gone[after] = 1;
+    }
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) *pointer<int64_t>(job.kept) = kept;
+}
+
 template <class T>
 void launch_regions(const RegionJob& job, StreamHandle stream) {
   const int64_t all = job.boxes * job.out_channels * job.rows * job.columns;
@@ -205,6 +236,10 @@ void launch_regions(const RegionJob& job, StreamHandle stream) {
 
 void regions(const RegionJob& job, cuda::StreamHandle stream) {
   job.dtype == kF64 ? launch_regions<double>(job, stream) : launch_regions<float>(job, stream);
+}
+void suppress_overlaps(const SuppressJob& job, cuda::StreamHandle stream) {
+  const dim3 threads(job.count > 256 ? 1024 : 128);
+  launch(job.is_double ? suppress_kernel<double> : suppress_kernel<float>, dim3(1), threads, 0, stream, job);
 }
 
 }  // namespace tensord::kernels
