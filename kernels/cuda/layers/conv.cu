@@ -13,8 +13,8 @@ constexpr int kThreads = kSide * kSide;
 
 // A row of n or of k: a sample or a channel, and positions.
 struct Spot {
-  int64_t lead = 0;
-  int at[3] = {};
+  int64_t lead;
+  int at[3];
 };
 template <class I>
 __device__ __forceinline__ Spot split(I i, const int* sizes) {
@@ -105,22 +105,29 @@ __device__ __forceinline__ void store_c(const ConvJob& job, int64_t group, int64
 // blockIdx.z is the part of k.
 template <class T>
 __device__ __forceinline__ void conv_tile(const ConvJob& job, int64_t group, T (*left)[kTile + 1],
-                                          T (*right)[kTile + 1]) {
+                                          T (*right)[kTile + 1], Spot* spots) {
   const int t = static_cast<int>(threadIdx.x), tx = t % kSide, ty = t / kSide;
   const int64_t row_tiles = (job.m + kTile - 1) / kTile;
   const int64_t row0 = blockIdx.x % row_tiles * kTile, column0 = blockIdx.x / row_tiles * kTile;
   const int64_t begin = job.k * blockIdx.z / job.parts, end = job.k * (blockIdx.z + 1) / job.parts;
+  // Of the rows of k that come next: divisions are done once a block.
+  const auto find_spots = [&](int64_t k) {
+    if (t < kStep) spots[t] = spot_of(k + t, job.k_sizes);
+  };
   const int a_k = t % kStep, a_m = t / kStep, b_n = t % kTile, b_k = t / kTile;
   const bool has_column = column0 + b_n < job.n;
   const Spot column = spot_of(has_column ? column0 + b_n : 0, job.n_sizes);
   T sums[kEach][kEach] = {};
+  find_spots(begin);
+  __syncthreads();
   for (int64_t k0 = begin; k0 < end; k0 += kStep) {
-    const Spot of_a = spot_of(k0 + a_k, job.k_sizes);
+    const Spot of_a = spots[a_k];
     for (int i = a_m; i < kTile; i += kThreads / kStep)
       left[a_k][i] = k0 + a_k < end && row0 + i < job.m ? a_of<T>(job, group, row0 + i, of_a) : T(0);
     for (int i = b_k; i < kStep; i += kThreads / kTile)
-      right[i][b_n] = k0 + i < end && has_column ? b_of<T>(job, group, spot_of(k0 + i, job.k_sizes), column) : T(0);
+      right[i][b_n] = k0 + i < end && has_column ? b_of<T>(job, group, spots[i], column) : T(0);
     __syncthreads();
+    find_spots(k0 + kStep);
 #pragma unroll
     for (int i = 0; i < kStep; ++i) {
       T a[kEach], b[kEach];
@@ -152,7 +159,8 @@ template <class T>
 __global__ void conv_kernel(const __grid_constant__ ConvJob job) {
   SHARED(left, T[kStep][kTile + 1]);
   SHARED(right, T[kStep][kTile + 1]);
-  for (int64_t group = blockIdx.y; group < job.groups; group += gridDim.y) conv_tile<T>(job, group, left, right);
+  SHARED(spots, Spot[kStep]);
+  for (int64_t group = blockIdx.y; group < job.groups; group += gridDim.y) conv_tile<T>(job, group, left, right, spots);
 }
 
 template <class T>
