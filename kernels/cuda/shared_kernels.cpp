@@ -62,22 +62,33 @@ constexpr const char* kSharedKernels = R"(
   aten::index.Tensor aten::index_put aten::index_put_ aten::nonzero aten::nonzero_numpy aten::argwhere aten::where
 )";
 
-const std::unordered_set<std::string>& shared_names() {
-  static const auto* const names = [] {
-    auto* const out = new std::unordered_set<std::string>;
-    std::istringstream text(kSharedKernels);
-    for (std::string name; text >> name;) out->insert(name);
-    return out;
-  }();
-  return *names;
+// Those whose code for complex numbers does so too: by complex_loops::map.
+constexpr const char* kSharedComplex = R"(
+  aten::add.Tensor aten::add.Scalar aten::sub.Tensor aten::sub.Scalar aten::rsub.Tensor aten::rsub.Scalar
+  aten::mul.Tensor aten::mul.Scalar aten::div.Tensor aten::div.Scalar aten::div.Tensor_mode aten::div.Scalar_mode
+  aten::pow.Tensor_Tensor aten::pow.Tensor_Scalar aten::pow.Scalar
+  aten::eq.Tensor aten::eq.Scalar aten::ne.Tensor aten::ne.Scalar aten::isclose aten::allclose aten::equal
+  aten::logical_and aten::logical_or aten::logical_xor aten::logical_not
+  aten::where.self aten::where.ScalarOther aten::where.ScalarSelf aten::masked_fill.Scalar aten::masked_fill.Tensor
+  aten::neg aten::square aten::reciprocal aten::exp aten::exp2 aten::log aten::log2 aten::log10 aten::sqrt aten::rsqrt
+  aten::sin aten::cos aten::tan aten::sinh aten::cosh aten::tanh aten::asin aten::acos aten::atan aten::asinh
+  aten::acosh aten::atanh aten::sigmoid aten::abs aten::isnan aten::isinf aten::isfinite aten::isreal tensord::conj
+)";
+
+std::unordered_set<std::string> names_in(const char* text) {
+  std::unordered_set<std::string> out;
+  std::istringstream words(text);
+  for (std::string name; words >> name;) out.insert(name);
+  return out;
 }
 
-// Code for complex numbers, which stands beside, is not shared.
 template <class Fn>
 Fn shared(const ops::Op& op, const Fn& code, Fn ops::KernelFunction::*part) {
+  static const auto* const dense_names = new std::unordered_set(names_in(kSharedKernels));
+  static const auto* const complex_names = new std::unordered_set(names_in(kSharedComplex));
   const ops::KernelFunction* const dense = op.kernel(kCPU);
   const bool is_dense = dense && &(dense->*part) == &code;
-  return is_dense && shared_names().contains(op.schema.full_name()) ? code : Fn();
+  return (is_dense ? dense_names : complex_names)->contains(op.schema.full_name()) ? code : Fn();
 }
 
 [[maybe_unused]] const bool shared_kernels_registered =
