@@ -92,6 +92,26 @@ Three unique_values(const Tensor& x, bool inverse, bool counts) {
   return results(index(reshape(flat, Dims{-1}), {as_tensor(groups.first)}), groups, x.sizes(), inverse, counts);
 }
 
+enum class Place : uint8_t { kBefore, kAfter, kEqual, kHasNan };
+
+// Of a row in the order by its first differing element, NaNs last. Rows that only NaNs keep from being equal differ.
+template <class T>
+Place compare_rows(const T* a, const T* b, int64_t width) {
+  bool has_nan = false;
+  for (int64_t i = 0; i < width; ++i) {
+    // NOLINTNEXTLINE(misc-redundant-expression)
+    const bool nan_a = a[i] != a[i], nan_b = b[i] != b[i];
+    if (nan_a && nan_b) {
+      has_nan = true;
+    } else if (nan_a || nan_b) {
+      return nan_b ? Place::kBefore : Place::kAfter;
+    } else if (!(a[i] == b[i])) {
+      return a[i] < b[i] ? Place::kBefore : Place::kAfter;
+    }
+  }
+  return has_nan ? Place::kHasNan : Place::kEqual;
+}
+
 template <bool kConsecutive>
 Three unique_slices(const Tensor& x, int64_t dim, bool inverse, bool counts) {
   need_data(x, "unique_dim");
@@ -107,7 +127,8 @@ Three unique_slices(const Tensor& x, int64_t dim, bool inverse, bool counts) {
       });
     } else {
       return group_sorted(count, [v, width](int64_t a, int64_t b) {
-        return std::lexicographical_compare(v + a * width, v + (a + 1) * width, v + b * width, v + (b + 1) * width);
+        const Place place = compare_rows(v + a * width, v + b * width, width);
+        return place == Place::kBefore || (place == Place::kHasNan && a < b);
       });
     }
   });

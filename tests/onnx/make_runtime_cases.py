@@ -274,6 +274,8 @@ def later(writer):
         node = make_node("MatMulNBits", ["a", "b", "s", "z", "g"], ["y"], K=k, N=6, bits=4, block_size=16, **MICROSOFT)
         writer.case(f"MatMulNBits_groups_with_zero_points_{k}", node, {"a": floats(3, k)}, weights=weights, tolerance=2e-3,
                     absolute=2e-3)
+    for name, size in itertools.product(("HannWindow", "HammingWindow", "BlackmanWindow"), (1, 2, 5)):
+        writer.case(f"{name}_{size}", make_node(name, ["n"], ["y"]), {"n": np.array(size, np.int64)})
     mask = np.array([3, 5, 0, 3, 8, 0, 3, 8], np.int32)
     node = make_node("Attention", ["x", "w", "b", "m"], ["y"], num_heads=2, **MICROSOFT)
     writer.case("Attention_lengths_and_places", node, {"x": floats(2, 5, 8), "m": mask},
