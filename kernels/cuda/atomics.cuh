@@ -1,6 +1,6 @@
 #pragma once
 
-// Sums that threads of all blocks add to. Their order is that of the threads.
+// Sums that threads of all blocks add to, in whatever order the threads come.
 #include "kernels/cuda/elements.cuh"
 
 namespace tensord::cuda {
@@ -14,7 +14,7 @@ struct BitsOf<2> {
   using type = uint16_t;
 };
 
-// Of elements smaller than 32 bits: by the word that they lie in.
+// For elements smaller than 32 bits: a compare-and-swap of the word that holds them.
 template <class Small, class T>
 __device__ __forceinline__ void add_within_word(Small* to, T value) {
   using Bits = typename BitsOf<sizeof(Small)>::type;

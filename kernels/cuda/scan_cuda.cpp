@@ -51,7 +51,7 @@ void cumulative_cuda(const KernelContext& context, const Tensor& in, int64_t dim
 IMPL("aten::cumsum", kCUDA, cumulative_cuda<LineUse::kCumulativeSum>);
 IMPL("aten::cumprod", kCUDA, cumulative_cuda<LineUse::kCumulativeProduct>);
 
-// `values` may be null; both outputs have size 1 (or nothing) in `dim`.
+// `values` may be null. Both outputs have size 1 (or no dimension) at `dim`.
 void extremes_cuda(const KernelContext& context, LineUse use, const Tensor& in, int64_t dim, const Tensor* values,
                    const Tensor& positions, bool keepdim) {
   if (positions.numel() == 0) return;

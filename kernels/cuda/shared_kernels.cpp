@@ -1,5 +1,5 @@
-// Operators whose code for the processor serves CUDA as it is: it reads no element itself, but goes to the tensor's
-// device by copy_elements, zero_elements, run_reduction and index(), or calls operators.
+// Operators whose CPU kernel also serves CUDA: it does not read elements itself, but calls functions that work on the
+// tensor's device (copy_elements, zero_elements, run_reduction, index) or other operators.
 #include <sstream>
 #include <string>
 #include <unordered_set>
@@ -40,7 +40,7 @@ const std::unordered_set<std::string>& shared_names() {
   return *names;
 }
 
-// Code for complex numbers, which stands beside, is not shared.
+// The kernels for complex tensors that stand beside are not shared.
 template <class Fn>
 Fn shared(const ops::Op& op, const Fn& code, Fn ops::KernelFunction::*part) {
   const ops::KernelFunction* const dense = op.kernel(kCPU);

@@ -1,4 +1,4 @@
-// Distinct values, counts of values, and their one-hot form on the processor.
+// On the CPU: distinct values, counts of values, and their one-hot form.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -44,7 +44,7 @@ Groups group_sorted(int64_t count, Less&& less) {
   return groups;
 }
 
-// Groups of equal neighbors, in their order.
+// Groups of equal neighbors, in order of occurrence.
 template <class Equal>
 Groups group_consecutive(int64_t count, Equal&& equal) {
   Groups groups;
@@ -84,7 +84,7 @@ Three unique_values(const Tensor& x, bool inverse, bool counts) {
       return group_consecutive(flat.numel(), [v](int64_t a, int64_t b) { return v[a] == v[b]; });
     else
       return group_sorted(flat.numel(), [v](int64_t a, int64_t b) {
-        // NaNs go last, and none equals another. NOLINTNEXTLINE(misc-redundant-expression)
+        // NaNs come last, and each of them is distinct. NOLINTNEXTLINE(misc-redundant-expression)
         const bool nan_a = v[a] != v[a], nan_b = v[b] != v[b];
         return nan_a ? nan_b && a < b : nan_b || v[a] < v[b];
       });
@@ -94,7 +94,7 @@ Three unique_values(const Tensor& x, bool inverse, bool counts) {
 
 enum class Place : uint8_t { kBefore, kAfter, kEqual, kHasNan };
 
-// Of a row in the order by its first differing element, NaNs last. Rows that only NaNs keep from being equal differ.
+// Compares two rows by their first differing element, NaNs last. Rows that differ in NaNs alone are distinct.
 template <class T>
 Place compare_rows(const T* a, const T* b, int64_t width) {
   bool has_nan = false;

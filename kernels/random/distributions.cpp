@@ -33,7 +33,7 @@ void check_deviations(const Tensor& deviations) {
   check(deviations.is_meta() || deviations.numel() == 0 || ops::min(deviations).item_double() >= 0,
         "normal expects all elements of std >= 0.0");
 }
-// What is drawn does not move with mean and deviation, but it counts as computed of them.
+// The drawn numbers do not depend on mean and deviation, but autograd treats the result as computed from them.
 std::vector<Tensor> zeros_of_parameters(const ops::GradArgs& args) {
   std::vector<Tensor> gradients(args.inputs.size());
   for (size_t i = 0; i < gradients.size(); ++i) {

@@ -1,4 +1,4 @@
-// Tensors filled by distributions, and choices by weight.
+// Tensors filled from distributions, and choices by weight.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,7 +15,7 @@ namespace {
 using ops::Generator;
 using ops::Value;
 
-// Fills x, which may be of any floating point type, with draw(generator) in double.
+// Fills x, of any floating-point dtype, with draw(generator), which is a double.
 template <class Draw>
 Tensor fill_floating(const Tensor& x, const char* op, Draw&& draw) {
   check_random_target(x, op);
@@ -57,7 +57,7 @@ Tensor fill_geometric(const Tensor& x, double p, const Value&) {
   return x;
 }
 
-// Whole numbers up to the largest that the type counts without gaps.
+// Whole numbers up to the largest to which the dtype represents all.
 Tensor fill_whole(const Tensor& x, const Value&) {
   check_random_target(x, "random_");
   if (x.is_meta()) return x;
@@ -81,7 +81,7 @@ Tensor fill_whole(const Tensor& x, const Value&) {
   return x;
 }
 
-// Positions by the running sum of the weights, one uniform number each; sums are of the weights' type.
+// Indices by the running sum of the weights, with one uniform number each. Sums have the weights' dtype.
 template <class T>
 void draw_positions(Generator& generator, const T* weights, int64_t classes, std::span<int64_t> chosen) {
   std::vector<T> running(weights, weights + classes);
@@ -117,7 +117,7 @@ Tensor multinomial(const Tensor& x, int64_t samples, bool replacement, const Val
   if (rows == 0) return Tensor::empty(sizes, DType::kInt64);
   check_weights(x);
   if (!replacement || samples == 1) {
-    // The largest of weight / exponential number are a draw without replacement.
+    // The largest values of weight / exponential number are a draw without replacement.
     const Tensor like = Tensor::empty_strided(x.sizes(), preserved_strides(x.sizes(), x.strides()), x.dtype());
     const Tensor noise = fill_exponential(like, 1, Value());
     const Tensor keys = ops::div(x, noise);

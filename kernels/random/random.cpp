@@ -18,7 +18,7 @@ using OptDevice = std::optional<Device>;
 using OptBool = std::optional<bool>;
 using OptInt = std::optional<int64_t>;
 
-// New tensors: made on the CPU, then moved.
+// New tensors are filled on the CPU, then moved.
 
 Tensor moved(const Tensor& x, OptDevice device) {
   return device && *device != Device{} ? ops::to(x, *device, x.dtype()) : x;
@@ -30,7 +30,7 @@ Tensor rand(const IntList& sizes, OptDType dtype, const Value&, OptDevice device
 Tensor randn(const IntList& sizes, OptDType dtype, const Value&, OptDevice device, OptBool) {
   return moved(fill_normal(Tensor::empty(sizes, dtype.value_or(DType::kFloat32)), 0, 1, Value()), device);
 }
-// Memory for a tensor like another, which is filled in its order.
+// Memory for a tensor like another, which is filled in memory order.
 Tensor memory_like(const Tensor& x, OptDType dtype, OptInt format) {
   Dims strides = contiguous_strides(x.sizes());
   if (format.value_or(1) >= 2) strides = channels_last_strides(x.sizes());
@@ -112,7 +112,7 @@ OP("aten::randint_like.low_dtype")
     .constant_result()
     .random();
 OP("aten::randperm").impl(randperm).random();
-// Their two parts are drawn.
+// Draws the real and the imaginary parts.
 IMPL("aten::uniform_ aten::normal_", ops::kComplexCPU, ops::kSameAsDense).linear();
 IMPL("aten::rand_like aten::randn_like", ops::kComplexCPU, ops::kSameAsDense);
 }  // namespace

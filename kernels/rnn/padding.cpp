@@ -1,5 +1,4 @@
-// Packed sequences of different lengths: the rows of each time step one after the other, longest
-// sequence first.
+// Packed sequences of different lengths: the rows of one time step after another, longest sequence first.
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "ops/rnn.h"
@@ -9,7 +8,7 @@ namespace {
 
 using ops::Scalar;
 
-// Each is the other's gradient.
+// Each operator is the gradient of the other.
 std::vector<Tensor> gradient_of_pack(const ops::GradArgs& args) {
   const auto& in = args.inputs;
   if (!args.needs(0)) return std::vector<Tensor>(3);

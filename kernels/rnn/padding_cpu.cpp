@@ -1,4 +1,4 @@
-// Rows of packed sequences, to and from padded ones.
+// Copies rows between packed and padded sequences.
 #include <algorithm>
 #include <cstring>
 
@@ -28,7 +28,7 @@ void for_each_step(const Tensor& padded, const Tensor& packed, const std::vector
   }
 }
 
-// How many sequences are longer than each step.
+// For each step, how many sequences reach beyond it.
 std::vector<int64_t> counts_of(const int64_t* lengths, int64_t batch) {
   std::vector<int64_t> counts;
   int64_t count = batch;
