@@ -60,6 +60,7 @@ bool try_winograd(const ConvGeometry& g, const Tensor& image, const Tensor& grid
 
 void forward_batched(const ConvGeometry& g, const Tensor& input, const Tensor& weight,
                      const std::optional<Tensor>& bias, Tensor& out) {
+  if (out.device().kind == kCUDA) return conv_forward_cuda(g, input, weight, bias, out);
   if (is_half(input.dtype())) {
     Tensor wide_out = Tensor::empty_strided(out.sizes(), out.strides(), DType::kFloat32);
     forward_batched(g, widened(input), widened(weight), bias ? std::optional<Tensor>(widened(*bias)) : std::nullopt,
@@ -89,6 +90,7 @@ void conv_forward(const ConvGeometry& g, const Tensor& input, const Tensor& weig
 }
 
 void conv_input_gradient(const ConvGeometry& g, const Tensor& grad, const Tensor& weight, Tensor& out) {
+  if (out.device().kind == kCUDA) return conv_input_gradient_cuda(g, grad, weight, out);
   if (is_half(grad.dtype())) {
     Tensor wide_out = Tensor::empty_strided(out.sizes(), out.strides(), DType::kFloat32);
     conv_input_gradient(g, widened(grad), widened(weight), wide_out);
@@ -102,6 +104,11 @@ void conv_input_gradient(const ConvGeometry& g, const Tensor& grad, const Tensor
 }
 
 void conv_weight_gradient(const ConvGeometry& g, const Tensor& grad, const Tensor& input, Tensor& out, Tensor* bias) {
+  if (out.device().kind == kCUDA) {
+    conv_weight_gradient_cuda(g, grad, input, out);
+    if (bias) conv_bias_gradient(grad, *bias);
+    return;
+  }
   if (is_half(grad.dtype())) {
     Tensor wide_out = Tensor::empty_strided(out.sizes(), out.strides(), DType::kFloat32);
     Tensor wide_bias = bias ? Tensor::empty(bias->sizes(), DType::kFloat32) : Tensor();

@@ -52,7 +52,7 @@ bool is_last_gradient(const Tensor& t) { return t.ndim() >= 4 && t.is_channels_l
 Tensor allocate(const Tensor& like, const Dims& sizes, bool last) {
   const Dims strides = last ? channels_last_strides(sizes) : contiguous_strides(sizes);
   return like.is_meta() ? Tensor::meta_strided(sizes, strides, like.dtype(), like.device())
-                        : Tensor::empty_strided(sizes, strides, like.dtype());
+                        : Tensor::empty_strided(sizes, strides, like.dtype(), like.device());
 }
 
 // Tensors for the gradients that the mask asks for, without data where the inputs are meta tensors.

@@ -181,6 +181,7 @@ void conv_weight_by_gemm(const ConvGeometry& g, const Tensor& image, const Tenso
 }
 
 void conv_bias_gradient(const Tensor& grad, Tensor& out) {
+  if (out.device().kind == kCUDA) return conv_bias_gradient_cuda(grad, out);
   const bool is_last = grad.ndim() >= 4 && grad.is_channels_last() && !grad.is_contiguous();
   const Tensor dense = is_last ? grad : grad.contiguous();
   const int64_t batch = grad.sizes()[0], channels = grad.sizes()[1];

@@ -98,7 +98,7 @@ OP("tensord::deform_columns_backward")
       const auto zeros = [&](const Tensor& like, bool is_wanted) {
         if (!is_wanted) return Tensor();
         if (input.is_meta()) return Tensor::meta(like.sizes(), like.dtype(), like.device());
-        return Tensor(ops::zeros(like.sizes(), {.dtype = like.dtype()}));
+        return Tensor(ops::zeros(like.sizes(), {.dtype = like.dtype(), .device = like.device()}));
       };
       const Tensor of_input = zeros(input, wanted[0]), of_offset = zeros(offset, wanted[1]),
                    of_mask = zeros(mask, wanted[2]);

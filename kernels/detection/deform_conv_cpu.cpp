@@ -159,6 +159,7 @@ void backward(const DeformGeometry& g, const Tensor& grad, const Tensor& input, 
 
 void deform_columns(const DeformGeometry& geometry, const Tensor& input, const Tensor& offset, const Tensor& mask,
                     const Tensor& columns) {
+  if (input.device().kind == kCUDA) return deform_columns_cuda(geometry, input, offset, mask, columns);
   input.dtype() == DType::kFloat32 ? forward<float>(geometry, input, offset, mask, columns)
                                    : forward<double>(geometry, input, offset, mask, columns);
 }
@@ -166,6 +167,8 @@ void deform_columns(const DeformGeometry& geometry, const Tensor& input, const T
 void deform_columns_backward(const DeformGeometry& geometry, const Tensor& grad, const Tensor& input,
                              const Tensor& offset, const Tensor& mask, const Tensor& of_input, const Tensor& of_offset,
                              const Tensor& of_mask) {
+  if (input.device().kind == kCUDA)
+    return deform_columns_backward_cuda(geometry, grad, input, offset, mask, of_input, of_offset, of_mask);
   input.dtype() == DType::kFloat32
       ? backward<float>(geometry, grad, input, offset, mask, of_input, of_offset, of_mask)
       : backward<double>(geometry, grad, input, offset, mask, of_input, of_offset, of_mask);

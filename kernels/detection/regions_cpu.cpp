@@ -334,26 +334,36 @@ decltype(auto) with_type(const Tensor& boxes, Fn&& fn) {
 }  // namespace
 
 void region_means(const RegionGrid& grid, const Tensor& image, const Tensor& boxes, const Tensor& out) {
+  if (boxes.device().kind == kCUDA) return regions_cuda(RegionTask::kMeans, false, grid, image, boxes, out, Tensor());
   with_type(boxes, [&]<class T>() { means<T>(grid, image, boxes, out); });
 }
 void region_means_backward(const RegionGrid& grid, const Tensor& grad, const Tensor& boxes, const Tensor& of_image) {
+  if (boxes.device().kind == kCUDA)
+    return regions_cuda(RegionTask::kMeans, true, grid, of_image, boxes, grad, Tensor());
   with_type(boxes, [&]<class T>() { means_backward<T>(grid, grad, boxes, of_image); });
 }
 void region_maxima(const RegionGrid& grid, const Tensor& image, const Tensor& boxes, const Tensor& out,
                    const Tensor& places) {
+  if (boxes.device().kind == kCUDA) return regions_cuda(RegionTask::kMaxima, false, grid, image, boxes, out, places);
   with_type(boxes, [&]<class T>() { maxima<T>(grid, image, boxes, out, places); });
 }
 void region_maxima_backward(const RegionGrid& grid, const Tensor& grad, const Tensor& boxes, const Tensor& places,
                             const Tensor& of_image) {
+  if (boxes.device().kind == kCUDA) return regions_cuda(RegionTask::kMaxima, true, grid, of_image, boxes, grad, places);
   with_type(boxes, [&]<class T>() { maxima_backward<T>(grid, grad, boxes, places, of_image); });
 }
 void region_averages(const RegionGrid& grid, const Tensor& image, const Tensor& boxes, const Tensor& out) {
+  if (boxes.device().kind == kCUDA)
+    return regions_cuda(RegionTask::kAverages, false, grid, image, boxes, out, Tensor());
   with_type(boxes, [&]<class T>() { averages<T>(grid, image, boxes, out); });
 }
 void region_averages_backward(const RegionGrid& grid, const Tensor& grad, const Tensor& boxes, const Tensor& of_image) {
+  if (boxes.device().kind == kCUDA)
+    return regions_cuda(RegionTask::kAverages, true, grid, of_image, boxes, grad, Tensor());
   with_type(boxes, [&]<class T>() { averages_backward<T>(grid, grad, boxes, of_image); });
 }
 int64_t suppress_overlaps(const Tensor& boxes, const Tensor& order, double threshold, const Tensor& keep) {
+  if (boxes.device().kind == kCUDA) return suppress_overlaps_cuda(boxes, order, threshold, keep);
   return with_type(boxes, [&]<class T>() { return suppress<T>(boxes, order, threshold, keep); });
 }
 

@@ -26,7 +26,7 @@ TensorMeta infer_like(const Tensor& g, const Tensor& x, const Dims& out_sizes, s
   }
   check(g.sizes() == out_sizes, "the gradient is of size ", g.sizes(), ", expected ", to_string(out_sizes));
   if (!is_floating(x.dtype())) fail_dtype("pool_backward", x.dtype());
-  return pool_meta(x, x.sizes(), x.dtype());
+  return pool_meta(x, x.sizes(), x.dtype(), spatial);
 }
 
 // --- max pooling

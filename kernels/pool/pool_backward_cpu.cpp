@@ -25,7 +25,7 @@ struct Operands {
   Tensor g, dx;
 
   Operands(const Tensor& grad, const Tensor& x, const Tensor& out, size_t spatial)
-      : is_last(out.ndim() >= 4 && out.is_channels_last() && !out.is_contiguous()),
+      : is_last(is_pool_last(out, spatial)),
         extents(pool_extents(x, grad, spatial)),
         g(ordered(grad, is_last)),
         dx(out.dtype() == dtype_of<T> ? out : Tensor::empty_strided(out.sizes(), out.strides(), dtype_of<T>)) {
@@ -67,6 +67,7 @@ void with_wide_type(DType dtype, Fn&& fn) {
 // Adds g to the pixel that `indices` names, within its channel's plane.
 void scatter(const Tensor& g, const Tensor& x, const Tensor& indices, size_t spatial, Tensor& out) {
   if (out.numel() == 0) return;
+  if (out.device().kind == kCUDA) return max_pool_backward_cuda({{}, spatial, true}, g, x, indices, out);
   with_wide_type(x.dtype(), [&]<class T>() {
     const Operands<T> operands(g, x, out, spatial);
     const PoolExtents& e = operands.extents;
@@ -109,6 +110,7 @@ void max_pool_backward(const KernelContext&, const Tensor& g, const Tensor& x, I
   const size_t spatial = kernel.size();
   const PoolWindow w = make_pool_window("max_pool_backward", spatial, kernel, stride, padding, dilation);
   const PoolProblem pool = max_problem(x, g, w);
+  if (out.device().kind == kCUDA) return max_pool_backward_cuda(pool, g, x, Tensor(), out);
   if (!is_plain_max_pool(pool, pool_extents(x, g, spatial))) {
     constexpr const char* kNames[] = {"aten::max_pool1d_with_indices", "aten::max_pool2d_with_indices",
                                       "aten::max_pool3d_with_indices"};
@@ -150,6 +152,7 @@ void adaptive_max_backward(const KernelContext&, const Tensor& g, const Tensor& 
 
 void average(const PoolProblem& pool, const Tensor& g, const Tensor& x, Tensor& out) {
   if (out.numel() == 0) return;
+  if (out.device().kind == kCUDA) return avg_pool_backward_cuda(pool, g, out);
   with_wide_type(x.dtype(), [&]<class T>() {
     const Operands<T> operands(g, x, out, pool.spatial);
     const PoolExtents& e = operands.extents;

@@ -252,13 +252,18 @@ PoolExtents pool_extents(const Tensor& input, const Tensor& output, size_t spati
   return e;
 }
 
-bool is_pool_last(const Tensor& input, const Tensor& output) {
-  return input.ndim() >= 4 && input.is_channels_last() && output.is_channels_last() && !input.is_contiguous();
+// Of [C, D, H, W] the second dimension is no channel.
+bool is_pool_last(const Tensor& t, size_t spatial) {
+  return t.ndim() >= 4 && t.sizes().size() == spatial + 2 && t.is_channels_last() && !t.is_contiguous();
+}
+bool is_pool_last(const Tensor& input, const Tensor& output, size_t spatial) {
+  return is_pool_last(input, spatial) && output.is_channels_last();
 }
 
 void run_pool(const PoolProblem& pool, const Tensor& input, Tensor& out, const Tensor& indices) {
   if (out.numel() == 0) return;
-  const bool is_last = is_pool_last(input, out);
+  if (out.device().kind == kCUDA) return run_pool_cuda(pool, input, out, indices);
+  const bool is_last = is_pool_last(input, out, pool.spatial);
   const Tensor x = is_last ? input : input.contiguous();
   const Extents e = pool_extents(input, out, pool.spatial);
   int64_t* index = indices.defined() ? indices.data<int64_t>() : nullptr;

@@ -67,10 +67,9 @@ Dims pooled_sizes(const char* op, const Tensor& input, const PoolWindow& w, bool
   return sizes;
 }
 
-ops::TensorMeta pool_meta(const Tensor& input, const Dims& sizes, DType dtype) {
+ops::TensorMeta pool_meta(const Tensor& input, const Dims& sizes, DType dtype, size_t spatial) {
   ops::TensorMeta meta{sizes, dtype, {}, input.device()};
-  if (input.ndim() >= 4 && input.is_channels_last() && !input.is_contiguous())
-    meta.strides = channels_last_strides(sizes);
+  if (is_pool_last(input, spatial)) meta.strides = channels_last_strides(sizes);
   return meta;
 }
 

@@ -64,7 +64,7 @@ void sample_kernel(const KernelContext&, const Tensor& input, const Tensor& grid
 }
 
 Tensor zeros(const Tensor& like) {
-  const Tensor out = Tensor::empty(like.sizes(), like.dtype());
+  const Tensor out = Tensor::empty(like.sizes(), like.dtype(), like.device());
   zero_elements(out);
   return out;
 }

@@ -272,11 +272,13 @@ void with_kind(const Tensor& input, Fn&& fn) {
 }  // namespace
 
 void grid_sample(const GridSampling& how, const Tensor& input, const Tensor& grid, const Tensor& out) {
+  if (out.device().kind == kCUDA) return grid_sample_cuda(how, input, grid, out);
   with_kind(input, [&]<class T, size_t kSpatial>() { forward<T, kSpatial>(how, input, grid, out); });
 }
 
 void grid_sample_backward(const GridSampling& how, const Tensor& grad, const Tensor& input, const Tensor& grid,
                           const Tensor& of_input, const Tensor& of_grid) {
+  if (grad.device().kind == kCUDA) return grid_sample_backward_cuda(how, grad, input, grid, of_input, of_grid);
   with_kind(input,
             [&]<class T, size_t kSpatial>() { backward<T, kSpatial>(how, grad, input, grid, of_input, of_grid); });
 }

@@ -179,7 +179,9 @@ void resample(const ResampleRule& rule, const Tensor& input, Tensor& out) {
   if (out.numel() == 0) return;
   const bool has_order = input.ndim() >= 4 && input.is_channels_last() && out.is_channels_last();
   const Tensor x = has_order ? input : input.contiguous();
-  make_resampling(rule, x, out).run(x.raw_data(), out.raw_data());
+  const Resampling resampling = make_resampling(rule, x, out);
+  if (out.device().kind == kCUDA) return resample_cuda(resampling, x, out);
+  resampling.run(x.raw_data(), out.raw_data());
 }
 
 bool lies_last(const Tensor& x) { return x.ndim() >= 4 && x.is_channels_last() && !x.is_contiguous(); }
@@ -187,7 +189,9 @@ bool lies_last(const Tensor& x) { return x.ndim() >= 4 && x.is_channels_last() &
 void resample_backward(const ResampleRule& rule, const Tensor& g, Tensor& out) {
   if (out.numel() == 0) return;
   const Tensor dense = lies_last(g) && out.is_channels_last() ? g : g.contiguous();
-  make_resampling(rule, out, dense).run_transposed(out.raw_data(), dense.raw_data());
+  const Resampling resampling = make_resampling(rule, out, dense);
+  if (out.device().kind == kCUDA) return resample_backward_cuda(resampling, dense, out);
+  resampling.run_transposed(out.raw_data(), dense.raw_data());
 }
 
 class ResampleCall final : public ops::PreparedCall {

@@ -30,6 +30,18 @@ namespace {
            " elements.");
     case KernelError::kClassOutOfRange: fail(ErrorCode::kOutOfRange, "Target ", value(0), " is out of bounds.");
     case KernelError::kRepeatsNegative: fail(ErrorCode::kInvalidArgument, "repeats can not be negative");
+    case KernelError::kMaxIndexOutOfRange:
+      fail(ErrorCode::kInvalidArgument, "found an invalid max index: ", value(0), " (output volumes are of size ",
+           value(1), ")");
+    case KernelError::kTargetOutOfRange: fail(ErrorCode::kInvalidArgument, "target out of range");
+    case KernelError::kLabelOutOfRange:
+      fail(ErrorCode::kInvalidArgument, "target ", value(0), " is out of bounds for ", value(1), " classes");
+    case KernelError::kBoxOfNoImage:
+      fail(ErrorCode::kInvalidArgument, "rois: there is no image ", value(0), " in a batch of ", value(1));
+    case KernelError::kBoxNotFinite: fail(ErrorCode::kInvalidArgument, "rois: the corners of a box must be finite");
+    case KernelError::kBoxTooLarge:
+      fail(ErrorCode::kInvalidArgument, "rois: a side of a box in ", value(0), " bins needs more than ", value(1),
+           " samples");
     case KernelError::kNone: break;
   }
   fail(ErrorCode::kInternal, "a kernel noted the unknown error ", word.code);

@@ -13,6 +13,12 @@ enum class KernelError : int32_t {
   kElementIndexOutOfRange,  // values: index, size; take, put
   kClassOutOfRange,         // values: index, classes; one_hot, losses
   kRepeatsNegative,
+  kMaxIndexOutOfRange,  // values: index, elements of a plane; max pooling
+  kTargetOutOfRange,
+  kLabelOutOfRange,  // values: index, classes; ctc_loss
+  kBoxOfNoImage,     // values: index, images; regions
+  kBoxNotFinite,
+  kBoxTooLarge,  // values: bins, samples
 };
 
 // One a stream, in pinned memory that kernels write: the first error since the host looked.
