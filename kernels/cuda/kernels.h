@@ -7,6 +7,7 @@
 #include "kernels/cuda/reduce_job.h"
 #include "kernels/cuda/rows_job.h"
 #include "kernels/cuda/scan_job.h"
+#include "kernels/cuda/sort_job.h"
 
 // What the library for CUDA has of kernels, for the engine (launch.h) and the library itself.
 namespace tensord::kernels {

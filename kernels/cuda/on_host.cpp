@@ -32,9 +32,10 @@ ON_HOST("quantized tensors are the processor's", "aten::dequantize.self", "aten:
         "quantized::quantized_rnn_relu_cell_dynamic", "quantized::quantized_rnn_tanh_cell_dynamic");
 ON_HOST("there is no kernel for lines of uneven lengths", "aten::segment_reduce", "aten::_segment_reduce_backward",
         "aten::_ctc_loss", "aten::_ctc_loss_backward", "aten::_nested_tensor_from_mask_left_aligned");
-ON_HOST("there is no kernel for histograms of several dimensions", "aten::_histogramdd_bin_edges",
+ON_HOST("there is no kernel for histograms with weights", "aten::_histogramdd_bin_edges",
         "aten::_histogramdd_from_bin_cts", "aten::_histogramdd_from_bin_tensors", "aten::histogramdd",
-        "aten::histogramdd.TensorList_bins", "aten::histogramdd.int_bins");
+        "aten::histogramdd.TensorList_bins", "aten::histogramdd.int_bins", "aten::histogram.bin_ct",
+        "aten::histogram.bins_tensor");
 ON_HOST("there is no kernel that sorts slices", "aten::unique_dim", "aten::unique_dim_consecutive");
 
 // Kernels of these are to come.
@@ -44,12 +45,6 @@ ON_HOST("there is no kernel yet", "aten::_embedding_bag_backward", "aten::_embed
         "aten::scatter.reduce", "aten::scatter_reduce.two", "aten::unfold_backward", "tensord::as_strided_gather",
         "tensord::as_strided_scatter_add", "tensord::conj", "tensord::gather_rows", "tensord::scatter_rows",
         "tensord::group_softmax");
-ON_HOST("there is no kernel that sorts yet", "aten::_unique", "aten::_unique2", "aten::argsort", "aten::argsort.stable",
-        "aten::bincount", "aten::bucketize.Scalar", "aten::bucketize.Tensor", "aten::histc", "aten::histogram.bin_ct",
-        "aten::histogram.bins_tensor", "aten::isin.Tensor_Tensor", "aten::kthvalue", "aten::median", "aten::median.dim",
-        "aten::mode", "aten::nanmedian", "aten::nanmedian.dim", "aten::one_hot", "aten::searchsorted.Scalar",
-        "aten::searchsorted.Tensor", "aten::sort", "aten::sort.stable", "aten::topk", "aten::unique_consecutive");
-
 #undef ON_HOST
 
 }  // namespace

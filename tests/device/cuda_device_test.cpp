@@ -1,10 +1,8 @@
 // CUDA's runtime and what the emulated devices refuse (tests/cuda/emulated); with TENSORD_CUDA naming their library.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -21,22 +19,12 @@
 #include "core/tensor/memory/caching_allocator.h"
 #include "core/tensor/memory/pinned_memory.h"
 #include "core/tensor/tensor.h"
+#include "tests/device/cuda_fixture.h"
 
 namespace tensord::cuda_device_test {
 namespace {
 
-constexpr Device kGpu{kCUDA, 0}, kOther{kCUDA, 1};
-
-class CudaDevice : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (cuda::device_count() > 0) return;
-    // Where the library is named, there must be devices.
-    const char* const named = std::getenv("TENSORD_CUDA");
-    if (named && *named) FAIL() << cuda::why_no_devices();
-    GTEST_SKIP() << cuda::why_no_devices();
-  }
-};
+using namespace cuda_tests;
 using CudaFaults = CudaDevice;
 
 Tensor numbers(int64_t count, DType dtype = DType::kFloat32) {
@@ -188,14 +176,6 @@ Tensor matrix(int64_t rows, int64_t columns) {
   return x.as_view({rows, columns}, {columns, 1}, 0);
 }
 Tensor turned(const Tensor& x) { return x.as_view({x.size(1), x.size(0)}, {x.stride(1), x.stride(0)}, x.offset()); }
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST_F(CudaDevice, CallsOnTheHostWriteWhatTheyWrite) {
   const Tensor expected = matrix(3, 4).clone(), other = matrix(4, 3).clone();
@@ -310,24 +290,6 @@ TEST_F(CudaDevice, LanguageModelsAsOnTheHost) {
     for (int64_t i = 0; i < here.numel(); ++i)
       ASSERT_NEAR(here.data<float>()[i], expected.data<float>()[i], 1e-5) << "causal " << is_causal << ", " << i;
   }
-}
-
-// Runs a kernel of tests/cuda/emulated/faults.cu; "" or what it ended with.
-std::string run_tested(const char* name, const Tensor& out) {
-  void* const library = dlopen(std::getenv("TENSORD_CUDA"), RTLD_NOW);
-  using Run = bool (*)(const char*, void*, cuda::StreamHandle);
-  const auto run = library ? reinterpret_cast<Run>(dlsym(library, "tensord_cuda_run_tested")) : nullptr;
-  if (!run) return "these are not the emulated devices";
-  DeviceStream& stream = current_stream(kGpu);
-  const cuda::DeviceScope scope(0);
-  if (!run(name, out.raw_data(), static_cast<cuda::StreamHandle>(stream.handle()))) return "no such kernel";
-  try {
-    cuda::check_cuda(cuda::api().check_launch(), "launch");
-    stream.synchronize();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST_F(CudaFaults, LaunchesAreRefused) {
