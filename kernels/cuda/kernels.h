@@ -4,6 +4,7 @@
 #include "kernels/cuda/index_job.h"
 #include "kernels/cuda/pointwise_job.h"
 #include "kernels/cuda/product_job.h"
+#include "kernels/cuda/random_job.h"
 #include "kernels/cuda/reduce_job.h"
 #include "kernels/cuda/rows_job.h"
 #include "kernels/cuda/scan_job.h"

@@ -125,6 +125,12 @@ std::vector<Value> with_chosen_values(const Value& record, const ops::Op& op, st
   return results;
 }
 
+// What a device draws from a generator of its own.
+bool is_drawn(const Value& record) {
+  const std::string& how = field(record, "check").to_string();
+  return how == "shape" || how == "drawn";
+}
+
 std::string run_case(const Value& record, const ops::Op& op) {
   const std::string& expected_error = field(record, "error").to_string();
   std::vector<Value> bound, results;
@@ -143,8 +149,7 @@ std::string run_case(const Value& record, const ops::Op& op) {
   const std::vector<Value>& expected = items(field(record, "results"));
   const std::string& how = field(record, "check").to_string();
   if (is_about_devices(op) && !results[0].is_tensor()) return "";
-  // A device has a generator of its own.
-  if (how == "shape" || how == "drawn") return compare_shapes(results, expected);
+  if (is_drawn(record)) return compare_shapes(results, expected);
   std::string different = compare_items(with_chosen_values(record, op, comparable(how, results)),
                                         with_chosen_values(record, op, expected), tolerance);
   if (!different.empty()) return different;
@@ -234,6 +239,7 @@ std::vector<Value> gradients_on(const ops::Op& op, const std::vector<Value>& arg
 std::string check_gradients(const Value& record, const ops::Op& op) {
   if (op.is_random || op.base || is_about_devices(op) || !field(record, "error").to_string().empty()) return "";
   const std::vector<Value>& arguments = items(field(record, "args"));
+  if (is_cuda() && is_drawn(record)) return "";  // layers may drop elements
   std::vector<Value> expected;
   try {
     expected = gradients_on(op, arguments, {});
