@@ -138,7 +138,7 @@ List sorted(const List& list) {
 
 #define SORTED(TYPE)                       \
   OP("aten::sort." TYPE).impl(sort_plain); \
-  OP("aten::sorted." TYPE).impl(sorted)
+  OP("aten::sorted." TYPE).impl(sorted).kind(ops::OpKind::kScript)
 SORTED("int");
 SORTED("float");
 SORTED("bool");

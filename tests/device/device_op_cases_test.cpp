@@ -117,6 +117,20 @@ Tolerance tolerance_of(const Value& record) {
   return {field(record, "rtol").to_float(), field(record, "atol").to_float()};
 }
 
+// Of topk, which of equal values are chosen differs between devices: the values at the chosen places are compared.
+std::vector<Value> with_chosen_values(const Value& record, const ops::Op& op, std::vector<Value> results) {
+  if (op.schema.full_name() != "aten::topk" || results[1].to_tensor().numel() == 0) return results;
+  const std::vector<Value> bound = ops::bind(op, copy_all(items(field(record, "args"))));
+  results[1] = ops::call_by_name("aten::gather", bound[0], bound[2], results[1]);
+  return results;
+}
+
+// What a device draws from a generator of its own.
+bool is_drawn(const Value& record) {
+  const std::string& how = field(record, "check").to_string();
+  return how == "shape" || how == "drawn";
+}
+
 std::string run_case(const Value& record, const ops::Op& op) {
   const std::string& expected_error = field(record, "error").to_string();
   std::vector<Value> bound, results;
@@ -135,10 +149,10 @@ std::string run_case(const Value& record, const ops::Op& op) {
   const std::vector<Value>& expected = items(field(record, "results"));
   const std::string& how = field(record, "check").to_string();
   if (is_about_devices(op) && !results[0].is_tensor()) return "";
-  // A device has a generator of its own.
-  if (how == "shape" || how == "drawn") return compare_shapes(results, expected);
-  if (std::string problem = compare_items(comparable(how, results), expected, tolerance); !problem.empty())
-    return problem;
+  if (is_drawn(record)) return compare_shapes(results, expected);
+  std::string different = compare_items(with_chosen_values(record, op, comparable(how, results)),
+                                        with_chosen_values(record, op, expected), tolerance);
+  if (!different.empty()) return different;
   for (const Value& one : items(field(record, "mutated"))) {
     const auto index = static_cast<size_t>(items(one)[0].to_int());
     if (std::string problem = compare(brought_back(bound[index], true), items(one)[1], tolerance); !problem.empty()) {
@@ -225,6 +239,7 @@ std::vector<Value> gradients_on(const ops::Op& op, const std::vector<Value>& arg
 std::string check_gradients(const Value& record, const ops::Op& op) {
   if (op.is_random || op.base || is_about_devices(op) || !field(record, "error").to_string().empty()) return "";
   const std::vector<Value>& arguments = items(field(record, "args"));
+  if (is_cuda() && is_drawn(record)) return "";  // layers may drop elements
   std::vector<Value> expected;
   try {
     expected = gradients_on(op, arguments, {});

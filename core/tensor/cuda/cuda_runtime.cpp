@@ -42,6 +42,14 @@ namespace {
     case KernelError::kBoxTooLarge:
       fail(ErrorCode::kInvalidArgument, "rois: a side of a box in ", value(0), " bins needs more than ", value(1),
            " samples");
+    case KernelError::kProbabilityOutOfRange:
+      fail(ErrorCode::kInvalidArgument, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+    case KernelError::kRateOutOfRange:
+      fail(ErrorCode::kInvalidArgument, "invalid Poisson rate, expected rate to be non-negative and finite, got ",
+           std::bit_cast<double>(value(0)));
+    case KernelError::kTrialsOutOfRange:
+      fail(ErrorCode::kInvalidArgument, "binomial: expected a finite count and a chance between 0 and 1, got ",
+           std::bit_cast<double>(value(0)), " and ", std::bit_cast<double>(value(1)));
     case KernelError::kNone: break;
   }
   fail(ErrorCode::kInternal, "a kernel noted the unknown error ", word.code);

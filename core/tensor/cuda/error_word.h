@@ -19,6 +19,9 @@ enum class KernelError : int32_t {
   kBoxOfNoImage,     // values: index, images; regions
   kBoxNotFinite,
   kBoxTooLarge,  // values: bins, samples
+  kProbabilityOutOfRange,  // of bernoulli
+  kRateOutOfRange,         // of poisson; values: the rate's bits as a double
+  kTrialsOutOfRange,       // of binomial; values: the bits of the count and of the chance
 };
 
 // One a stream, in pinned memory that kernels write: the first error since the host looked.

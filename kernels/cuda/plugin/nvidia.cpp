@@ -68,6 +68,7 @@ Outcome properties(int device, DeviceProperties* out) {
   out->major = found.major;
   out->minor = found.minor;
   out->multiprocessors = found.multiProcessorCount;
+  out->threads_of_multiprocessor = found.maxThreadsPerMultiProcessor;
   out->max_shared_bytes = static_cast<int32_t>(found.sharedMemPerBlockOptin);
   out->memory_bytes = found.totalGlobalMem;
   return Outcome::kDone;
