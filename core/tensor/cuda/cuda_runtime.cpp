@@ -175,6 +175,11 @@ class CudaRuntime final : public DeviceRuntime {
     check_cuda(api().copy(to, from, size_bytes, handle_of(stream)), "copy");
   }
 
+  void copy_pinned(void* to, Device, const void* from, size_t size_bytes, DeviceStream& stream) override {
+    const DeviceScope scope(stream.device().index);
+    check_cuda(api().copy(to, from, size_bytes, handle_of(stream)), "copy from pinned memory");
+  }
+
   void fill(void* data, uint8_t byte, size_t size_bytes, DeviceStream& stream) override {
     const DeviceScope scope(stream.device().index);
     check_cuda(api().fill(data, byte, size_bytes, handle_of(stream)), "fill on the device");
