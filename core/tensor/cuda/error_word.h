@@ -18,7 +18,7 @@ enum class KernelError : int32_t {
   kLabelOutOfRange,  // values: index, classes; ctc_loss
   kBoxOfNoImage,     // values: index, images; regions
   kBoxNotFinite,
-  kBoxTooLarge,  // values: bins, samples
+  kBoxTooLarge,            // values: bins, samples
   kProbabilityOutOfRange,  // of bernoulli
   kRateOutOfRange,         // of poisson; values: the rate's bits as a double
   kTrialsOutOfRange,       // of binomial; values: the bits of the count and of the chance
