@@ -63,7 +63,7 @@ TEST(CudaKernels, AreThereOrNamedAsMissing) {
   for (const auto& [name, reason] : missing) {
     EXPECT_NE(reason, "") << name << " has no reason";
     EXPECT_FALSE(there.contains(name)) << name << " has a kernel for CUDA now";
-    EXPECT_NE(ops::find_op(name), nullptr) << name << " is no operator";
+    EXPECT_NE(ops::find_op(name), nullptr) << name << " is not an operator";
   }
   EXPECT_GT(counts["kernels"], 300u);
   EXPECT_LE(counts["by a copy to the host"], 84u);
