@@ -67,6 +67,31 @@ __global__ void add_kernel(const __grid_constant__ IndexJob job) {
   }
 }
 
+template <class T>
+struct JoinOf {
+  IndexUse use;
+  __device__ __forceinline__ T operator()(T a, T b) const {
+    if (use == IndexUse::kMultiply) {
+      if constexpr (T(1) / T(2) == T(0))
+        return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+      else
+        return a * b;
+    }
+    const bool is_better = use == IndexUse::kLargest ? b > a : b < a;
+    return is_better || b != b ? b : a;
+  }
+};
+template <class T>
+__global__ void join_kernel(const __grid_constant__ IndexJob job) {
+  void* const x = pointer<void>(job.x);
+  const void* const other = pointer<void>(job.other);
+  const JoinOf<T> join{job.use};
+  for (int64_t i = thread_index(); i < job.numel; i += thread_count()) {
+    const IndexOffsets at = index_offsets(job, i);
+    if (at.is_used) atomic_join_element(x, job.dtype, at.x, load_element<T>(other, job.dtype, at.other), join);
+  }
+}
+
 template <class Word>
 void launch_move(const IndexJob& job, StreamHandle stream) {
   launch(job.use == IndexUse::kRead ? move_kernel<Word, true> : move_kernel<Word, false>,
@@ -80,10 +105,12 @@ struct alignas(16) IndexedPair {
 }  // namespace
 
 void index(const IndexJob& job, cuda::StreamHandle stream) {
-  if (job.use == IndexUse::kAdd) {
-    const auto kernel = job.dtype == kF64                                              ? add_kernel<double>
-                        : job.dtype == kF32 || job.dtype == kF16 || job.dtype == kBF16 ? add_kernel<float>
-                                                                                       : add_kernel<int64_t>;
+  if (job.use >= IndexUse::kAdd) {
+    const bool adds = job.use == IndexUse::kAdd,
+               is_single = job.dtype == kF32 || job.dtype == kF16 || job.dtype == kBF16;
+    const auto kernel = job.dtype == kF64 ? (adds ? add_kernel<double> : join_kernel<double>)
+                        : is_single       ? (adds ? add_kernel<float> : join_kernel<float>)
+                                          : (adds ? add_kernel<int64_t> : join_kernel<int64_t>);
     return launch(kernel, dim3(blocks_for(job.numel, 128)), dim3(128), 0, stream, job);
   }
   switch (job.width) {

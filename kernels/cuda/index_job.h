@@ -8,10 +8,11 @@ namespace tensord::kernels {
 
 inline constexpr int kIndexDims = 12, kIndexTensors = 6;
 
-enum class IndexUse : int8_t { kRead, kWrite, kAdd };
+enum class IndexUse : int8_t { kRead, kWrite, kAdd, kMultiply, kLargest, kSmallest };
 
 // For each position of a nest of loops one element of x, at the offset that the loops give and one index of each tensor
-// of indices adds to, and one element of `other`: other = x, x = other, or x += other.
+// of indices adds to, and one element of `other`: other = x, x = other, or x becomes their sum, product, maximum or
+// minimum.
 struct IndexJob {
   IndexUse use = IndexUse::kRead;
   int8_t dtype = 0;

@@ -26,7 +26,7 @@ constexpr const char* kSharedKernels = R"(
   aten::linalg_vector_norm
   aten::all.dims aten::any.dims aten::logsumexp
   aten::_unsafe_view aten::unsafe_chunk aten::unsafe_split.Tensor aten::unsafe_split_with_sizes
-  tensord::attention
+  tensord::attention tensord::conj aten::_aminmax
   aten::index.Tensor aten::index_put aten::index_put_ aten::nonzero aten::nonzero_numpy aten::argwhere aten::where
 )";
 
