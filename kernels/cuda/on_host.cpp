@@ -37,7 +37,6 @@ ON_HOST("there is no kernel for histograms with weights", "aten::_histogramdd_bi
         "aten::histogramdd.TensorList_bins", "aten::histogramdd.int_bins", "aten::histogram.bin_ct",
         "aten::histogram.bins_tensor");
 ON_HOST("there is no kernel that sorts slices", "aten::unique_dim", "aten::unique_dim_consecutive");
-ON_HOST("there is no kernel yet", "aten::_embedding_bag_backward", "aten::_embedding_bag_per_sample_weights_backward");
 
 #undef ON_HOST
 

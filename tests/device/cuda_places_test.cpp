@@ -127,5 +127,54 @@ TEST_F(CudaPlaces, PackedSequencesHaveTheirCountsOnTheHost) {
   EXPECT_EQ(difference(run(kGpu).to(Device{}), run({}), 1e-6), "");
 }
 
+// Empty bags, indices behind the last offset, padding, a table whose rows are columns.
+TEST_F(CudaPlaces, BagsAsOnTheHost) {
+  const Tensor offsets = Tensor::empty(Dims{6}, DType::kInt64);
+  const int64_t begins[] = {0, 0, 7, 12, 12, 30};
+  std::copy(std::begin(begins), std::end(begins), offsets.data<int64_t>());
+  const Tensor indices = indices_of({40}, 9);
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16}) {
+    const Tensor table = turned(numbers_of({5, 9}, DType::kFloat64, 60).to(dtype));
+    const Tensor weights = call_by_name("aten::nan_to_num", numbers_of({40}, dtype, 60), 0.0, 1.0, 1.0);
+    const double tolerance = dtype == DType::kFloat16 ? 1e-2 : 1e-6;
+    for (const int64_t mode : {0, 1, 2}) {
+      for (const bool has_last : {false, true}) {
+        const std::vector<Value> plain{table, indices, offsets, false, mode, false, Value(), has_last};
+        expect_as_on_host("aten::embedding_bag", plain, tolerance);
+        std::vector<Value> padded = plain;
+        padded[1] = indices.to(DType::kInt32);
+        padded.push_back(-2);
+        expect_as_on_host("aten::embedding_bag.padding_idx", padded, tolerance);
+      }
+    }
+    expect_as_on_host("aten::embedding_bag", {table, indices, offsets, false, 0, false, weights, true}, tolerance);
+  }
+}
+
+TEST_F(CudaPlaces, WrongBagsAreErrors) {
+  const auto error_of = [](std::vector<int64_t> begins, int64_t index) {
+    const Tensor offsets = Tensor::empty(Dims{static_cast<int64_t>(begins.size())}, DType::kInt64);
+    std::copy(begins.begin(), begins.end(), offsets.data<int64_t>());
+    const Tensor indices = call_by_name("aten::full_like", indices_of({8}, 1), index);
+    called(ops::get_op("aten::embedding_bag"), {numbers_of({5, 3}, DType::kFloat32), indices, offsets}, kGpu);
+    return message_of([] { synchronize(kGpu); });
+  };
+  EXPECT_EQ(error_of({0, 4, 8}, 4), "");
+  EXPECT_EQ(error_of({1, 4}, 0),
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, "
+            "got 1");
+  EXPECT_EQ(error_of({0, 9}, 0), "offsets[-1] can not be greater than input's length 8 but got offsets[-1] of 9");
+  EXPECT_EQ(error_of({0, 5, 4}, 0), "embedding_bag: offsets must not decrease, but got 4 after 5");
+  EXPECT_EQ(error_of({0}, 5), "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be 5");
+  EXPECT_EQ(error_of({0}, -1), "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be -1");
+}
+
+TEST_F(CudaPlaces, RowsAreScaledDownToTheirNormAsOnTheHost) {
+  for (const double norm_type : {1.0, 2.0, HUGE_VAL}) {
+    const Tensor table = call_by_name("aten::nan_to_num", numbers_of({9, 5}, DType::kFloat32, 60), 0.0, 1.0, 1.0);
+    expect_as_on_host("aten::embedding_renorm_", {table, indices_of({30}, 7), 3.0, norm_type}, 1e-6);
+  }
+}
+
 }  // namespace
 }  // namespace tensord::cuda_places_test
