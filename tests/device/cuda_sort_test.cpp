@@ -81,6 +81,18 @@ TEST_F(CudaSort, PlacesAndCountsAsOnTheHost) {
   for (const bool invert : {false, true}) expect_as_on_host("aten::isin.Tensor_Tensor", {values, tests, false, invert});
 }
 
+TEST_F(CudaSort, HistogramsAsOnTheHost) {
+  const Tensor x = values_of({50, 3}, DType::kFloat32, 37),
+               finite = call_by_name("aten::nan_to_num", x, 0.0, 2.0, -2.0);
+  const Tensor steps = call_by_name("aten::linspace", -3.0, 6.0, 9),
+               weight = call_by_name("aten::linspace", 0.0, 49.0, 50);
+  const Value counts = ops::make_int_list(Dims{4, 2, 5});
+  expect_as_on_host("aten::histogram.bins_tensor", {x, steps});
+  expect_as_on_host("aten::histogram.bin_ct", {finite, 11});
+  expect_as_on_host("aten::_histogramdd_from_bin_cts", {finite, counts, Value(), weight, false});
+  expect_as_on_host("aten::_histogramdd_from_bin_cts", {finite, counts, Value(), weight, true}, 1e-6);
+}
+
 TEST_F(CudaSort, WrongNumbersAreRefused) {
   const auto error_of = [](const char* op, const std::vector<Value>& arguments) {
     return message_of([&] { called(ops::get_op(op), arguments, kGpu); });
