@@ -48,6 +48,12 @@ OP("tensord::conj")
 IMPL("tensord::conj", ops::kComplexCPU, conj_form).gradient([](const GradArgs& args) {
   return std::vector<Tensor>{ops::tensord_conj(args.grad_outputs[0])};
 });
+IMPL("tensord::conj", (ops::DispatchKey{Functionality::kComplex, kCUDA}), [](const Tensor& x) {
+  const Tensor out = x.clone();
+  const Tensor imaginary = ops::select(as_real_pairs(out), -1, 1);
+  imaginary.copy_from(ops::neg(imaginary));
+  return out;
+});
 Tensor resolved_conj(const Tensor& x) { return ops::tensord_conj(x); }
 IMPL("aten::conj aten::conj_physical", ops::kComplexComposite, resolved_conj);
 IMPL("aten::resolve_conj aten::resolve_neg aten::lift_fresh", ops::kComplexComposite,

@@ -123,15 +123,19 @@ Value number_of(const Tensor& x, const char* what) {
   return ops::item(x);
 }
 #define REST std::optional<DType> dtype, const Value &layout, const Value &device, const Value &pin
-#define SPACE(OVERLOAD, START_TYPE, END_TYPE, FROM, TO)                                                              \
-  OP("aten::linspace." OVERLOAD).impl([](const START_TYPE& start, const END_TYPE& end, int64_t steps, REST) {        \
-    return ops::call_by_name("aten::linspace", FROM("linspace"), TO("linspace"), steps, dtype, layout, device, pin); \
-  });                                                                                                                \
-  OP("aten::logspace." OVERLOAD)                                                                                     \
-      .impl([](const START_TYPE& start, const END_TYPE& end, int64_t steps, double base, REST) {                     \
-        return ops::call_by_name("aten::logspace", FROM("logspace"), TO("logspace"), steps, base, dtype, layout,     \
-                                 device, pin);                                                                       \
-      });
+#define SPACE(OVERLOAD, START_TYPE, END_TYPE, FROM, TO)                                                            \
+  OP("aten::linspace." OVERLOAD)                                                                                   \
+      .impl([](const START_TYPE& start, const END_TYPE& end, int64_t steps, REST) {                                \
+        return ops::call_by_name("aten::linspace", FROM("linspace"), TO("linspace"), steps, dtype, layout, device, \
+                                 pin);                                                                             \
+      })                                                                                                           \
+      .kind(ops::OpKind::kComposite);                                                                              \
+  OP("aten::logspace." OVERLOAD)                                                                                   \
+      .impl([](const START_TYPE& start, const END_TYPE& end, int64_t steps, double base, REST) {                   \
+        return ops::call_by_name("aten::logspace", FROM("logspace"), TO("logspace"), steps, base, dtype, layout,   \
+                                 device, pin);                                                                     \
+      })                                                                                                           \
+      .kind(ops::OpKind::kComposite);
 #define START_TENSOR(NAME) number_of(start, NAME)
 #define END_TENSOR(NAME) number_of(end, NAME)
 #define START_NUMBER(NAME) Value(start)

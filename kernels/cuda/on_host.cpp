@@ -32,19 +32,8 @@ ON_HOST("quantized tensors are the processor's", "aten::dequantize.self", "aten:
         "quantized::quantized_rnn_relu_cell_dynamic", "quantized::quantized_rnn_tanh_cell_dynamic");
 ON_HOST("there is no kernel for lines of uneven lengths", "aten::segment_reduce", "aten::_segment_reduce_backward",
         "aten::_ctc_loss", "aten::_ctc_loss_backward", "aten::_nested_tensor_from_mask_left_aligned");
-ON_HOST("there is no kernel for histograms with weights", "aten::_histogramdd_bin_edges",
-        "aten::_histogramdd_from_bin_cts", "aten::_histogramdd_from_bin_tensors", "aten::histogramdd",
-        "aten::histogramdd.TensorList_bins", "aten::histogramdd.int_bins", "aten::histogram.bin_ct",
-        "aten::histogram.bins_tensor");
 ON_HOST("there is no kernel that sorts slices", "aten::unique_dim", "aten::unique_dim_consecutive");
 
-// Kernels of these are to come.
-ON_HOST("there is no kernel yet", "aten::_embedding_bag_backward", "aten::_embedding_bag_per_sample_weights_backward",
-        "aten::_aminmax", "aten::cummax", "aten::cummin", "aten::frexp.Tensor", "aten::logcumsumexp",
-        "aten::masked_scatter", "aten::repeat_interleave.Tensor", "aten::repeat_interleave.self_Tensor",
-        "aten::scatter.reduce", "aten::scatter_reduce.two", "aten::unfold_backward", "tensord::as_strided_gather",
-        "tensord::as_strided_scatter_add", "tensord::conj", "tensord::gather_rows", "tensord::scatter_rows",
-        "tensord::group_softmax");
 #undef ON_HOST
 
 }  // namespace

@@ -50,7 +50,7 @@ struct Bags {
 
  private:
   static std::vector<int64_t> read(const Tensor& t) {
-    const Tensor wide = t.to(DType::kInt64).contiguous();
+    const Tensor wide = t.to(Device{}).to(DType::kInt64).contiguous();
     return {wide.data<int64_t>(), wide.data<int64_t>() + wide.numel()};
   }
 };
@@ -175,7 +175,7 @@ BagsOfIndices bags_of_indices(const Tensor& indices, const Tensor& offsets, int6
       factors.data<double>()[i] = size;
     }
   }
-  return {bag_of, factors};
+  return {bag_of.to(indices.device()), factors.to(indices.device())};
 }
 
 }  // namespace tensord::kernels

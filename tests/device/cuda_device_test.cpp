@@ -175,7 +175,6 @@ Tensor matrix(int64_t rows, int64_t columns) {
   const Tensor x = numbers(rows * columns);
   return x.as_view({rows, columns}, {columns, 1}, 0);
 }
-Tensor turned(const Tensor& x) { return x.as_view({x.size(1), x.size(0)}, {x.stride(1), x.stride(0)}, x.offset()); }
 
 TEST_F(CudaDevice, CallsOnTheHostWriteWhatTheyWrite) {
   const Tensor expected = matrix(3, 4).clone(), other = matrix(4, 3).clone();

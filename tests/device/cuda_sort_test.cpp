@@ -2,10 +2,6 @@
 // NaN and both zeros.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <string>
 #include <vector>
 
 #include "core/ops/run.h"
@@ -19,58 +15,6 @@ using namespace cuda_tests;
 using ops::call_by_name;
 using ops::Value;
 using CudaSort = CudaDevice;
-
-// Few different values, in no order.
-Tensor values_of(const Dims& sizes, DType dtype, int64_t kinds = 23) {
-  const Tensor out = Tensor::empty(sizes, DType::kFloat64);
-  constexpr double kSpecial[] = {NAN, -0.0, 0.0, INFINITY, -INFINITY};
-  for (int64_t i = 0; i < out.numel(); ++i) {
-    const int64_t mixed = i * i % 1009 * 31 % kinds;
-    out.data<double>()[i] = is_floating(dtype) && mixed < 5 ? kSpecial[mixed] : static_cast<double>(mixed - 9) / 2;
-  }
-  return out.to(dtype);
-}
-Tensor turned(const Tensor& x) { return x.as_view({x.size(1), x.size(0)}, {x.stride(1), x.stride(0)}, x.offset()); }
-
-// "" or what differs: bits, but for NaN's.
-std::string difference(const Tensor& a, const Tensor& b) {
-  if (a.sizes() != b.sizes() || a.dtype() != b.dtype()) return concat("got ", describe(a), ", expected ", describe(b));
-  const Tensor x = a.contiguous(), y = b.contiguous();
-  const size_t width = size_of(x.dtype());
-  for (int64_t i = 0; i < x.numel(); ++i) {
-    const auto at = static_cast<size_t>(i) * width;
-    const bool is_same = std::memcmp(static_cast<const char*>(x.raw_data()) + at,
-                                     static_cast<const char*>(y.raw_data()) + at, width) == 0;
-    if (is_same) continue;
-    const double got = x.to(DType::kFloat64).data<double>()[i], expected = y.to(DType::kFloat64).data<double>()[i];
-    if (std::isnan(got) && std::isnan(expected)) continue;
-    return concat("element ", i, " is ", got, ", expected ", expected);
-  }
-  return "";
-}
-
-std::vector<Value> called(const ops::Op& op, std::vector<Value> arguments, Device device) {
-  for (Value& value : arguments) {
-    if (!value.is_tensor()) continue;
-    const Tensor tensor = value.to_tensor();
-    const Tensor copy = Tensor::empty_strided(tensor.sizes(), tensor.strides(), tensor.dtype(), device);
-    copy.copy_from(tensor);
-    value = copy;
-  }
-  return ops::run(op, ops::bind(op, arguments));
-}
-
-void expect_as_on_host(const std::string& name, const std::vector<Value>& arguments) {
-  const ops::Op& op = ops::get_op(name);
-  const std::vector<Value> expected = called(op, arguments, {}), got = called(op, arguments, kGpu);
-  ASSERT_NE(op.kernel(kCUDA), nullptr) << name;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    if (!expected[i].is_tensor()) continue;
-    EXPECT_EQ(got[i].to_tensor().device(), kGpu) << name;
-    EXPECT_EQ(difference(got[i].to_tensor().to(Device{}), expected[i].to_tensor()), "")
-        << name << " of " << describe(arguments[0].to_tensor()) << ", result " << i;
-  }
-}
 
 TEST_F(CudaSort, LinesAsOnTheHost) {
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kInt64, DType::kUInt8}) {
@@ -135,6 +79,18 @@ TEST_F(CudaSort, PlacesAndCountsAsOnTheHost) {
   expect_as_on_host("aten::histc", {call_by_name("aten::nan_to_num", values, 0.0, 1.0, 1.0), 13});
   expect_as_on_host("aten::histc", {values, 13, -2.0, 5.0});
   for (const bool invert : {false, true}) expect_as_on_host("aten::isin.Tensor_Tensor", {values, tests, false, invert});
+}
+
+TEST_F(CudaSort, HistogramsAsOnTheHost) {
+  const Tensor x = values_of({50, 3}, DType::kFloat32, 37),
+               finite = call_by_name("aten::nan_to_num", x, 0.0, 2.0, -2.0);
+  const Tensor steps = call_by_name("aten::linspace", -3.0, 6.0, 9),
+               weight = call_by_name("aten::linspace", 0.0, 49.0, 50);
+  const Value counts = ops::make_int_list(Dims{4, 2, 5});
+  expect_as_on_host("aten::histogram.bins_tensor", {x, steps});
+  expect_as_on_host("aten::histogram.bin_ct", {finite, 11});
+  expect_as_on_host("aten::_histogramdd_from_bin_cts", {finite, counts, Value(), weight, false});
+  expect_as_on_host("aten::_histogramdd_from_bin_cts", {finite, counts, Value(), weight, true}, 1e-6);
 }
 
 TEST_F(CudaSort, WrongNumbersAreRefused) {

@@ -42,6 +42,20 @@ namespace {
     case KernelError::kBoxTooLarge:
       fail(ErrorCode::kInvalidArgument, "rois: a side of a box in ", value(0), " bins needs more than ", value(1),
            " samples");
+    case KernelError::kBagIndexOutOfRange:
+      fail(ErrorCode::kOutOfRange, "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be ",
+           value(0));
+    case KernelError::kBagOffsetNotZero:
+      fail(ErrorCode::kInvalidArgument,
+           "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, "
+           "got ",
+           value(0));
+    case KernelError::kBagOffsetTooLarge:
+      fail(ErrorCode::kInvalidArgument, "offsets[-1] can not be greater than input's length ", value(0),
+           " but got offsets[-1] of ", value(1));
+    case KernelError::kBagOffsetsDecrease:
+      fail(ErrorCode::kInvalidArgument, "embedding_bag: offsets must not decrease, but got ", value(0), " after ",
+           value(1));
     case KernelError::kProbabilityOutOfRange:
       fail(ErrorCode::kInvalidArgument, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
     case KernelError::kRateOutOfRange:

@@ -19,6 +19,10 @@ enum class KernelError : int32_t {
   kBoxOfNoImage,     // values: index, images; regions
   kBoxNotFinite,
   kBoxTooLarge,            // values: bins, samples
+  kBagIndexOutOfRange,     // of embedding_bag; values: index
+  kBagOffsetNotZero,       // the first; values: offset
+  kBagOffsetTooLarge,      // values: count of indices, offset
+  kBagOffsetsDecrease,     // values: offset, the one before
   kProbabilityOutOfRange,  // of bernoulli
   kRateOutOfRange,         // of poisson; values: the rate's bits as a double
   kTrialsOutOfRange,       // of binomial; values: the bits of the count and of the chance
