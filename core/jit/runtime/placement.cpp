@@ -230,6 +230,26 @@ bool asks_for_host(const Graph& graph) {
   return asks;
 }
 
+// Whether a call has real numbers, as a weight of the model shows.
+bool has_real_operand(const Node& node) {
+  return std::ranges::any_of(node.inputs(), [](const GraphValue* input) {
+    const Value* const constant = input->constant();
+    return constant && constant->is_strided() && constant->to_tensor().defined() &&
+           !is_complex(constant->to_tensor().dtype());
+  });
+}
+
+// Whether the device has code of the operator for some kind of tensor that the call may have.
+bool has_code(const Node& node, DeviceKind device) {
+  const ops::Op& op = *node.op();
+  if (op.kernel(device)) return true;
+  if (has_real_operand(node)) return false;
+  for (size_t layout = 0; layout < kLayoutCount; ++layout) {
+    if (op.table[static_cast<size_t>(device) + layout * kDeviceKinds]) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void check_kernels(const Graph& graph, Device device) {
@@ -237,14 +257,9 @@ void check_kernels(const Graph& graph, Device device) {
   std::vector<std::string> missing;
   for (const Node* node = graph.block()->first(); node != nullptr; node = node->next()) {
     const ops::Op* const op = node->op();
-    if (!op || op->tensor_arguments == 0 || !op->kernel(kCPU) || op->kernel(device.kind)) continue;
-    const auto& table = op->table;
-    const auto first = static_cast<size_t>(device.kind);
-    bool is_anywhere = false;
-    for (int layout = 0; layout < kLayoutCount; ++layout)
-      is_anywhere = is_anywhere || table[first + static_cast<size_t>(layout) * kDeviceKinds];
+    if (!op || op->tensor_arguments == 0 || !op->kernel(kCPU) || has_code(*node, device.kind)) continue;
     const std::string name = op->schema.full_name();
-    if (!is_anywhere && std::ranges::find(missing, name) == missing.end()) missing.push_back(name);
+    if (std::ranges::find(missing, name) == missing.end()) missing.push_back(name);
   }
   if (missing.empty()) return;
   std::string names;
