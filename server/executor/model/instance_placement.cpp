@@ -54,7 +54,7 @@ std::vector<Device> place_instances(const ModelConfig& config, Device otherwise)
 
 namespace {
 
-// Work of requests goes before that of training, whose streams have priority 0.
+// The priority of requests, which run before training; the streams of training have priority 0.
 constexpr int kServingPriority = -1;
 
 }  // namespace
