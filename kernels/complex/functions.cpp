@@ -13,7 +13,7 @@ using complex_loops::map_one;
 using compose::Expr;
 using ops::GradArgs;
 
-// Complex differentiable: the gradient formula of real numbers serves.
+// Holomorphic functions: the gradient formula for real numbers also holds here.
 #define HOLOMORPHIC(NAME) IMPL("aten::" #NAME, ops::kComplexCPU, map_one<ComplexFormula::NAME>).holomorphic()
 HOLOMORPHIC(neg);
 HOLOMORPHIC(square);
@@ -39,7 +39,7 @@ HOLOMORPHIC(atanh);
 
 Tensor conj(const Tensor& x) { return ops::conj(x); }
 
-// Those whose formula for real numbers is an operator of its own, or is right on half of the plane only.
+// Functions whose real formula is an operator of its own, or is right on half of the plane only.
 template <class F>
 auto of_result(F slope) {
   return [slope](const GradArgs& args) {
@@ -79,7 +79,7 @@ IMPL("aten::sinc", ops::kComplexComposite, [](const Tensor& x) {
 
 // --- size and direction
 
-// No gradient at 0, as PyTorch.
+// The gradient at 0 is 0, as in PyTorch.
 IMPL("aten::abs", ops::kComplexCPU, map_one<ComplexFormula::abs>).gradient([](const GradArgs& args) {
   std::vector<Tensor> out(args.inputs.size());
   if (args.needs(0)) out[0] = (Expr(args.grad_outputs[0]) * Expr(ops::sgn(args.inputs[0].to_tensor()))).tensor();

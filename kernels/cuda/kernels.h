@@ -12,9 +12,11 @@
 #include "kernels/cuda/layers/resample_job.h"
 #include "kernels/cuda/pointwise_job.h"
 #include "kernels/cuda/product_job.h"
+#include "kernels/cuda/random_job.h"
 #include "kernels/cuda/reduce_job.h"
 #include "kernels/cuda/rows_job.h"
 #include "kernels/cuda/scan_job.h"
+#include "kernels/cuda/sort_job.h"
 
 // What the library for CUDA has of kernels, for the engine (launch.h) and the library itself.
 namespace tensord::kernels {

@@ -1,5 +1,5 @@
-// Operators whose code for the processor serves CUDA as it is: it reads no element itself, but goes to the tensor's
-// device by copy_elements, zero_elements, run_reduction and index(), or calls operators.
+// Operators whose CPU kernel also serves CUDA: it does not read elements itself, but calls functions that work on the
+// tensor's device (copy_elements, zero_elements, run_reduction, index) or other operators.
 #include <sstream>
 #include <string>
 #include <unordered_set>
@@ -59,10 +59,12 @@ constexpr const char* kSharedKernels = R"(
   torchvision::nms
   torchvision::roi_align torchvision::_roi_align_backward torchvision::ps_roi_align torchvision::_ps_roi_align_backward
   torchvision::roi_pool torchvision::_roi_pool_backward torchvision::ps_roi_pool torchvision::_ps_roi_pool_backward
+  tensord::attention tensord::conj aten::_aminmax
   aten::index.Tensor aten::index_put aten::index_put_ aten::nonzero aten::nonzero_numpy aten::argwhere aten::where
 )";
 
-// Those whose code for complex numbers does so too: by complex_loops::map.
+// Operators whose code for complex tensors serves CUDA in the same way: it calls complex_loops::map, which runs kernels
+// there.
 constexpr const char* kSharedComplex = R"(
   aten::add.Tensor aten::add.Scalar aten::sub.Tensor aten::sub.Scalar aten::rsub.Tensor aten::rsub.Scalar
   aten::mul.Tensor aten::mul.Scalar aten::div.Tensor aten::div.Scalar aten::div.Tensor_mode aten::div.Scalar_mode

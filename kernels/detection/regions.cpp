@@ -44,7 +44,7 @@ std::vector<TensorMeta> with_places(TensorMeta meta) {
   return {std::move(meta), std::move(places)};
 }
 
-// A gradient [N, C, H, W] of zeros, which `add` adds to.
+// A gradient [N, C, H, W] of zeros, for `add` to add to.
 template <class Add>
 Tensor image_gradient(const char* name, const Tensor& grad, const Tensor& boxes, const RegionGrid& grid,
                       const Dims& sizes, Add&& add) {
@@ -58,7 +58,7 @@ Tensor image_gradient(const char* name, const Tensor& grad, const Tensor& boxes,
   return out;
 }
 
-// Of each bin the channel that it reads.
+// The channel that each bin reads.
 void write_channels(const RegionGrid& grid, const Tensor& out) {
   const int64_t bins = grid.height * grid.width, channels = out.size(1);
   const Tensor line = ops::arange(ops::Scalar(channels * bins), {.dtype = DType::kInt32, .device = out.device()});
@@ -210,7 +210,7 @@ OP("torchvision::_ps_roi_pool_backward")
 
 // --- nms
 
-// The largest first; equal ones as they come.
+// The largest first; equal scores keep their order.
 Tensor order_of(const Tensor& scores) {
   const ops::Op& sort = ops::get_op("aten::sort.stable");
   return ops::run(sort, ops::bind(sort, {scores, true, int64_t{0}, true}))[1].to_tensor();

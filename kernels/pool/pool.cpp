@@ -1,5 +1,5 @@
-// Pooling: schemas and shapes. Every form comes down to a list of windows for each spatial
-// dimension (pool.h), so max, average and adaptive pooling share two kernels (pool_cpu.cpp).
+// Pooling: schemas and shapes. Every operator amounts to a list of windows for each spatial dimension (pool.h), so max,
+// average and adaptive pooling share two kernels (pool_cpu.cpp).
 #include "kernels/pool/pool.h"
 
 #include "core/ops/attributes/batch_independence.h"
@@ -49,7 +49,7 @@ struct Max {
   }
 };
 
-// `Divisor` is empty for avg_pool1d and std::optional<int64_t> for the others.
+// `Divisor` is empty for avg_pool1d, and std::optional<int64_t> for the others.
 template <size_t kSpatial, class... Divisor>
 struct Avg {
   static constexpr const char* kName = kAvgNames[kSpatial - 1];
@@ -85,7 +85,7 @@ template <size_t kSpatial>
 struct Adaptive {
   static TensorMeta infer_avg(const Tensor& x, const IntList& output_size) {
     check(x.dtype() != DType::kBool, kAdaptiveAvgNames[kSpatial - 1], ": not supported for bool");
-    // As in PyTorch, averages in three dimensions want channels, and those in one and two do not.
+    // As in PyTorch, 3-d averages need channels; 1-d and 2-d ones do not.
     return pool_meta(x, adaptive_pool_sizes(kAdaptiveAvgNames[kSpatial - 1], x, output_size, kSpatial, true), x.dtype(),
                      kSpatial);
   }
@@ -144,7 +144,7 @@ ops::PrepareFn preparer(PoolProblem (*problem)(const Tensor&, const Tensor&, Res
   };
 }
 
-// Gradients. A list of one number stands for all dimensions.
+// Gradients. A list of one number applies to all dimensions.
 Dims each(const ops::Value& list, size_t spatial) {
   const auto given = ops::unbox<Dims>(list);
   return given.size() == 1 ? Dims(spatial, given[0]) : given;

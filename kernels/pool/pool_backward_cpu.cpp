@@ -15,9 +15,9 @@ using ops::KernelContext;
 using ops::Value;
 using MaybeInt = std::optional<int64_t>;
 
-constexpr int64_t kChannels = 64;  // in memory order N, spatial…, C a part has this many of an image
+constexpr int64_t kChannels = 64;  // in memory order N, spatial…, C: the channels of an image that one part handles
 
-// What every backward works on: tensors of T in one of two memory orders.
+// The input of every backward: tensors of T in one of two memory orders.
 template <class T>
 struct Operands {
   bool is_last;
@@ -64,7 +64,7 @@ void with_wide_type(DType dtype, Fn&& fn) {
 
 // --- max pooling
 
-// g goes to the pixel that `indices` names, within its channel's plane.
+// Adds g to the pixel that `indices` names, within its channel's plane.
 void scatter(const Tensor& g, const Tensor& x, const Tensor& indices, size_t spatial, Tensor& out) {
   if (out.numel() == 0) return;
   if (out.device().kind == kCUDA) return max_pool_backward_cuda({{}, spatial, true}, g, x, indices, out);
@@ -99,7 +99,7 @@ void scatter(const Tensor& g, const Tensor& x, const Tensor& indices, size_t spa
   });
 }
 
-// Windows and sizes of `result` of a max pooling.
+// The windows and sizes of a max pooling's `result`.
 PoolProblem max_problem(const Tensor& x, const Tensor& result, const PoolWindow& w) {
   return {make_pool_windows(x, result, w), w.kernel.size(), true};
 }

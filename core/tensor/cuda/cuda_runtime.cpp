@@ -42,6 +42,28 @@ namespace {
     case KernelError::kBoxTooLarge:
       fail(ErrorCode::kInvalidArgument, "rois: a side of a box in ", value(0), " bins needs more than ", value(1),
            " samples");
+    case KernelError::kBagIndexOutOfRange:
+      fail(ErrorCode::kOutOfRange, "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be ",
+           value(0));
+    case KernelError::kBagOffsetNotZero:
+      fail(ErrorCode::kInvalidArgument,
+           "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, "
+           "got ",
+           value(0));
+    case KernelError::kBagOffsetTooLarge:
+      fail(ErrorCode::kInvalidArgument, "offsets[-1] can not be greater than input's length ", value(0),
+           " but got offsets[-1] of ", value(1));
+    case KernelError::kBagOffsetsDecrease:
+      fail(ErrorCode::kInvalidArgument, "embedding_bag: offsets must not decrease, but got ", value(0), " after ",
+           value(1));
+    case KernelError::kProbabilityOutOfRange:
+      fail(ErrorCode::kInvalidArgument, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+    case KernelError::kRateOutOfRange:
+      fail(ErrorCode::kInvalidArgument, "invalid Poisson rate, expected rate to be non-negative and finite, got ",
+           std::bit_cast<double>(value(0)));
+    case KernelError::kTrialsOutOfRange:
+      fail(ErrorCode::kInvalidArgument, "binomial: expected a finite count and a chance between 0 and 1, got ",
+           std::bit_cast<double>(value(0)), " and ", std::bit_cast<double>(value(1)));
     case KernelError::kNone: break;
   }
   fail(ErrorCode::kInternal, "a kernel noted the unknown error ", word.code);
@@ -165,6 +187,11 @@ class CudaRuntime final : public DeviceRuntime {
                         "copy between devices");
     }
     check_cuda(api().copy(to, from, size_bytes, handle_of(stream)), "copy");
+  }
+
+  void copy_pinned(void* to, Device, const void* from, size_t size_bytes, DeviceStream& stream) override {
+    const DeviceScope scope(stream.device().index);
+    check_cuda(api().copy(to, from, size_bytes, handle_of(stream)), "copy from pinned memory");
   }
 
   void fill(void* data, uint8_t byte, size_t size_bytes, DeviceStream& stream) override {
