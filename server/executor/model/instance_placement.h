@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/tensor/device_runtime.h"
@@ -22,6 +23,10 @@ PlacedGroup place_group(const InstanceGroupConfig& group, Device otherwise);
 
 // The device of each instance, in the order of the groups; empty without instance_group.
 std::vector<Device> place_instances(const ModelConfig& config, Device otherwise);
+
+// Throws Error{kFailedPrecondition} where more than a share of the GPU's memory is in use: `limits` has "GPU:SHARE".
+// Throws kInvalidArgument for another text, wherever the device is.
+void check_load_limits(const std::vector<std::string>& limits, Device device);
 
 // The stream for one worker's work on its device; null on the host.
 std::unique_ptr<DeviceStream> make_worker_stream(Device device);
