@@ -60,6 +60,8 @@ def notes(records):
     words = [word for key, word in (("view", "view"), ("random", "random"), ("dynamic_shape", "shape depends on data"),
                                     ("fused", "fused"), ("joined", "joined to a packed one"), ("packed", "packed"),
                                     ("prepared", "prepared")) if has(key)]
+    words += [f"on CUDA by a copy to the host and back: {reason}" for reason in
+              sorted({record["on_host"] for record in records if record["on_host"]})]
     return ", ".join(words)
 
 

@@ -27,6 +27,8 @@ KernelFunction::Run runner_of(const KernelFunction& kernel, DispatchKeySet layou
 // Kernels shared by many tables: in-place and out= variants (for complex numbers: the functional operator and a copy),
 // and shape inference for tensors without data.
 extern const KernelFunction kInplaceVariant, kOutVariant, kComplexVariant, kShapesOrCode;
+// In the cells of devices without code of an operator that has RunsOnHost.
+extern const KernelFunction kOnHost;
 // For a functionality of observers (call_observer.h): the kernel that reports the call. Null if the operator is not
 // reported.
 const KernelFunction* tracing_kernel(const Op& op);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/ops/attributes/runs_on_host.h"
 #include "core/ops/dispatch.h"
 
 namespace tensord::ops {
@@ -94,6 +95,9 @@ void TableBuilder::build(const std::vector<std::unique_ptr<Op>>& ops, const Repo
     if (is_blind(*op)) fill_complex(*op);
   }
   for (const auto& op : ops) {
+    if (!op->base) fill_on_host(*op, report);
+  }
+  for (const auto& op : ops) {
     if (op->base) fill_variant(*op, report);
   }
   for (const auto& op : ops) fill_functionalities(*op);
@@ -145,6 +149,17 @@ void TableBuilder::fill_complex(Op& op) {
     const KernelFunction*& place = cell(op, Functionality::kComplex, device);
     if (!place) place = op.kernel(device);
   }
+}
+
+void TableBuilder::fill_on_host(Op& op, const Report& report) {
+  if (!op.attributes.get<RunsOnHost>()) return;
+  for (const Functionality layout : {Functionality::kDense, Functionality::kComplex, Functionality::kQuantized}) {
+    for (const DeviceKind device : kAllDevices) {
+      const KernelFunction*& place = cell(op, layout, device);
+      if (!place && cell(op, layout, kCPU)) place = &kOnHost;
+    }
+  }
+  if (!is_of_device(op)) report(op.schema.full_name() + " is the same on all devices, and RunsOnHost");
 }
 
 void TableBuilder::fill_variant(Op& op, const Report& report) {

@@ -16,6 +16,7 @@ namespace tensord::ops {
 // tables, by the rules that stand here alone:
 //   - what an operator's only function (impl) serves: views, compositions and script code every device, others the CPU;
 //   - a complex cell without code has the dense cell's where the operator does not look at elements;
+//   - devices without code of an operator that has RunsOnHost copy to the host and back (core/ops/runs_on_host.cpp);
 //   - in-place and out= variants have code where what they are derived from has;
 //   - functionalities of all devices ask who serves them (set_kernels), and calls fall through where there is nothing.
 class TableBuilder {
@@ -35,6 +36,7 @@ class TableBuilder {
   const KernelFunction* keep(KernelFunction kernel) { return &kernels_.emplace_back(std::move(kernel)); }
   void fill_own(Op& op, KernelFunction* function, const Report& report);
   void fill_complex(Op& op);
+  void fill_on_host(Op& op, const Report& report);
   void fill_derived_device(Op& op, const DerivedKernels& derived);
   void fill_variant(Op& op, const Report& report);
   void fill_functionalities(Op& op);

@@ -40,6 +40,8 @@ void Generator::set_seed(uint64_t seed) {
   position_ = kWords;
   seed_ = seed;
   next_normal_.reset();
+  device_seed_ = seed;
+  devices_.clear();
 }
 
 // Two loops, so that neither reads what it writes and both are vectorized.
@@ -112,6 +114,35 @@ void Generator::set_state(std::span<const uint8_t> bytes) {
   position_ = is_fresh ? kWords : static_cast<int>(state.next);
   seed_ = state.seed;
   next_normal_ = state.has_normal ? std::optional(state.normal_y) : std::nullopt;
+}
+
+PhiloxState& Generator::device_state(Device device) {
+  const auto index = static_cast<size_t>(device.index);
+  if (devices_.size() <= index) devices_.resize(index + 1, {device_seed_, 0});
+  return devices_[index];
+}
+
+PhiloxState Generator::take(Device device, uint64_t numbers) {
+  PhiloxState& state = device_state(device);
+  const PhiloxState out = state;
+  state.offset += (numbers + 3) / 4 * 4;
+  return out;
+}
+
+std::vector<uint8_t> Generator::state(Device device) const {
+  const auto index = static_cast<size_t>(device.index);
+  const PhiloxState state = index < devices_.size() ? devices_[index] : PhiloxState{device_seed_, 0};
+  std::vector<uint8_t> bytes(sizeof state);
+  std::memcpy(bytes.data(), &state, sizeof state);
+  return bytes;
+}
+
+void Generator::set_state(Device device, std::span<const uint8_t> bytes) {
+  PhiloxState state;
+  check(bytes.size() == sizeof state, "RNG state is wrong size: got ", bytes.size(), " bytes, expected ", sizeof state);
+  std::memcpy(&state, bytes.data(), sizeof state);
+  check(state.offset % 4 == 0, "offset must be a multiple of 4");
+  device_state(device) = state;
 }
 
 Generator& default_generator() {

@@ -6,21 +6,29 @@
 #include <span>
 #include <vector>
 
+#include "core/base/device.h"
 #include "core/base/execution_context.h"
 #include "core/base/mutex.h"
 
 namespace tensord::ops {
 
+// Where a device's kernels draw from: Philox 4x32-10 with this key, each thread's counter at the offset, a multiple
+// of 4.
+struct PhiloxState {
+  uint64_t seed = 0, offset = 0;
+  bool operator==(const PhiloxState&) const = default;
+};
+
 // Source of random numbers: the Mersenne Twister with PyTorch's ways of drawing from it, so that
-// one seed gives the same numbers. Thread-safety: hold lock() around every other call while several
-// threads use one.
+// one seed gives the same numbers, and for kernels on devices a PhiloxState for each device. Thread-safety: hold lock()
+// around every other call while several threads use one.
 class Generator {
  public:
   explicit Generator(uint64_t seed) { set_seed(seed); }
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;
 
-  // Only the lower 32 bits are used.
+  // The Mersenne Twister uses only the lower 32 bits. Devices begin anew.
   void set_seed(uint64_t seed);
   uint64_t seed() const { return seed_; }
   // clang's analysis does not follow a lock that is returned.
@@ -47,6 +55,26 @@ class Generator {
   std::vector<uint8_t> state() const;
   void set_state(std::span<const uint8_t> bytes);
 
+  // For a call whose threads draw at most `numbers` numbers of 32 bits each; the next call begins behind them.
+  PhiloxState take(Device device, uint64_t numbers);
+  // The state for one device, in the layout of torch.cuda.get_rng_state() (16 bytes). set_state throws as above.
+  std::vector<uint8_t> state(Device device) const;
+  void set_state(Device device, std::span<const uint8_t> bytes);
+
+  // Everything, for who draws the same numbers again.
+  struct Saved {
+    std::vector<uint8_t> host;
+    uint64_t device_seed = 0;  // of devices that were not drawn on yet
+    std::vector<PhiloxState> devices;
+    bool operator==(const Saved&) const = default;
+  };
+  Saved saved() const { return {state(), device_seed_, devices_}; }
+  void restore(const Saved& saved) {
+    set_state(saved.host);
+    device_seed_ = saved.device_seed;
+    devices_ = saved.devices;
+  }
+
  private:
   static constexpr int kWords = 624;
   static uint32_t tempered(uint32_t word) {
@@ -56,12 +84,15 @@ class Generator {
     return word ^ word >> 18;
   }
   void refill();
+  PhiloxState& device_state(Device device);
 
   Mutex mutex_;
   std::array<uint32_t, kWords> words_;
   int position_ = kWords;  // index of the next word
   uint64_t seed_ = 0;
   std::optional<double> next_normal_;
+  uint64_t device_seed_ = 0;          // of devices that were not drawn on yet
+  std::vector<PhiloxState> devices_;  // by index
 };
 
 // The process-wide generator that torch.manual_seed sets.

@@ -132,6 +132,8 @@ std::vector<Value> infer(const Op& op, Arguments arguments) {
     } else if (has_infer_for(op, keys)) {
       check_one_device(keys);
       for (const TensorMeta& meta : op.infer(arguments)) returns.emplace_back(meta_tensor(meta, keys.device));
+    } else if (kernel && !kernel->function) {
+      kernel->run(*kernel, op, keys, arguments, returns);
     } else if (kernel) {
       kernel->function(arguments, returns);
     } else {

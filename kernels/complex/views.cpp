@@ -1,4 +1,4 @@
-// Complex tensors as pairs of real numbers, conjugates, and tensors made of parts.
+// Complex tensors as pairs of real numbers, conjugates, and tensors made of real and imaginary parts.
 #include "core/ops/attributes/written.h"
 #include "core/ops/complex.h"
 #include "kernels/complex/elementwise.h"
@@ -38,15 +38,20 @@ OP("aten::imag")
     })
     .composite();
 
-// --- conjugates: made at once, as new memory. PyTorch makes a view that is conjugated when it is read.
+// --- conjugates, computed into new memory. PyTorch returns a view that is conjugated on reading.
 
-const auto conj_form = [](const Tensor& x) { return map_one(x, []<class T>(T z) -> T { return std::conj(z); }); };
 OP("tensord::conj")
     .impl([](const Tensor& x) { return x; })
     .gradient(of_first([](const GradArgs&, const Tensor& g) { return g; }))
     .saves("");
-IMPL("tensord::conj", ops::kComplexCPU, conj_form).gradient([](const GradArgs& args) {
+IMPL("tensord::conj", ops::kComplexCPU, map_one<ComplexFormula::conj>).gradient([](const GradArgs& args) {
   return std::vector<Tensor>{ops::tensord_conj(args.grad_outputs[0])};
+});
+IMPL("tensord::conj", (ops::DispatchKey{Functionality::kComplex, kCUDA}), [](const Tensor& x) {
+  const Tensor out = x.clone();
+  const Tensor imaginary = ops::select(as_real_pairs(out), -1, 1);
+  imaginary.copy_from(ops::neg(imaginary));
+  return out;
 });
 Tensor resolved_conj(const Tensor& x) { return ops::tensord_conj(x); }
 IMPL("aten::conj aten::conj_physical", ops::kComplexComposite, resolved_conj);
@@ -58,7 +63,7 @@ IMPL("aten::matrix_H", ops::kComplexComposite, [](const Tensor& x) {
   return resolved_conj(ops::t(x));
 });
 
-// --- made of parts
+// --- tensors made of parts
 
 void check_parts(const char* op, const Tensor& a, const Tensor& b) {
   const auto is_wide = [](const Tensor& x) { return x.dtype() == DType::kFloat32 || x.dtype() == DType::kFloat64; };
@@ -67,7 +72,7 @@ void check_parts(const char* op, const Tensor& a, const Tensor& b) {
   check(a.dtype() == b.dtype(), op, ": Expected object of scalar type ", name_of(a.dtype()), " but got scalar type ",
         name_of(b.dtype()), " for second argument");
 }
-// Both, broadcast.
+// Broadcasts both parts.
 std::pair<Tensor, Tensor> together(const Tensor& a, const Tensor& b) {
   const Dims sizes = broadcast_sizes(a.sizes(), b.sizes());
   return {ops::expand(a, sizes), ops::expand(b, sizes)};

@@ -1,6 +1,6 @@
 #pragma once
 
-// Sums that threads of all blocks add to. Their order is that of the threads.
+// Results that threads of all blocks join their values to, in whatever order the threads come.
 #include "kernels/cuda/elements.cuh"
 
 namespace tensord::cuda {
@@ -13,10 +13,14 @@ template <>
 struct BitsOf<2> {
   using type = uint16_t;
 };
+template <>
+struct BitsOf<4> {
+  using type = unsigned;
+};
 
-// Of elements smaller than 32 bits: by the word that they lie in.
-template <class Small, class T>
-__device__ __forceinline__ void add_within_word(Small* to, T value) {
+// *to = join(*to, value) for elements of at most 32 bits: a compare-and-swap of the word that holds them.
+template <class Small, class T, class Join>
+__device__ __forceinline__ void join_within_word(Small* to, T value, const Join& join) {
   using Bits = typename BitsOf<sizeof(Small)>::type;
   const uintptr_t address = reinterpret_cast<uintptr_t>(to);
   unsigned* const word = reinterpret_cast<unsigned*>(address & ~uintptr_t{3});
@@ -24,10 +28,45 @@ __device__ __forceinline__ void add_within_word(Small* to, T value) {
   unsigned seen = *word;
   for (;;) {
     const Small before = __builtin_bit_cast(Small, static_cast<Bits>((seen & mask) >> shift));
-    const Bits after = __builtin_bit_cast(Bits, Narrow<Small>::of(static_cast<T>(widened<T>(before) + value)));
+    const Bits after = __builtin_bit_cast(Bits, Narrow<Small>::of(join(widened<T>(before), value)));
     const unsigned found = atomicCAS(word, seen, (seen & ~mask) | (unsigned{after} << shift));
     if (found == seen) return;
     seen = found;
+  }
+}
+template <class Small, class T>
+__device__ __forceinline__ void add_within_word(Small* to, T value) {
+  join_within_word(to, value, [](T a, T b) { return static_cast<T>(a + b); });
+}
+
+// The same of elements of 64 bits.
+template <class Wide, class T, class Join>
+__device__ __forceinline__ void join_wide(Wide* to, T value, const Join& join) {
+  using Bits = unsigned long long;
+  Bits* const word = reinterpret_cast<Bits*>(to);
+  Bits seen = *word;
+  for (;;) {
+    const Wide after = Narrow<Wide>::of(join(widened<T>(__builtin_bit_cast(Wide, seen)), value));
+    const Bits found = atomicCAS(word, seen, __builtin_bit_cast(Bits, after));
+    if (found == seen) return;
+    seen = found;
+  }
+}
+
+// data[i] = join(data[i], value).
+template <class T, class Join>
+__device__ __forceinline__ void atomic_join_element(void* data, int8_t dtype, int64_t i, T value, const Join& join) {
+  switch (dtype) {
+#define CASE(NUMBER, TYPE)                                         \
+  case NUMBER:                                                     \
+    if constexpr (sizeof(TYPE) == 8)                               \
+      join_wide(static_cast<TYPE*>(data) + i, value, join);        \
+    else                                                           \
+      join_within_word(static_cast<TYPE*>(data) + i, value, join); \
+    break;
+    TENSORD_FOR_EACH_ELEMENT(CASE)
+#undef CASE
+    default: break;
   }
 }
 

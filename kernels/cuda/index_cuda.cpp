@@ -1,6 +1,8 @@
 // Reads and writes by tensors of indices on a CUDA device.
 #include "kernels/cuda/index.h"
 
+#include <limits>
+
 #include "core/ops/complex.h"
 #include "core/ops/run.h"
 #include "core/tensor/complex.h"
@@ -16,7 +18,7 @@ namespace tensord::kernels {
 
 namespace {
 
-// The same access to the real and imaginary parts of complex tensors.
+// Does the same for the real and the imaginary parts of complex tensors.
 IndexedAccess of_pairs(IndexedAccess access) {
   const auto pairs = [](Dims& strides, int64_t last) {
     for (int64_t& stride : strides) stride *= 2;
@@ -91,7 +93,7 @@ using ops::Scalar;
 
 Tensor as_rows(const Tensor& x) { return x.ndim() > 0 ? x : x.as_view({1}, {1}, x.offset()); }
 
-// x[…, index[i], …] for a 1-d index of dimension `dim`; `other` has the index's length there.
+// x[…, index[i], …] for a 1-d index of dimension `dim`; `other` has the size of the index in that dimension.
 IndexedAccess along(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& other) {
   IndexedAccess access;
   access.sizes = other.sizes();
@@ -111,7 +113,7 @@ void index_select_cuda(const KernelContext&, const Tensor& x, int64_t dim, const
   run_indexed_cuda(IndexUse::kRead, from, access, to);
 }
 
-// Rows of the table: the indices' dimensions, then the row's.
+// The rows of the table: first the dimensions of the indices, then those of a row.
 IndexedAccess rows_access(const Tensor& table, const Tensor& indices, const Tensor& other) {
   IndexedAccess access;
   access.sizes = other.sizes();
@@ -151,7 +153,7 @@ void embedding_backward_cuda(const KernelContext&, const Tensor& grad, const Ten
   out.copy_from(table);
 }
 
-// index has x's dimensions and stands for `dim`.
+// `index` has x's dimensions and holds positions along `dim`.
 IndexedAccess gather_access(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& other) {
   IndexedAccess access;
   access.sizes = index.sizes();
@@ -166,7 +168,7 @@ IndexedAccess gather_access(const Tensor& x, int64_t dim, const Tensor& index, c
 void gather_cuda(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, bool, Tensor& out) {
   run_indexed_cuda(IndexUse::kRead, x, gather_access(x, wrap_dim(dim, x.ndim()), index, out), out);
 }
-// Where the kernel reads self: `out` starts as its copy unless it is self already.
+// `out` starts as a copy of self, from which the kernel reads, unless it is self already.
 void start_index_from(const Tensor& self, const Tensor& out) {
   if (overlap(self, out) != Overlap::kFull) copy_elements(out, self);
 }
@@ -176,16 +178,66 @@ void scatter_cuda(const KernelContext&, const Tensor& x, int64_t dim, const Tens
   start_index_from(x, out);
   run_indexed_cuda(kUse, out, gather_access(out, wrap_dim(dim, x.ndim()), index, source), source);
 }
-// On x's device, without dimensions.
+// A 0-d tensor on x's device.
 Tensor number_like(const Tensor& x, const Scalar& value) { return ops::tensor_of(value).to(x.dtype()).to(x.device()); }
+// One number at all places of the index.
+IndexedAccess same_number_access(const Tensor& x, int64_t dim, const Tensor& index) {
+  IndexedAccess access = gather_access(x, dim, index, index);
+  access.other_strides = Dims(index.sizes().size(), 0);
+  return access;
+}
+
 void scatter_value_cuda(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Scalar& value,
                         Tensor& out) {
   start_index_from(x, out);
-  const Tensor one = number_like(x, value);
-  IndexedAccess access = gather_access(out, wrap_dim(dim, x.ndim()), index, index);
-  access.other_strides = Dims(index.sizes().size(), 0);
-  run_indexed_cuda(IndexUse::kWrite, out, access, one);
+  run_indexed_cuda(IndexUse::kWrite, out, same_number_access(out, wrap_dim(dim, x.ndim()), index),
+                   number_like(x, value));
 }
+
+// What joins with every number to that number.
+Scalar neutral_of(IndexUse use, DType dtype) {
+  if (use == IndexUse::kAdd) return 0;
+  if (use == IndexUse::kMultiply) return 1;
+  const bool is_lowest = use == IndexUse::kLargest;
+  return dispatch_all(dtype, "scatter_reduce", [&]<class T>() -> Scalar {
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<int64_t>(is_lowest ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max());
+    else
+      return is_lowest ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+  });
+}
+
+// Sums over how many numbers they are of; whole numbers are rounded down.
+void divide_by_counts_cuda(const Tensor& out, int64_t dim, const Tensor& index, bool include_self) {
+  const Tensor counts = ops::full(out.sizes(), include_self ? 1 : 0, {.dtype = DType::kInt64, .device = out.device()});
+  run_indexed_cuda(IndexUse::kAdd, counts, same_number_access(counts, dim, index), number_like(counts, 1));
+  const Tensor parts = ops::clamp_min(counts, 1);
+  if (!is_floating(out.dtype())) return out.copy_from(ops::div(out, parts, {.rounding_mode = "floor"}));
+  out.copy_from(ops::div(out.to(DType::kFloat64), parts));
+}
+
+void scatter_reduce_cuda(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
+                         const std::string& reduce, bool include_self, Tensor& out) {
+  start_index_from(x, out);
+  if (index.numel() == 0) return;
+  dim = wrap_dim(dim, x.ndim());
+  const IndexUse use = reduce == "prod"   ? IndexUse::kMultiply
+                       : reduce == "amax" ? IndexUse::kLargest
+                       : reduce == "amin" ? IndexUse::kSmallest
+                                          : IndexUse::kAdd;
+  if (!include_self) {
+    const Tensor first = number_like(out, neutral_of(use, out.dtype()));
+    run_indexed_cuda(IndexUse::kWrite, out, same_number_access(out, dim, index), first);
+  }
+  run_indexed_cuda(use, out, gather_access(out, dim, index, source), source);
+  if (reduce == "mean") divide_by_counts_cuda(out, dim, index, include_self);
+}
+void scatter_old_reduce_cuda(const KernelContext& context, const Tensor& x, int64_t dim, const Tensor& index,
+                             const Tensor& source, const std::string& reduce, Tensor& out) {
+  scatter_reduce_cuda(context, x, dim, index, source, reduce == "add" ? "sum" : "prod", true, out);
+}
+IMPL("aten::scatter_reduce.two", kCUDA, scatter_reduce_cuda);
+IMPL("aten::scatter.reduce", kCUDA, scatter_old_reduce_cuda);
 
 void index_add_cuda(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
                     const Scalar& alpha, Tensor& out) {

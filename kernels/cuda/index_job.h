@@ -8,10 +8,11 @@ namespace tensord::kernels {
 
 inline constexpr int kIndexDims = 12, kIndexTensors = 6;
 
-enum class IndexUse : int8_t { kRead, kWrite, kAdd };
+enum class IndexUse : int8_t { kRead, kWrite, kAdd, kMultiply, kLargest, kSmallest };
 
 // For each position of a nest of loops one element of x, at the offset that the loops give and one index of each tensor
-// of indices adds to, and one element of `other`: other = x, x = other, or x += other.
+// of indices adds to, and one element of `other`: other = x, x = other, or x becomes their sum, product, maximum or
+// minimum.
 struct IndexJob {
   IndexUse use = IndexUse::kRead;
   int8_t dtype = 0;
@@ -29,6 +30,17 @@ struct IndexJob {
   int64_t index_sizes[kIndexTensors] = {}, index_steps[kIndexTensors] = {}, index_dims[kIndexTensors] = {};
   cuda::DeviceAddress indices[kIndexTensors];
   cuda::DeviceAddress x, other, errors;
+};
+
+// embedding_bag: sums, means or maxima of rows of a table. Indices and offsets are dense and of int64, weights dense
+// and of the table's dtype, results dense; what belongs to indices of bags is of `index_dtype`.
+struct BagJob {
+  int8_t dtype = 0, index_dtype = 0, mode = 0;          // mode: BagMode
+  int64_t rows = 0, width = 0, row_step = 0, step = 0;  // of the table
+  int64_t bags = 0, offset_count = 0, index_count = 0, padding = -1;
+  cuda::DeviceAddress table, indices, offsets, weights;   // weights may be null
+  cuda::DeviceAddress out, bag_of_index, counts, maxima;  // all but out may be null
+  cuda::DeviceAddress errors;
 };
 
 }  // namespace tensord::kernels

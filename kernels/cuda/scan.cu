@@ -23,19 +23,37 @@ __device__ __forceinline__ ScanOffsets scan_offsets(const ScanJob& job, int64_t 
   return at;
 }
 
+// log(exp(a) + exp(b)) without overflow; a NaN stays.
+__device__ __forceinline__ double log_sum(double a, double b) {
+  if (a != a || b != b) return a != a ? a : b;
+  const double high = a > b ? a : b, low = a > b ? b : a;
+  const bool is_infinite = high - high != 0;
+  return is_infinite ? high : high + ::log1p(::exp(low - high));
+}
 template <class A>
 __device__ __forceinline__ A run_join(LineUse use, A a, A b) {
+  if constexpr (IsFloating<A>::value) {
+    if (use == LineUse::kLogSum) return log_sum(a, b);
+  }
   return use == LineUse::kCumulativeSum ? a + b : a * b;
 }
+template <class A>
+__device__ __forceinline__ A run_identity(LineUse use) {
+  if constexpr (IsFloating<A>::value) {
+    if (use == LineUse::kLogSum) return -__builtin_huge_val();
+  }
+  return use == LineUse::kCumulativeSum ? A(0) : A(1);
+}
 
-// Piece by piece: lanes, then warps, then what the pieces before came to. `A` is double or int64.
+// Scans a line piece by piece: within a warp, across warps, then adds the total of the pieces before. `A` is double or
+// int64.
 template <class A>
 __global__ void scan_kernel(const __grid_constant__ ScanJob job) {
   SHARED(parts, A[kWarp]);
   SHARED(carried, A);
   const void* const in = pointer<void>(job.in);
   void* const out = pointer<void>(job.out);
-  const A identity = job.use == LineUse::kCumulativeSum ? A(0) : A(1);
+  const A identity = run_identity<A>(job.use);
   const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   for (int64_t line = blockIdx.x; line < job.lines; line += gridDim.x) {
     const ScanOffsets at = scan_offsets(job, line);
@@ -66,7 +84,7 @@ struct Best {
   int64_t position;
 };
 
-// The first of the best; the first NaN is best of all. A position of -1 is none.
+// The first of equal extremes; the first NaN wins over all others. A position of -1 means none.
 template <class T>
 __device__ __forceinline__ bool is_better(bool is_largest, const Best<T>& a, const Best<T>& b) {
   if (b.position < 0) return true;
@@ -105,6 +123,54 @@ __global__ void extreme_kernel(const __grid_constant__ ScanJob job) {
   }
 }
 
+// Of two neighbors, the second later: the best so far. Later equals win, and the last NaN stays.
+template <class T>
+__device__ __forceinline__ Best<T> running_best(bool is_largest, const Best<T>& a, const Best<T>& b) {
+  if (a.position < 0) return b;
+  if (b.position < 0) return a;
+  const bool a_is_nan = a.value != a.value, b_is_nan = b.value != b.value;
+  const bool is_better = is_largest ? b.value >= a.value : b.value <= a.value;
+  return b_is_nan || (!a_is_nan && is_better) ? b : a;
+}
+
+// As scan_kernel, with positions.
+template <class T>
+__global__ void running_kernel(const __grid_constant__ ScanJob job) {
+  SHARED(values, T[kWarp]);
+  SHARED(places, int64_t[kWarp]);
+  SHARED(carried_value, T);
+  SHARED(carried_place, int64_t);
+  const void* const in = pointer<void>(job.in);
+  const bool is_largest = job.use == LineUse::kRunningLargest;
+  const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  for (int64_t line = blockIdx.x; line < job.lines; line += gridDim.x) {
+    const ScanOffsets at = scan_offsets(job, line);
+    if (threadIdx.x == 0) carried_value = T(0), carried_place = -1;
+    for (int64_t begin = 0; begin < job.length; begin += blockDim.x) {
+      const int64_t i = begin + threadIdx.x;
+      Best<T> best{T(0), -1};
+      if (i < job.length) best = {load_element<T>(in, job.in_dtype, at.in + i * job.in_step), i};
+      for (unsigned delta = 1; delta < kWarp; delta *= 2) {
+        const Best<T> before{__shfl_up_sync(kAllLanes, best.value, delta),
+                             __shfl_up_sync(kAllLanes, best.position, delta)};
+        if (lane >= delta) best = running_best(is_largest, before, best);
+      }
+      if (lane == kWarp - 1) values[warp] = best.value, places[warp] = best.position;
+      __syncthreads();
+      Best<T> before{carried_value, carried_place};
+      for (unsigned w = 0; w < warp; ++w) before = running_best(is_largest, before, {values[w], places[w]});
+      best = running_best(is_largest, before, best);
+      if (i < job.length) {
+        store_element(pointer<void>(job.out), job.out_dtype, at.out + i * job.out_step, best.value);
+        pointer<int64_t>(job.positions)[at.position + i * job.position_step] = best.position;
+      }
+      __syncthreads();
+      if (threadIdx.x == blockDim.x - 1) carried_value = best.value, carried_place = best.position;
+      __syncthreads();
+    }
+  }
+}
+
 __global__ void fill_kernel(const __grid_constant__ FillJob job) {
   void* const out = pointer<void>(job.out);
   for (int64_t i = thread_index(); i < job.numel; i += thread_count()) {
@@ -121,7 +187,7 @@ __global__ void fill_kernel(const __grid_constant__ FillJob job) {
         store_element(out, job.dtype, i, job.start + job.stride * static_cast<double>(i));
       continue;
     }
-    // From both ends, so that the last element is the end itself.
+    // Counts from both ends, so that the last element is exactly the end.
     const bool is_first_half = i < job.numel / 2;
     const int64_t rest = job.numel - i - 1;
     if (job.use == FillUse::kLinear && !job.is_double) {
@@ -151,11 +217,12 @@ dim3 threads_for_line(int64_t length) { return dim3(length >= 1024 ? 256 : lengt
 
 void scan(const ScanJob& job, cuda::StreamHandle stream) {
   const dim3 blocks(blocks_for(job.lines, 1)), threads = threads_for_line(job.length);
-  if (job.use == LineUse::kCumulativeSum || job.use == LineUse::kCumulativeProduct)
+  if (job.use <= LineUse::kLogSum)
     return launch(job.loop == kI64 ? scan_kernel<int64_t> : scan_kernel<double>, blocks, threads, 0, stream, job);
-  const auto kernel = job.loop == kI64   ? extreme_kernel<int64_t>
-                      : job.loop == kF64 ? extreme_kernel<double>
-                                         : extreme_kernel<float>;
+  const bool is_running = job.use <= LineUse::kRunningSmallest;
+  const auto kernel = job.loop == kI64   ? (is_running ? running_kernel<int64_t> : extreme_kernel<int64_t>)
+                      : job.loop == kF64 ? (is_running ? running_kernel<double> : extreme_kernel<double>)
+                                         : (is_running ? running_kernel<float> : extreme_kernel<float>);
   launch(kernel, blocks, threads, 0, stream, job);
 }
 

@@ -35,23 +35,47 @@ ScanJob line_job(const Tensor& in, int64_t dim, const Dims& out_strides, const D
   return job;
 }
 
-template <LineUse kUse>
-void cumulative_cuda(const KernelContext& context, const Tensor& in, int64_t dim, MaybeDType, Tensor& out) {
+void scan_line_cuda(const KernelContext& context, LineUse use, const Tensor& in, int64_t dim, const Tensor& out) {
   if (out.numel() == 0) return;
   dim = wrap_dim(dim, in.ndim());
   const Dims rest = without(out.strides(), dim);
   ScanJob job = line_job(in, dim, rest, rest);
-  job.use = kUse;
+  job.use = use;
   job.loop = static_cast<int8_t>(is_floating(out.dtype()) ? DType::kFloat64 : DType::kInt64);
   job.out_dtype = static_cast<int8_t>(out.dtype());
   job.out_step = line_stride(out, dim);
   job.out = out.raw_data();
   launch(context, &KernelTable::scan, job);
 }
+template <LineUse kUse>
+void cumulative_cuda(const KernelContext& context, const Tensor& in, int64_t dim, MaybeDType, Tensor& out) {
+  scan_line_cuda(context, kUse, in, dim, out);
+}
 IMPL("aten::cumsum", kCUDA, cumulative_cuda<LineUse::kCumulativeSum>);
 IMPL("aten::cumprod", kCUDA, cumulative_cuda<LineUse::kCumulativeProduct>);
 
-// `values` may be null; both outputs have size 1 (or nothing) in `dim`.
+IMPL("aten::logcumsumexp", kCUDA, [](const KernelContext& context, const Tensor& in, int64_t dim, Tensor& out) {
+  scan_line_cuda(context, LineUse::kLogSum, in, dim, out);
+});
+
+template <LineUse kUse>
+void running_cuda(const KernelContext& context, const Tensor& in, int64_t dim, Tensor& values, Tensor& positions) {
+  if (in.numel() == 0) return;
+  dim = wrap_dim(dim, in.ndim());
+  ScanJob job = line_job(in, dim, without(values.strides(), dim), without(positions.strides(), dim));
+  job.use = kUse;
+  job.loop = static_cast<int8_t>(loop_dtype(in.dtype()));
+  job.out_dtype = static_cast<int8_t>(values.dtype());
+  job.out_step = line_stride(values, dim);
+  job.position_step = line_stride(positions, dim);
+  job.out = values.raw_data();
+  job.positions = positions.raw_data();
+  launch(context, &KernelTable::scan, job);
+}
+IMPL("aten::cummax", kCUDA, running_cuda<LineUse::kRunningLargest>);
+IMPL("aten::cummin", kCUDA, running_cuda<LineUse::kRunningSmallest>);
+
+// `values` may be null. Both outputs have size 1 (or no dimension) at `dim`.
 void extremes_cuda(const KernelContext& context, LineUse use, const Tensor& in, int64_t dim, const Tensor* values,
                    const Tensor& positions, bool keepdim) {
   if (positions.numel() == 0) return;

@@ -11,6 +11,9 @@ inline constexpr int kScanDims = 12;
 enum class LineUse : int8_t {
   kCumulativeSum,
   kCumulativeProduct,
+  kLogSum,          // of double: log(exp + exp)
+  kRunningLargest,  // out and positions: of each element on, the extreme so far, and where
+  kRunningSmallest,
   kLargest,  // out (may be null): the extreme; positions: where
   kSmallest,
 };
@@ -20,7 +23,7 @@ struct ScanJob {
   LineUse use = LineUse::kCumulativeSum;
   int8_t loop = 0, in_dtype = 0, out_dtype = 0;
   int dims = 0;
-  int64_t lines = 0, length = 0, in_step = 0, out_step = 0;
+  int64_t lines = 0, length = 0, in_step = 0, out_step = 0, position_step = 0;
   int64_t sizes[kScanDims] = {}, in_strides[kScanDims] = {}, out_strides[kScanDims] = {},
           position_strides[kScanDims] = {};
   cuda::DeviceAddress in, out, positions;

@@ -17,7 +17,7 @@ ops::Value sparse_table_gradient(const Tensor& grad, const Tensor& indices, int6
   check(grad.ndim() >= 1 && rows >= 0, "expected rows of gradients");
   expected.push_back(grad.sizes().back());
   check(grad.sizes() == expected, "expected a gradient of shape ", expected, ", but got ", grad.sizes());
-  const Tensor order = indices.to(DType::kInt64).contiguous();
+  const Tensor order = indices.to(Device{}).to(DType::kInt64).contiguous();
   const int64_t count = order.numel();
   std::vector<int64_t> at, kept;
   for (int64_t i = 0; i < count; ++i) {
@@ -29,9 +29,9 @@ ops::Value sparse_table_gradient(const Tensor& grad, const Tensor& indices, int6
   }
   const auto nnz = static_cast<int64_t>(at.size());
   Tensor values = ops::reshape(grad, Dims{count, grad.sizes().back()});
-  if (nnz < count) values = ops::index_select(values, int64_t{0}, vector_of(kept));
-  const auto out = ops::SparseTensor::coo(Dims{rows, grad.sizes().back()}, ops::unsqueeze(vector_of(at), 0),
-                                          std::move(values), false);
+  if (nnz < count) values = ops::index_select(values, int64_t{0}, vector_of(kept).to(grad.device()));
+  const auto out = ops::SparseTensor::coo(Dims{rows, grad.sizes().back()},
+                                          ops::unsqueeze(vector_of(at).to(grad.device()), 0), std::move(values), false);
   return ops::box(out);
 }
 

@@ -1,10 +1,11 @@
-// Tensors filled by distributions, and choices by weight.
+// Tensors filled from distributions, and choices by weight.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "kernels/random/fill.h"
 #include "kernels/random/random.h"
 #include "ops/pointwise.h"
 #include "ops/reduce.h"
@@ -15,7 +16,7 @@ namespace {
 using ops::Generator;
 using ops::Value;
 
-// Fills x, which may be of any floating point type, with draw(generator) in double.
+// Fills x, of any floating-point dtype, with draw(generator), which is a double.
 template <class Draw>
 Tensor fill_floating(const Tensor& x, const char* op, Draw&& draw) {
   check_random_target(x, op);
@@ -57,7 +58,7 @@ Tensor fill_geometric(const Tensor& x, double p, const Value&) {
   return x;
 }
 
-// Whole numbers up to the largest that the type counts without gaps.
+// Whole numbers up to the largest to which the dtype represents all.
 Tensor fill_whole(const Tensor& x, const Value&) {
   check_random_target(x, "random_");
   if (x.is_meta()) return x;
@@ -81,67 +82,38 @@ Tensor fill_whole(const Tensor& x, const Value&) {
   return x;
 }
 
-// Positions by the running sum of the weights, one uniform number each; sums are of the weights' type.
-template <class T>
-void draw_positions(Generator& generator, const T* weights, int64_t classes, std::span<int64_t> chosen) {
-  std::vector<T> running(weights, weights + classes);
-  for (size_t i = 1; i < running.size(); ++i) running[i] = static_cast<T>(running[i] + running[i - 1]);
-  const T total = running.back();
-  for (T& sum : running) sum = static_cast<T>(sum / total);
-  running.back() = static_cast<T>(1);
-  for (int64_t& position : chosen) {
-    const double at = generator.uniform_double();
-    const auto found = std::lower_bound(running.begin(), running.end(), at,
-                                        [](T sum, double value) { return static_cast<double>(sum) < value; });
-    position = found - running.begin();
-  }
-}
+}  // namespace
 
-void check_weights(const Tensor& x) {
-  const auto holds = [](const Tensor& is_right) { return ops::all(is_right).item_bool(); };
-  const Tensor finite = ops::isfinite(x), positive = ops::ge(x, ops::Scalar(0));
-  check(holds(finite) && holds(positive), "probability tensor contains either `inf`, `nan` or element < 0");
-  const Tensor sums = ops::sum(x, Dims{-1});
-  check(holds(ops::gt(sums, ops::Scalar(0))), "invalid multinomial distribution (sum of probabilities <= 0)");
-}
-
-Tensor multinomial(const Tensor& x, int64_t samples, bool replacement, const Value&) {
-  check(x.ndim() == 1 || x.ndim() == 2, "prob_dist must be 1 or 2 dim");
-  check(is_floating(x.dtype()), "multinomial only supports floating-point dtypes for input, got: ", name_of(x.dtype()));
-  check(samples > 0, "cannot sample n_sample <= 0 samples");
-  const int64_t classes = x.sizes().back(), rows = x.ndim() == 2 ? x.sizes()[0] : 1;
-  check(classes < (int64_t{1} << 24), "number of categories cannot exceed 2^24");
-  check(replacement || samples <= classes, "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
-  const Dims sizes = x.ndim() == 2 ? Dims{rows, samples} : Dims{samples};
-  if (x.is_meta()) return Tensor::meta(sizes, DType::kInt64);
-  if (rows == 0) return Tensor::empty(sizes, DType::kInt64);
-  check_weights(x);
-  if (!replacement || samples == 1) {
-    // The largest of weight / exponential number are a draw without replacement.
-    const Tensor like = Tensor::empty_strided(x.sizes(), preserved_strides(x.sizes(), x.strides()), x.dtype());
-    const Tensor noise = fill_exponential(like, 1, Value());
-    const Tensor keys = ops::div(x, noise);
-    if (samples == 1) return ops::argmax(keys, int64_t{-1}, true);
-    const ops::Op& topk = ops::get_op("aten::topk");
-    return ops::run(topk, ops::bind(topk, {keys, samples}))[1].to_tensor();
-  }
-  const Tensor weights = x.contiguous(), out = Tensor::empty(sizes, DType::kInt64);
+void draw_positions(const Tensor& weights, const Tensor& positions) {
+  const int64_t classes = weights.sizes().back(), samples = positions.sizes().back();
   Generator& generator = ops::current_generator();
   const auto lock = generator.lock();
-  dispatch_floating(x.dtype(), "multinomial", [&]<class T>() {
-    for (int64_t row = 0; row < rows; ++row) {
-      draw_positions(generator, weights.data<T>() + row * classes, classes,
-                     {out.data<int64_t>() + row * samples, static_cast<size_t>(samples)});
+  dispatch_floating(weights.dtype(), "multinomial", [&]<class T>() {
+    std::vector<T> running(static_cast<size_t>(classes));
+    for (int64_t row = 0; row < positions.numel() / samples; ++row) {
+      const T* const from = weights.data<T>() + row * classes;
+      std::copy(from, from + classes, running.begin());
+      for (size_t i = 1; i < running.size(); ++i) running[i] = static_cast<T>(running[i] + running[i - 1]);
+      const T total = running.back();
+      for (T& sum : running) sum = static_cast<T>(sum / total);
+      running.back() = static_cast<T>(1);
+      for (int64_t k = 0; k < samples; ++k) {
+        const double at = generator.uniform_double();
+        const auto found = std::lower_bound(running.begin(), running.end(), at,
+                                            [](T sum, double value) { return static_cast<double>(sum) < value; });
+        positions.data<int64_t>()[row * samples + k] = found - running.begin();
+      }
     }
   });
-  return out;
 }
+
+namespace {
+
 IMPL("aten::exponential_", kCPU, fill_exponential);
 IMPL("aten::cauchy_", kCPU, fill_cauchy);
 IMPL("aten::log_normal_", kCPU, fill_log_normal);
 IMPL("aten::geometric_", kCPU, fill_geometric);
 IMPL("aten::random_", kCPU, fill_whole);
-IMPL("aten::multinomial", kCPU, multinomial);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -1,15 +1,14 @@
 #pragma once
 
-#include "core/ops/value.h"
+#include "core/tensor/tensor.h"
 
-// Fillings that operators of several files draw. Each is in place, and gives its tensor.
+// Draws on the processor that operators of several files make.
 namespace tensord::kernels {
 
-Tensor fill_uniform(const Tensor& x, double from, double to, const ops::Value& generator);
-Tensor fill_normal(const Tensor& x, double mean, double deviation, const ops::Value& generator);
-// Whole numbers of [low, high).
-Tensor fill_random(const Tensor& x, int64_t low, int64_t high);
 // int64: the numbers below n, each once.
 Tensor shuffled_numbers(int64_t n);
+// Positions by the running sum of each row of weights, one uniform number each; sums are of the weights' type. Both are
+// dense.
+void draw_positions(const Tensor& weights, const Tensor& positions);
 
 }  // namespace tensord::kernels

@@ -15,7 +15,7 @@ namespace {
 using ops::Generator;
 using ops::Value;
 
-// 16 uniform numbers become 16 normal ones, by Box and Muller's formula.
+// Turns 16 uniform numbers into 16 normal ones by the Box–Muller transform.
 template <class T>
 void make_normal16(T* data, double mean, double deviation) {
   using C = ComputeType<T>;
@@ -81,8 +81,6 @@ Tensor bernoulli(const Tensor& probabilities, const Value&) {
   return out;
 }
 
-}  // namespace
-
 Tensor fill_uniform(const Tensor& x, double from, double to, const Value&) {
   check_random_target(x, "uniform_");
   check(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
@@ -137,6 +135,8 @@ Tensor fill_random(const Tensor& x, int64_t low, int64_t high) {
   });
   return x;
 }
+
+}  // namespace
 
 Tensor shuffled_numbers(int64_t n) {
   const Tensor out = Tensor::empty(Dims{n}, DType::kInt64);

@@ -5,7 +5,8 @@
 #include "core/ops/run.h"
 #include "kernels/random/fill.h"
 #include "kernels/random/random.h"
-#include "ops/view.h"
+#include "ops/index.h"
+#include "ops/random.h"
 
 // Random fillings of tensors; their loops are in fill_cpu.cpp.
 namespace tensord::kernels {
@@ -18,42 +19,44 @@ using OptDevice = std::optional<Device>;
 using OptBool = std::optional<bool>;
 using OptInt = std::optional<int64_t>;
 
-// New tensors: made on the CPU, then moved.
-
-Tensor moved(const Tensor& x, OptDevice device) {
-  return device && *device != Device{} ? ops::to(x, *device, x.dtype()) : x;
-}
+// New tensors, drawn on their device.
 
 Tensor rand(const IntList& sizes, OptDType dtype, const Value&, OptDevice device, OptBool) {
-  return moved(fill_uniform(Tensor::empty(sizes, dtype.value_or(DType::kFloat32)), 0, 1, Value()), device);
+  return ops::uniform_(Tensor::empty(sizes, dtype.value_or(DType::kFloat32), device.value_or(Device{})));
 }
 Tensor randn(const IntList& sizes, OptDType dtype, const Value&, OptDevice device, OptBool) {
-  return moved(fill_normal(Tensor::empty(sizes, dtype.value_or(DType::kFloat32)), 0, 1, Value()), device);
+  return ops::normal_(Tensor::empty(sizes, dtype.value_or(DType::kFloat32), device.value_or(Device{})));
 }
-// Memory for a tensor like another, which is filled in its order.
-Tensor memory_like(const Tensor& x, OptDType dtype, OptInt format) {
+// Memory for a tensor like another, which is filled in memory order.
+Tensor memory_like(const Tensor& x, OptDType dtype, OptDevice device, OptInt format) {
   Dims strides = contiguous_strides(x.sizes());
   if (format.value_or(1) >= 2) strides = channels_last_strides(x.sizes());
   if (format.value_or(1) == 1) strides = preserved_strides(x.sizes(), x.strides());
-  return Tensor::empty_strided(x.sizes(), std::move(strides), dtype.value_or(x.dtype()));
+  const DType to = dtype.value_or(x.dtype());
+  const Device where = device.value_or(x.device());
+  return x.is_meta() ? Tensor::meta_strided(x.sizes(), std::move(strides), to, where)
+                     : Tensor::empty_strided(x.sizes(), std::move(strides), to, where);
 }
 Tensor rand_like(const Tensor& x, OptDType dtype, const Value&, OptDevice device, OptBool, OptInt format) {
-  return moved(fill_uniform(memory_like(x, dtype, format), 0, 1, Value()), device.value_or(x.device()));
+  return ops::uniform_(memory_like(x, dtype, device, format));
 }
 Tensor randn_like(const Tensor& x, OptDType dtype, const Value&, OptDevice device, OptBool, OptInt format) {
-  return moved(fill_normal(memory_like(x, dtype, format), 0, 1, Value()), device.value_or(x.device()));
+  return ops::normal_(memory_like(x, dtype, device, format));
 }
 Tensor randint(int64_t low, int64_t high, const IntList& sizes, OptDType dtype, const Value&, OptDevice device,
                OptBool) {
-  return moved(fill_random(Tensor::empty(sizes, dtype.value_or(DType::kInt64)), low, high), device);
+  return ops::random_(Tensor::empty(sizes, dtype.value_or(DType::kInt64), device.value_or(Device{})), low, high);
 }
 Tensor randint_like(const Tensor& x, int64_t low, int64_t high, OptDType dtype, OptDevice device, OptInt format) {
-  return moved(fill_random(memory_like(x, dtype, format), low, high), device.value_or(x.device()));
+  return ops::random_(memory_like(x, dtype, device, format), low, high);
 }
 
+// On a device that draws itself, the order of random numbers, of which hardly two of 63 bits are the same.
 Tensor randperm(int64_t n, OptDType dtype, const Value&, OptDevice device, OptBool) {
   check(n >= 0, "n must be non-negative, got", n);
-  return moved(shuffled_numbers(n).to(dtype.value_or(DType::kInt64)), device);
+  const DType to = dtype.value_or(DType::kInt64);
+  if (device.value_or(Device{}).is_host()) return shuffled_numbers(n).to(to);
+  return ops::argsort(ops::random_(Tensor::empty(Dims{n}, DType::kInt64, *device))).to(to);
 }
 
 OP("aten::manual_seed")
@@ -92,8 +95,8 @@ OP("aten::randn.generator")
       return randn(sizes, dtype, layout, device, pin);
     })
     .random();
-OP("aten::rand_like").impl(rand_like).constant_result().random();
-OP("aten::randn_like").impl(randn_like).constant_result().random();
+OP("aten::rand_like").impl(rand_like).constant_result().kind(ops::OpKind::kComposite).random();
+OP("aten::randn_like").impl(randn_like).constant_result().kind(ops::OpKind::kComposite).random();
 OP("aten::randint")
     .impl([](int64_t high, const IntList& sizes, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
       return randint(0, high, sizes, dtype, layout, device, pin);
@@ -105,14 +108,16 @@ OP("aten::randint_like")
       return randint_like(x, 0, high, dtype, device, format);
     })
     .constant_result()
+    .kind(ops::OpKind::kComposite)
     .random();
 OP("aten::randint_like.low_dtype")
     .impl([](const Tensor& x, int64_t low, int64_t high, OptDType dtype, const Value&, OptDevice device, OptBool,
              OptInt format) { return randint_like(x, low, high, dtype, device, format); })
     .constant_result()
+    .kind(ops::OpKind::kComposite)
     .random();
 OP("aten::randperm").impl(randperm).random();
-// Their two parts are drawn.
+// Draws the real and the imaginary parts.
 IMPL("aten::uniform_ aten::normal_", ops::kComplexCPU, ops::kSameAsDense).linear();
 IMPL("aten::rand_like aten::randn_like", ops::kComplexCPU, ops::kSameAsDense);
 }  // namespace

@@ -1,10 +1,11 @@
-// The loops of histogram and histogramdd.
+// histogram and histogramdd: their loops on the processor, and compositions of other operators on CUDA's devices.
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/expr/compose.h"
 
 #include "ops/factory.h"
+#include "ops/index.h"
 #include "ops/pointwise.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
@@ -21,7 +22,7 @@ void check_points(const char* name, const Tensor& x) {
   if (x.dtype() != DType::kFloat32 && x.dtype() != DType::kFloat64) fail_dtype(name, x.dtype());
 }
 
-// Rows of numbers: what is not the last dimension is one.
+// Rows of numbers: all dimensions but the last are one.
 Tensor as_rows(const Tensor& x) {
   return ops::reshape(x, Dims{x.numel() / std::max<int64_t>(x.sizes().back(), 1), x.sizes().back()});
 }
@@ -45,7 +46,7 @@ void check_weight(const char* name, const Tensor& x, const MaybeTensor& weight) 
         name_of(x.dtype()), "), and weight(", name_of(weight->dtype()), ")");
 }
 
-// Equally far apart, in each dimension: over the range that is given, or that of the points.
+// Equally spaced edges in each dimension, over the given range or that of the points.
 Edges edges_of(const char* name, const Tensor& x, const Dims& counts, const MaybeRange& range) {
   check_points(name, x);
   check_dims(name, x, counts.size());
@@ -70,12 +71,13 @@ Edges edges_of(const char* name, const Tensor& x, const Dims& counts, const Mayb
           "] is not finite");
     check(low <= high, name, ": min should not exceed max, but got min ", low, " max ", high, " for dimension ", d);
     if (low == high) low -= 0.5, high += 0.5;
-    edges.push_back(ops::linspace(low, high, count + 1, {.dtype = x.dtype()}));
+    edges.push_back(ops::linspace(low, high, count + 1, {.dtype = x.dtype(), .device = x.device()}));
   }
   return edges;
 }
 
-// The box of a number: edges are its own but for the last, which belongs to the box before. −1: outside.
+// The bin of a number. An edge belongs to the bin that it begins, but the last edge belongs to the bin before it. −1:
+// outside.
 template <class T>
 int64_t box_of(T value, const T* edges, int64_t count) {
   if (!(value >= edges[0] && value <= edges[count - 1])) return -1;
@@ -99,6 +101,26 @@ void count_rows(const Tensor& rows, const MaybeTensor& weight, const Edges& edge
   }
 }
 
+// The same on other devices; what is outside is counted behind the last box.
+Tensor count_rows_on_device(const Tensor& rows, const MaybeTensor& weight, const Edges& edges, const Dims& sizes) {
+  const ops::Scalar one(1);
+  Tensor at = ops::zeros(Dims{rows.size(0)}, {.dtype = DType::kInt64, .device = rows.device()});
+  Tensor is_inside = ops::ones(at.sizes(), {.dtype = DType::kBool, .device = rows.device()});
+  int64_t boxes = 1;
+  for (size_t d = 0; d < edges.size(); ++d) {
+    const Tensor x = ops::select(rows, 1, static_cast<int64_t>(d)).contiguous();
+    const Tensor after = ops::ge(x, ops::select(edges[d], 0, 0)), before = ops::le(x, ops::select(edges[d], 0, -1));
+    is_inside = ops::logical_and(is_inside, ops::logical_and(after, before));
+    const Tensor box = ops::sub(ops::searchsorted(edges[d], x, {.right = true}), one);
+    at = ops::add(ops::mul(at, ops::Scalar(sizes[d])), ops::clamp_max(box, ops::Scalar(sizes[d] - 1)));
+    boxes *= sizes[d];
+  }
+  const Tensor counts = ops::zeros(Dims{boxes + 1}, {.dtype = rows.dtype(), .device = rows.device()});
+  const Tensor terms = weight ? ops::reshape(*weight, Dims{-1}) : ops::ones_like(ops::to(at, rows.dtype()));
+  ops::scatter_add_(counts, 0, ops::where(is_inside, at, ops::full_like(at, ops::Scalar(boxes))), terms);
+  return ops::reshape(ops::narrow(counts, 0, 0, boxes), sizes);
+}
+
 Tensor counted(const char* name, const Tensor& x, const Edges& given, const MaybeTensor& weight, bool density) {
   check_points(name, x);
   check_dims(name, x, given.size());
@@ -114,11 +136,13 @@ Tensor counted(const char* name, const Tensor& x, const Edges& given, const Mayb
     sizes.push_back(own.numel() - 1);
   }
   checked_numel(sizes);
-  Tensor out = ops::zeros(sizes, {.dtype = x.dtype()});
   if (x.is_meta()) return Tensor::meta(sizes, x.dtype(), x.device());
   const Tensor rows = as_rows(x).contiguous();
   const MaybeTensor weights = weight ? MaybeTensor(weight->contiguous()) : std::nullopt;
-  if (x.dtype() == DType::kFloat32)
+  Tensor out = ops::zeros(sizes, {.dtype = x.dtype(), .device = x.device()});
+  if (!x.device().is_host())
+    out = count_rows_on_device(rows, weights, edges, sizes);
+  else if (x.dtype() == DType::kFloat32)
     count_rows<float>(rows, weights, edges, out);
   else
     count_rows<double>(rows, weights, edges, out);
@@ -190,14 +214,18 @@ Returns run_histogramdd_tensorlist_bins(const Tensor& x, const Edges& bins, cons
   return histogramdd(x, bins, weight, density);
 }
 
-IMPL("aten::histogram.bins_tensor", kCPU, run_histogram_bins_tensor);
-IMPL("aten::histogram.bin_ct", kCPU, run_histogram_bin_ct);
-IMPL("aten::_histogramdd_bin_edges", kCPU, run_histogramdd_bin_edges);
-IMPL("aten::_histogramdd_from_bin_cts", kCPU, run_histogramdd_from_bin_cts);
-IMPL("aten::_histogramdd_from_bin_tensors", kCPU, run_histogramdd_from_bin_tensors);
-IMPL("aten::histogramdd", kCPU, run_histogramdd);
-IMPL("aten::histogramdd.int_bins", kCPU, run_histogramdd_int_bins);
-IMPL("aten::histogramdd.TensorList_bins", kCPU, run_histogramdd_tensorlist_bins);
+#define HISTOGRAM(NAME, FUNCTION) \
+  IMPL(NAME, kCPU, FUNCTION);     \
+  IMPL(NAME, kCUDA, FUNCTION)
+HISTOGRAM("aten::histogram.bins_tensor", run_histogram_bins_tensor);
+HISTOGRAM("aten::histogram.bin_ct", run_histogram_bin_ct);
+HISTOGRAM("aten::_histogramdd_bin_edges", run_histogramdd_bin_edges);
+HISTOGRAM("aten::_histogramdd_from_bin_cts", run_histogramdd_from_bin_cts);
+HISTOGRAM("aten::_histogramdd_from_bin_tensors", run_histogramdd_from_bin_tensors);
+HISTOGRAM("aten::histogramdd", run_histogramdd);
+HISTOGRAM("aten::histogramdd.int_bins", run_histogramdd_int_bins);
+HISTOGRAM("aten::histogramdd.TensorList_bins", run_histogramdd_tensorlist_bins);
+#undef HISTOGRAM
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -17,6 +17,7 @@
 #include "core/jit/ir/text.h"
 #include "core/jit/runtime/module.h"
 #include "core/jit/runtime/program.h"
+#include "core/ops/attributes/runs_on_host.h"
 #include "server/commands/arguments_file.h"
 #include "server/commands/commands.h"
 #include "server/commands/engine_inputs.h"
@@ -104,6 +105,18 @@ void print_missing_operators(const jit::Module& module, const jit::Method& metho
   }
 }
 
+// What a model on CUDA has no kernels of.
+void print_on_host(const jit::Module& module, const jit::Method& method) {
+  bool is_first = true;
+  for (const ops::Op* const op : jit::called_operators(method.graph(), module.functions())) {
+    const auto* const on_host = (op->base ? op->base : op)->attributes.get<ops::RunsOnHost>();
+    if (!on_host) continue;
+    if (std::exchange(is_first, false))
+      std::cout << "operators that CUDA has by a copy to the host and back (" << method.name() << ")\n";
+    std::cout << "  " << op->schema.full_name() << ": " << on_host->reason << "\n";
+  }
+}
+
 void print_source(const std::string& path) {
   for (const jit::SourceFile& file : jit::ModelArchive::open(path).sources()) {
     std::cout << "==== " << file.name << "\n" << file.text << "\n";
@@ -184,6 +197,7 @@ void inspect(InspectOptions options) {
   const bool wants_more = options.all || options.source || !plan.empty() || options.for_training;
   print_parameters(*module, options.all || options.summary || options.for_training);
   print_missing_operators(*module, method);
+  print_on_host(*module, method);
   if (options.source) print_source(options.model.model);
   print_counts(snapshots, options.all || options.summary || wants_more);
   if (!plan.empty()) std::cout << "==== " << options.method << ", program for these arguments\n" << plan;

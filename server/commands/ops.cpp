@@ -15,6 +15,8 @@
 #include "core/base/nearest.h"
 #include "core/base/printable.h"
 #include "core/ops/attributes/packed.h"
+#include "core/ops/attributes/runs_on_host.h"
+#include "core/ops/dispatch.h"
 #include "core/ops/registry.h"
 #include "server/commands/commands.h"
 
@@ -28,6 +30,8 @@ std::string properties(const ops::Op& op) {
     if (holds) out += (out.empty() ? "" : ", ") + std::string(name);
   };
   add(base.has_fill(kCUDA), "cuda");
+  if (const auto* on_host = base.attributes.get<ops::RunsOnHost>())
+    add(true, concat("cuda by a copy to the host: ", on_host->reason).c_str());
   add(op.is_view, "view");
   add(base.is_pointwise, "pointwise");
   add(base.is_reduction, "reduction");
@@ -75,9 +79,11 @@ bool is_joined(const ops::Op& op) {
 nlohmann::ordered_json record_of(const ops::Op& op) {
   const ops::Op& base = op.base ? *op.base : op;
   std::vector<std::string> devices;
-  for (size_t kind = 0; kind < kDeviceKinds; ++kind) {
-    if (base.has_fill(static_cast<DeviceKind>(kind))) devices.emplace_back(name_of(static_cast<DeviceKind>(kind)));
+  const bool has_devices = base.kind == ops::OpKind::kStructured || base.kind == ops::OpKind::kAllocating;
+  for (const DeviceKind kind : {kCPU, kCUDA}) {
+    if (has_devices && base.kernel(kind) && base.kernel(kind) != &ops::kOnHost) devices.emplace_back(name_of(kind));
   }
+  const auto* const on_host = base.attributes.get<ops::RunsOnHost>();
   const auto has_any = [](const auto& by_device) {
     return std::any_of(by_device.begin(), by_device.end(), [](const auto& function) { return !!function; });
   };
@@ -85,6 +91,7 @@ nlohmann::ordered_json record_of(const ops::Op& op) {
           {"schema", op.schema.str()},
           {"base", op.base ? op.base->schema.full_name() : ""},
           {"devices", devices},
+          {"on_host", on_host ? on_host->reason : ""},
           {"differentiable", static_cast<bool>(base.gradient) || base.is_composite},
           {"view", op.is_view},
           {"random", op.is_random},
@@ -117,9 +124,12 @@ std::string place_of(const std::source_location& origin) {
 void print_table(const ops::Op& op) {
   static constexpr const char* kDevices[kDeviceKinds] = {"CPU", "CUDA", "PrivateUse"};
   std::cout << op.schema.full_name() << '\n';
-  const auto line = [](const char* functionality, const std::string& device, const ops::KernelFunction& kernel) {
+  const auto* const on_host = op.attributes.get<ops::RunsOnHost>();
+  const auto line = [&](const char* functionality, const std::string& device, const ops::KernelFunction& kernel) {
     std::cout << "  " << std::left << std::setw(17) << functionality << std::setw(12) << device
-              << place_of(kernel.origin) << '\n';
+              << place_of(kernel.origin);
+    if (&kernel == &ops::kOnHost) std::cout << "   # the CPU's, by a copy to the host and back: " << on_host->reason;
+    std::cout << '\n';
   };
   for (int row = kFunctionalityCount; row-- > 0;) {
     const auto functionality = static_cast<Functionality>(row);

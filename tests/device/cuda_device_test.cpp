@@ -1,14 +1,17 @@
 // CUDA's runtime and what the emulated devices refuse (tests/cuda/emulated); with TENSORD_CUDA naming their library.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/nn/layers/layers.h"
 #include "core/nn/layers/transformer.h"
+#include "core/ops/attributes/runs_on_host.h"
+#include "core/ops/registry.h"
 #include "core/ops/run.h"
 #include "core/tensor/cuda/cuda_runtime.h"
 #include "core/tensor/cuda/plugin.h"
@@ -16,22 +19,12 @@
 #include "core/tensor/memory/caching_allocator.h"
 #include "core/tensor/memory/pinned_memory.h"
 #include "core/tensor/tensor.h"
+#include "tests/device/cuda_fixture.h"
 
 namespace tensord::cuda_device_test {
 namespace {
 
-constexpr Device kGpu{kCUDA, 0}, kOther{kCUDA, 1};
-
-class CudaDevice : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (cuda::device_count() > 0) return;
-    // Where the library is named, there must be devices.
-    const char* const named = std::getenv("TENSORD_CUDA");
-    if (named && *named) FAIL() << cuda::why_no_devices();
-    GTEST_SKIP() << cuda::why_no_devices();
-  }
-};
+using namespace cuda_tests;
 using CudaFaults = CudaDevice;
 
 Tensor numbers(int64_t count, DType dtype = DType::kFloat32) {
@@ -146,6 +139,102 @@ TEST_F(CudaDevice, OutOfMemoryIsTheAnswerToOneCall) {
                ops::call_by_name("aten::add.Tensor", numbers(10), numbers(10)));
 }
 
+// --- operators that run on the host
+
+// self += other + the sum of `more`; undefined is nothing.
+OP("test::gather_(Tensor(a!) self, Tensor? other, Tensor[] more) -> Tensor(a!)")
+    .impl([](const Tensor& self, const std::optional<Tensor>& other, const std::vector<Tensor>& more) {
+      if (self.size(0) == 5) fail(ErrorCode::kInvalidArgument, "five rows");
+      const auto add = [&](const Tensor& x) {
+        for (int64_t i = 0; i < self.size(0); ++i) {
+          for (int64_t j = 0; j < self.size(1); ++j)
+            self.data<float>()[i * self.stride(0) + j * self.stride(1)] +=
+                x.data<float>()[i * x.stride(0) + j * x.stride(1)];
+        }
+      };
+      if (other) add(*other);
+      for (const Tensor& x : more) add(x);
+      return self;
+    })
+    .set<ops::RunsOnHost>("a test");
+OP("test::second_row(Tensor self) -> Tensor")
+    .impl([](const Tensor& self) {
+      return self.as_view({self.size(1)}, {self.stride(1)}, self.offset() + self.stride(0));
+    })
+    .set<ops::RunsOnHost>("a test");
+OP("test::several(Tensor? self, Device? device=None) -> (Tensor, Tensor[], int)")
+    .impl([](const std::optional<Tensor>& self, std::optional<Device> device) {
+      const Tensor made = Tensor::empty(Dims{3}, DType::kFloat32, device.value_or(Device{}));
+      for (int i = 0; i < 3; ++i) made.data<float>()[i] = 2;
+      const std::vector<Tensor> both{self ? *self : made, made};
+      return ops::Returns{{made, ops::make_tensor_list(both), 7}};
+    })
+    .set<ops::RunsOnHost>("a test");
+
+Tensor matrix(int64_t rows, int64_t columns) {
+  const Tensor x = numbers(rows * columns);
+  return x.as_view({rows, columns}, {columns, 1}, 0);
+}
+
+TEST_F(CudaDevice, CallsOnTheHostWriteWhatTheyWrite) {
+  const Tensor expected = matrix(3, 4).clone(), other = matrix(4, 3).clone();
+  const Tensor there = matrix(3, 4).to(kGpu), turned_other = turned(other.to(kGpu));
+  ops::call_by_name("test::gather_", expected, turned(other), std::vector<Tensor>{turned(other), turned(other)});
+  const uint32_t version = there.version();
+  const Tensor got = ops::call_by_name("test::gather_", there, turned_other,
+                                       std::vector<Tensor>{turned_other, turned(other.to(kGpu))});
+  EXPECT_TRUE(got.is_same(there));
+  EXPECT_GT(there.version(), version);
+  expect_equal(there, expected);
+  // Every second row of other memory.
+  const Tensor whole = matrix(6, 4).to(kGpu), rows = whole.as_view({3, 4}, {8, 1}, 4);
+  const Tensor here = matrix(6, 4).clone();
+  ops::call_by_name("test::gather_", rows, ops::Value(), std::vector<Tensor>{there});
+  ops::call_by_name("test::gather_", here.as_view({3, 4}, {8, 1}, 4), ops::Value(), std::vector<Tensor>{expected});
+  expect_equal(whole, here);
+}
+
+TEST_F(CudaDevice, CallsOnTheHostRefuseWhatCopiesCannotShow) {
+  const Tensor there = matrix(3, 4).to(kGpu), none = matrix(5, 4).to(kGpu);
+  const auto gather = [](const Tensor& self, const Tensor& other) {
+    return message_of([&] { ops::call_by_name("test::gather_", self, other, std::vector<Tensor>{}); });
+  };
+  EXPECT_EQ(gather(there.as_view({2, 4}, {4, 1}, 0), there.as_view({2, 4}, {4, 1}, 4)),
+            "test::gather_: an argument that is written shares memory with another one; clone() one");
+  EXPECT_EQ(gather(there, matrix(3, 4)),
+            "test::gather_: Expected all tensors to be on the same device, but found cuda:0 and cpu");
+  EXPECT_EQ(gather(none, none), "test::gather_: five rows");
+  EXPECT_EQ(message_of([&] {
+              ops::call_by_name("test::second_row", there.as_view({2, 2}, {1, 0}, 0));
+            }),
+            "test::second_row: a result shares the memory of float32[2, 2], whose copy on the host is laid out "
+            "differently");
+}
+
+TEST_F(CudaDevice, ResultsOfCallsOnTheHostAreTheDevices) {
+  const Tensor there = matrix(3, 4).to(kGpu);
+  const Tensor row = ops::call_by_name("test::second_row", turned(there));
+  EXPECT_EQ(row.storage(), there.storage());
+  expect_equal(row, turned(matrix(3, 4)).as_view({3}, {4}, 1).clone());
+  for (const bool has_tensor : {true, false}) {
+    const ops::Op& op = ops::get_op("test::several");
+    const std::vector<ops::Value> results =
+        ops::run(op, ops::bind(op, {has_tensor ? ops::Value(there) : ops::Value(), kGpu}));
+    EXPECT_EQ(results[0].to_tensor().device(), kGpu);
+    const auto& list = results[1].to_list()->items;
+    EXPECT_EQ(list[0].to_tensor().is_same(there), has_tensor);
+    EXPECT_EQ(list[1].to_tensor().device(), kGpu);
+    EXPECT_EQ(results[2].to_int(), 7);
+  }
+}
+
+// The error of what the device did before is not the call's.
+TEST_F(CudaDevice, CallsOnTheHostReportEarlierErrorsAsTheyAre) {
+  const Tensor a = numbers(100, DType::kInt64).to(kGpu), zeros = ops::call_by_name("aten::zeros_like", a);
+  const Tensor quotient = ops::call_by_name("aten::floor_divide", a, zeros);
+  EXPECT_EQ(message_of([&] { ops::call_by_name("test::several", quotient); }), "ZeroDivisionError");
+}
+
 // --- models, eagerly
 
 // Words and positions, layers, a norm and the scores of the words: BERT's shape, and GPT's with a causal mask.
@@ -200,24 +289,6 @@ TEST_F(CudaDevice, LanguageModelsAsOnTheHost) {
     for (int64_t i = 0; i < here.numel(); ++i)
       ASSERT_NEAR(here.data<float>()[i], expected.data<float>()[i], 1e-5) << "causal " << is_causal << ", " << i;
   }
-}
-
-// Runs a kernel of tests/cuda/emulated/faults.cu; "" or what it ended with.
-std::string run_tested(const char* name, const Tensor& out) {
-  void* const library = dlopen(std::getenv("TENSORD_CUDA"), RTLD_NOW);
-  using Run = bool (*)(const char*, void*, cuda::StreamHandle);
-  const auto run = library ? reinterpret_cast<Run>(dlsym(library, "tensord_cuda_run_tested")) : nullptr;
-  if (!run) return "these are not the emulated devices";
-  DeviceStream& stream = current_stream(kGpu);
-  const cuda::DeviceScope scope(0);
-  if (!run(name, out.raw_data(), static_cast<cuda::StreamHandle>(stream.handle()))) return "no such kernel";
-  try {
-    cuda::check_cuda(cuda::api().check_launch(), "launch");
-    stream.synchronize();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST_F(CudaFaults, LaunchesAreRefused) {

@@ -113,8 +113,31 @@ bool is_about_devices(const ops::Op& op) {
   return names.contains(op.schema.full_name());
 }
 
+// Operators that PyTorch has results of on the host: counts of packed rows, and what is made without a device.
+bool has_host_results(const ops::Op& op) {
+  static const std::set<std::string> names{"aten::_pack_padded_sequence",  "aten::_pad_packed_sequence",
+                                           "aten::linspace.Tensor_Tensor", "aten::linspace.Tensor_Scalar",
+                                           "aten::linspace.Scalar_Tensor", "aten::logspace.Tensor_Tensor",
+                                           "aten::logspace.Tensor_Scalar", "aten::logspace.Scalar_Tensor"};
+  return op.kind == ops::OpKind::kScript || is_about_devices(op) || names.contains(op.schema.full_name());
+}
+
 Tolerance tolerance_of(const Value& record) {
   return {field(record, "rtol").to_float(), field(record, "atol").to_float()};
+}
+
+// Of topk, which of equal values are chosen differs between devices: the values at the chosen places are compared.
+std::vector<Value> with_chosen_values(const Value& record, const ops::Op& op, std::vector<Value> results) {
+  if (op.schema.full_name() != "aten::topk" || results[1].to_tensor().numel() == 0) return results;
+  const std::vector<Value> bound = ops::bind(op, copy_all(items(field(record, "args"))));
+  results[1] = ops::call_by_name("aten::gather", bound[0], bound[2], results[1]);
+  return results;
+}
+
+// What a device draws from a generator of its own.
+bool is_drawn(const Value& record) {
+  const std::string& how = field(record, "check").to_string();
+  return how == "shape" || how == "drawn";
 }
 
 std::string run_case(const Value& record, const ops::Op& op) {
@@ -131,14 +154,14 @@ std::string run_case(const Value& record, const ops::Op& op) {
   }
   if (!expected_error.empty()) return "must fail but did not";
   const Tolerance tolerance = tolerance_of(record);
-  results = all_brought_back(results, op.kind == ops::OpKind::kScript || is_about_devices(op));
+  results = all_brought_back(results, has_host_results(op));
   const std::vector<Value>& expected = items(field(record, "results"));
   const std::string& how = field(record, "check").to_string();
   if (is_about_devices(op) && !results[0].is_tensor()) return "";
-  // A device has a generator of its own.
-  if (how == "shape" || how == "drawn") return compare_shapes(results, expected);
-  if (std::string problem = compare_items(comparable(how, results), expected, tolerance); !problem.empty())
-    return problem;
+  if (is_drawn(record)) return compare_shapes(results, expected);
+  std::string different = compare_items(with_chosen_values(record, op, comparable(how, results)),
+                                        with_chosen_values(record, op, expected), tolerance);
+  if (!different.empty()) return different;
   for (const Value& one : items(field(record, "mutated"))) {
     const auto index = static_cast<size_t>(items(one)[0].to_int());
     if (std::string problem = compare(brought_back(bound[index], true), items(one)[1], tolerance); !problem.empty()) {
@@ -225,6 +248,7 @@ std::vector<Value> gradients_on(const ops::Op& op, const std::vector<Value>& arg
 std::string check_gradients(const Value& record, const ops::Op& op) {
   if (op.is_random || op.base || is_about_devices(op) || !field(record, "error").to_string().empty()) return "";
   const std::vector<Value>& arguments = items(field(record, "args"));
+  if (is_cuda() && is_drawn(record)) return "";  // layers may drop elements
   std::vector<Value> expected;
   try {
     expected = gradients_on(op, arguments, {});
@@ -326,7 +350,10 @@ TEST(DeviceOpCases, EqualPyTorch) {
   run_all(findings, {run_case, run_derived});
   EXPECT_EQ(findings.report(), "");
   std::printf("%zu operators, %zu have no kernel\n", findings.operators(), findings.missing());
-  EXPECT_GT(findings.operators(), 300u);
+  // scripts/gpu runs families one by one.
+  if (case_files().size() > 1) {
+    EXPECT_GT(findings.operators(), 300u);
+  }
 }
 
 TEST(DeviceOpCases, GradientsEqualTheProcessors) {
@@ -334,7 +361,9 @@ TEST(DeviceOpCases, GradientsEqualTheProcessors) {
   run_all(findings, {check_gradients});
   EXPECT_EQ(findings.report(), "");
   std::printf("%zu operators, %zu have no kernel\n", findings.operators(), findings.missing());
-  EXPECT_GT(findings.operators(), 300u);
+  if (case_files().size() > 1) {
+    EXPECT_GT(findings.operators(), 300u);
+  }
 }
 
 }  // namespace

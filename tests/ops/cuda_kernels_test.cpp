@@ -1,5 +1,5 @@
-// What CUDA has of the registry: each operator that works on elements has a kernel, or stands in
-// tests/cuda/not_there.txt with the reason.
+// What CUDA has of the registry: each operator that works on elements has a kernel, runs on the host (RunsOnHost), or
+// stands in tests/cuda/not_there.txt with the reason.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -9,6 +9,8 @@
 #include <sstream>
 #include <string>
 
+#include "core/ops/attributes/runs_on_host.h"
+#include "core/ops/dispatch.h"
 #include "core/ops/registry.h"
 #include "tests/support/places.h"
 
@@ -42,6 +44,9 @@ TEST(CudaKernels, AreThereOrNamedAsMissing) {
       ++counts[op->kind == ops::OpKind::kView        ? "views"
                : op->kind == ops::OpKind::kComposite ? "compositions"
                                                      : "script"];
+    } else if (op->kernel(kCUDA) == &ops::kOnHost) {
+      ++counts["by a copy to the host"];
+      there.insert(name);
     } else if (op->kernel(kCUDA)) {
       ++counts["kernels"];
       there.insert(name);
@@ -58,9 +63,23 @@ TEST(CudaKernels, AreThereOrNamedAsMissing) {
   for (const auto& [name, reason] : missing) {
     EXPECT_NE(reason, "") << name << " has no reason";
     EXPECT_FALSE(there.contains(name)) << name << " has a kernel for CUDA now";
-    EXPECT_NE(ops::find_op(name), nullptr) << name << " is no operator";
+    EXPECT_NE(ops::find_op(name), nullptr) << name << " is not an operator";
   }
-  EXPECT_GT(counts["kernels"], 300u);
+  EXPECT_GT(counts["kernels"], 400u);
+  EXPECT_LE(counts["by a copy to the host"], 57u);
+}
+
+// Such a call waits for the device, so no plan has it.
+TEST(CudaKernels, RunOnTheHostOnlyWithoutCodeOfTheirOwn) {
+  for (const ops::Op* op : ops::all_ops()) {
+    const auto* const on_host = op->attributes.get<ops::RunsOnHost>();
+    if (!on_host) continue;
+    const std::string name = op->schema.full_name();
+    EXPECT_NE(on_host->reason, "") << name;
+    EXPECT_EQ(op->kernel(kCUDA), &ops::kOnHost) << name << " has a kernel for CUDA";
+    const auto kind = static_cast<size_t>(kCUDA);
+    EXPECT_FALSE(op->has_fill(kCUDA) || op->prepare[kind] || op->pack[kind]) << name << " may be in a plan";
+  }
 }
 
 }  // namespace

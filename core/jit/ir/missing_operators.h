@@ -20,4 +20,7 @@ struct MissingOperator {
 // order of the graph. Functions that do not compile are skipped, because calling them reports the error.
 std::vector<MissingOperator> missing_operators(const Graph& graph, const FunctionLibrary& functions);
 
+// The operators that they call, each once, in the order of the graph.
+std::vector<const ops::Op*> called_operators(const Graph& graph, const FunctionLibrary& functions);
+
 }  // namespace tensord::jit

@@ -30,6 +30,7 @@ struct DeviceProperties {
   char name[256] = {};
   int32_t major = 0, minor = 0;  // compute capability
   int32_t multiprocessors = 0;
+  int32_t threads_of_multiprocessor = 0;
   int32_t max_shared_bytes = 0;  // of a block, when it opts in
   uint64_t memory_bytes = 0;
 };

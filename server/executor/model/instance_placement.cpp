@@ -91,7 +91,7 @@ void check_load_limits(const std::vector<std::string>& limits, Device device) {
 
 namespace {
 
-// Work of requests goes before that of training, whose streams have priority 0.
+// The priority of requests, which run before training; the streams of training have priority 0.
 constexpr int kServingPriority = -1;
 
 }  // namespace

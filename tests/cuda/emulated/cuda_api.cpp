@@ -201,6 +201,7 @@ Outcome properties(int device, DeviceProperties* out) {
   std::snprintf(out->name, sizeof(out->name), "emulated device %d", device);
   out->major = 9;
   out->multiprocessors = 4;
+  out->threads_of_multiprocessor = 2048;
   out->max_shared_bytes = 227 << 10;
   out->memory_bytes = memory(device).size();
   return Outcome::kDone;

@@ -1,7 +1,9 @@
-// Kernels with faults, which the emulation has to find.
+// Kernels with faults, which the emulation has to find, and parts of kernels.
 #include <cstring>
 
-#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/device.cuh"  // first
+
+#include "kernels/cuda/philox.cuh"
 
 namespace tensord::cuda {
 namespace {
@@ -45,6 +47,13 @@ __global__ void missing_barrier(DeviceAddress out) {
 }
 __global__ void plain(DeviceAddress out) { pointer<float>(out)[threadIdx.x] = 1; }
 
+// Counter and key in, words out: rows of 10 words.
+__global__ void philox_rows(DeviceAddress rows) {
+  uint32_t* const row = pointer<uint32_t>(rows) + 10 * threadIdx.x;
+  const Words words = philox({{row[0], row[1], row[2], row[3]}}, row[4], row[5]);
+  for (int i = 0; i < 4; ++i) row[6 + i] = words.at[i];
+}
+
 struct TestedKernel {
   const char* name;
   void (*kernel)(DeviceAddress);
@@ -63,12 +72,13 @@ const TestedKernel kTested[] = {
     {"grid too high", plain, dim3(1, 70000), dim3(32), 0},
     {"shared not allowed", plain, dim3(1), dim3(32), 64 << 10},
     {"plain", plain, dim3(1), dim3(32), 0},
+    {"philox", philox_rows, dim3(1), dim3(3), 0},
 };
 
 }  // namespace
 }  // namespace tensord::cuda
 
-// For tests/device/cuda_device_test.cpp. False: there is no such kernel.
+// For tests/device/cuda_fixture.h. False: there is no such kernel.
 extern "C" [[gnu::visibility("default")]] bool tensord_cuda_run_tested(const char* name, void* out,
                                                                        cudaStream_t stream) {
   for (const auto& one : tensord::cuda::kTested) {

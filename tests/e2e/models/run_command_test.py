@@ -309,6 +309,11 @@ class Teller(nn.Module):
         return self.layer(x) + y
 
 
+class Factors(nn.Module):
+    def forward(self, x: Tensor):
+        return torch.linalg.qr(x + 1)
+
+
 class CommandsTest(unittest.TestCase):
     """The output of the commands about a model's file and about the binary itself."""
 
@@ -330,9 +335,18 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
+    def test_what_cuda_has_by_copies(self):
+        torch.jit.script(Factors()).save(self.path("factors.pt"))
+        self.assertIn("operators that CUDA has by a copy to the host and back (forward)\n"
+                      "  aten::linalg_qr: cuSOLVER is not called yet\n", self.run_binary("inspect", self.path("factors.pt")))
+        self.assertNotIn("by a copy to the host", self.run_binary("inspect", self.path("model.pt")))
+
     def test_operators_one_a_line(self):
         lines = self.run_binary("ops").splitlines()
         self.assertEqual([line for line in lines if "::" not in line.split("(")[0]], [])
+        by_copies = self.run_binary("ops", "--table", "aten::linalg_qr")
+        self.assertRegex(by_copies, "Dense  +CUDA.*# the CPU's, by a copy to the host and back: cuSOLVER is not called yet")
+        self.assertIn("cuda by a copy to the host: cuSOLVER is not called yet", self.run_binary("ops", "aten::linalg_qr"))
         table = self.run_binary("ops", "--table", "aten::add.Tensor")
         self.assertRegex(table, r"(?m)^aten::add.Tensor$")
         for cell in (r"Autograd +all +core/autograd/recorder.cpp:\d+", r"Dense +CPU[^\n]* +kernels/pointwise/\S+:\d+",

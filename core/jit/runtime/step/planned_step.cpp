@@ -47,7 +47,7 @@ struct PlannedStep::Entry {
 
 namespace {
 
-// What hangs on more than operators and parameters, in the graph of a loss; empty: nothing.
+// Names what depends on more than operators and parameters in the graph of a loss; empty if there is nothing.
 std::string find_foreign_node(const Tensor& loss, std::span<const Tensor> parameters) {
   std::unordered_set<const autograd::Node*> seen, leaves;
   for (const Tensor& parameter : parameters) leaves.insert(autograd::gradient_edge(parameter).node.get());
@@ -60,7 +60,7 @@ std::string find_foreign_node(const Tensor& loss, std::span<const Tensor> parame
     const bool is_leaf = dynamic_cast<const autograd::AccumulateGrad*>(node.get());
     if (is_leaf && !leaves.contains(node.get())) return "a tensor that is not known to the step gets a gradient";
     const bool is_own = is_leaf || dynamic_cast<const autograd::OpNode*>(node.get()) || node->name() == "CopySlices";
-    if (!is_own) return concat(node->name(), " is no operator's gradient");
+    if (!is_own) return concat(node->name(), " is not an operator's gradient");
     for (const autograd::Edge& edge : node->next_edges()) stack.push_back(edge.node);
   }
   return {};
@@ -108,16 +108,16 @@ void record_storages(const Value& value, std::unordered_set<const StorageImpl*>&
   for (const Value& item : value.to_list()->items) record_storages(item, storages);
 }
 
-std::vector<uint8_t> generator_state() {
+ops::Generator::Saved generator_state() {
   ops::Generator& generator = ops::current_generator();
   const MutexLock lock = generator.lock();
-  return generator.state();
+  return generator.saved();
 }
 
-void set_generator_state(std::span<const uint8_t> state) {
+void set_generator_state(const ops::Generator::Saved& state) {
   ops::Generator& generator = ops::current_generator();
   const MutexLock lock = generator.lock();
-  generator.set_state(state);
+  generator.restore(state);
 }
 
 // How a step is planned: with everything that inference uses, or with the interpreter's kernels in its order.
@@ -201,7 +201,7 @@ Tensor PlannedStep::run(std::span<const Tensor> batch, const Loss& loss,
   // A step that ended with an error did not check anything.
   if (std::has_single_bit(++entry->steps) || !entry->is_proven)
     return check(*entry, inputs, loss, check_loss, is_cancelled);
-  const std::vector<uint8_t> before = generator_state();
+  const ops::Generator::Saved before = generator_state();
   Outcome outcome;
   try {
     outcome = run_plan(*entry, inputs, is_cancelled);
@@ -297,7 +297,7 @@ void PlannedStep::build(Entry& entry, std::span<const Tensor> inputs) {
   const Level& level = kLevels[entry.level];
   entry.must_copy.clear();
   // Passes that ask random operators for their shapes draw random numbers.
-  const std::vector<uint8_t> state = generator_state();
+  const ops::Generator::Saved state = generator_state();
   try {
     std::unique_ptr<Graph> graph = entry.graph->clone();
     specialize_inputs(*graph, std::vector<Value>(inputs.begin(), inputs.end()));
@@ -353,7 +353,7 @@ PlannedStep::Outcome PlannedStep::run_plan(Entry& entry, std::span<const Tensor>
 Tensor PlannedStep::check(Entry& entry, std::span<const Tensor> inputs, const Loss& loss,
                           const std::function<void(const Tensor&)>& check_loss,
                           const std::function<bool()>* is_cancelled) {
-  const std::vector<uint8_t> before = generator_state();
+  const ops::Generator::Saved before = generator_state();
   // Plans of other levels start from the same state as the interpreted step.
   std::vector<Tensor> start(inputs.begin(), inputs.end());
   for (const size_t i : entry.written) start[i] = start[i].clone(true);
@@ -365,12 +365,12 @@ Tensor PlannedStep::check(Entry& entry, std::span<const Tensor> inputs, const Lo
     set_generator_state(before);
     return after_failure(entry, error, loss, check_loss);
   }
-  const std::vector<uint8_t> after = generator_state();
+  const ops::Generator::Saved after = generator_state();
   set_generator_state(before);
   ++report_.interpreted;
   const Tensor result = interpret(loss, check_loss);
-  const std::vector<uint8_t> end = generator_state();
-  const auto judge = [&](const std::vector<uint8_t>& state) {
+  const ops::Generator::Saved end = generator_state();
+  const auto judge = [&](const ops::Generator::Saved& state) {
     Verdict verdict = compare(entry, planned, result, inputs);
     if (state != end) verdict.wrong = "the generator's state";
     return verdict;

@@ -10,7 +10,16 @@ def Upsample_9(X: Tensor, scales: List[float], *, mode: str = "nearest") -> Tens
 
 
 def Resize_10(X: Tensor, scales: List[float], *, mode: str = "nearest") -> Tensor:
-    return Resize_11(X, None, scales, mode=mode, coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    if mode != "nearest":
+        return Resize_11(X, None, scales, mode=mode, coordinate_transformation_mode="asymmetric")
+    # The standard's tests of this version round down where a dimension grows and up where it shrinks.
+    smaller: List[float] = []
+    larger: List[float] = []
+    for scale in scales:
+        smaller.append(min(scale, 1.0))
+        larger.append(max(scale, 1.0))
+    X = Resize_11(X, None, smaller, coordinate_transformation_mode="asymmetric", nearest_mode="ceil")
+    return Resize_11(X, None, larger, coordinate_transformation_mode="asymmetric", nearest_mode="floor")
 
 
 def Resize_11(
@@ -109,7 +118,7 @@ def _check_resize(axes: List[int], scales: Optional[List[float]], sizes: Optiona
     count = len(axes)
     for i in range(count):
         if axes[i] in axes[:i]:
-            raise RuntimeError("Resize: axis {} is there twice".format(axes[i]))
+            raise RuntimeError("Resize: axis {} appears twice".format(axes[i]))
     has_sizes = sizes is not None and len(sizes) > 0
     if scales is not None and len(scales) > 0:
         if has_sizes:
