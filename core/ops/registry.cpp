@@ -55,6 +55,7 @@ class Registry {
       join_aliases();
       join_pending();
       tables_.build(ops_, [this](const std::string& problem) { report(problem); });
+      std::ranges::sort(ops_, {}, [](const auto& op) { return op->schema.full_name(); });
     });
     if (!problems_.empty()) fail(ErrorCode::kInternal, problems_);
   }
@@ -74,8 +75,6 @@ class Registry {
     freeze();
     std::vector<const Op*> out;
     for (const auto& op : ops_) out.push_back(op.get());
-    std::sort(out.begin(), out.end(),
-              [](const Op* a, const Op* b) { return a->schema.full_name() < b->schema.full_name(); });
     return out;
   }
 

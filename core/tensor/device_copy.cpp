@@ -1,6 +1,7 @@
 #include "core/tensor/device_copy.h"
 
 #include "core/tensor/device_runtime.h"
+#include "core/tensor/memory/pinned_memory.h"
 #include "core/tensor/strided_copy.h"
 
 namespace tensord {
@@ -73,6 +74,17 @@ void zero_elements(const Tensor& dense) {
   if (dense.numel() == 0) return;
   const Device device = dense.device();
   device_runtime(device).fill(dense.raw_data(), 0, dense.size_bytes(), current_stream(device));
+}
+
+Tensor send_to(const Tensor& source, Device device) {
+  const bool is_sent = !device.is_host() && source.device().is_host() && source.numel() > 0 && is_dense(source) &&
+                       is_pinned_address(source.raw_data());
+  if (!is_sent) return source.to(device);
+  const Tensor target = Tensor::empty_strided(source.sizes(), source.strides(), source.dtype(), device);
+  DeviceStream& stream = current_stream(device);
+  target.storage()->record_stream(stream);
+  device_runtime(device).copy_pinned(target.raw_data(), device, source.raw_data(), source.size_bytes(), stream);
+  return target;
 }
 
 }  // namespace tensord

@@ -16,4 +16,8 @@ void zero_elements(const Tensor& dense);
 // The tensor in host memory; the tensor itself if it is there already.
 inline Tensor host_copy(const Tensor& tensor) { return tensor.to(Device{}); }
 
+// source.to(device), for whoever keeps the source as it is until the current stream of the device was synchronized:
+// pinned memory is copied once.
+Tensor send_to(const Tensor& source, Device device);
+
 }  // namespace tensord

@@ -1,5 +1,6 @@
 #include "core/tensor/device_runtime.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <unordered_set>
@@ -8,7 +9,7 @@
 #include "core/base/mutex.h"
 #include "core/tensor/cpu_runtime.h"
 #include "core/tensor/cuda/plugin.h"
-#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/memory/accounts.h"
 
 namespace tensord {
 namespace {
@@ -36,12 +37,25 @@ class DeviceAllocators {
     }
     return *slot.load(std::memory_order_relaxed);
   }
+  void append_used(std::vector<std::pair<Device, CachingAllocator*>>& out) const {
+    for (size_t kind = 0; kind < allocators_.size(); ++kind) {
+      for (size_t index = 0; index < kMaxDevices; ++index) {
+        if (CachingAllocator* const made = allocators_[kind][index].load(std::memory_order_acquire))
+          out.emplace_back(Device{static_cast<DeviceKind>(kind), static_cast<int8_t>(index)}, made);
+      }
+    }
+  }
 
  private:
   static constexpr size_t kMaxDevices = 128;  // Device::index
   Mutex mutex_;                               // of making one
   std::array<std::array<std::atomic<CachingAllocator*>, kMaxDevices>, kDeviceKinds> allocators_{};
 };
+
+DeviceAllocators& device_allocators() {
+  static auto* const allocators = new DeviceAllocators;
+  return *allocators;
+}
 
 // Those that were not closed.
 struct OpenStreams {
@@ -99,8 +113,39 @@ DeviceStream& current_stream(Device device) {
 
 CachingAllocator& allocator_for(Device device) {
   if (device.is_host()) return cpu_allocator();
-  static auto* const allocators = new DeviceAllocators;
-  return allocators->of(device, device_runtime(device));
+  return device_allocators().of(device, device_runtime(device));
+}
+
+std::vector<std::pair<Device, CachingAllocator*>> used_allocators() {
+  std::vector<std::pair<Device, CachingAllocator*>> out{{Device{}, &cpu_allocator()}};
+  device_allocators().append_used(out);
+  return out;
+}
+
+uint64_t bytes_of_owner(OwnerId owner) {
+  uint64_t sum = 0;
+  for (const auto& [device, allocator] : used_allocators()) sum += allocator->live_bytes_of(owner);
+  return sum;
+}
+
+std::vector<OwnerBytes> bytes_of_owners() {
+  std::vector<OwnerBytes> out;
+  for (const auto& [device, allocator] : used_allocators()) {
+    for (const OwnerBytes& bytes : allocator->owners()) {
+      const auto known = std::ranges::find(out, bytes.name, &OwnerBytes::name);
+      if (known == out.end()) {
+        out.push_back(bytes);
+      } else {
+        known->live_bytes += bytes.live_bytes;
+        known->peak_bytes += bytes.peak_bytes;
+      }
+    }
+  }
+  return out;
+}
+
+void trim_allocators() {
+  for (const auto& [device, allocator] : used_allocators()) allocator->trim();
 }
 
 }  // namespace tensord

@@ -74,6 +74,11 @@ class DeviceRuntime {
   // before the call returns, and may be read by the host once the stream was synchronized.
   virtual void copy(void* to, Device to_device, const void* from, Device from_device, size_t size_bytes,
                     DeviceStream& stream) = 0;
+  // The same from pinned memory of the host (pinned_memory.h) that nobody writes or frees until the stream was
+  // synchronized: the device reads it by itself.
+  virtual void copy_pinned(void* to, Device to_device, const void* from, size_t size_bytes, DeviceStream& stream) {
+    copy(to, to_device, from, {}, size_bytes, stream);
+  }
   // Queues the writing of one byte all over.
   virtual void fill(void* data, uint8_t byte, size_t size_bytes, DeviceStream& stream) = 0;
   // Queues a copy within one device: same sizes, any strides and dtypes, converted as strided_copy does. The target's

@@ -4,6 +4,7 @@
 #include "tensord/allocator.h"
 #include "tensord/arguments.h"
 #include "tensord/autograd.h"
+#include "tensord/cuda.h"
 #include "tensord/data.h"
 #include "tensord/distributed.h"
 #include "tensord/index.h"

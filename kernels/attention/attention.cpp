@@ -59,9 +59,10 @@ TensorMeta infer_attention(const Tensor& query, const Tensor& key, const Tensor&
   return {sizes, query.dtype(), {}, query.device()};
 }
 
-// With `fill`, `mask` is a bool and scores become `fill` where it is `fills_where`; else it is added. With
-// `transposes` the result has heads and rows swapped, as what follows a multi-head attention wants it. With `is_safe` a
-// query whose scores are all minus infinity has zeros and gives no gradient; else NaN, as softmax.
+// `mask` is added to the scores. With `fill`, `mask` is a bool tensor instead, and scores become `fill` where it equals
+// `fills_where`. With `transposes` the result has heads and rows swapped, the layout that multi-head attention
+// continues with. A query whose scores are all minus infinity gives zeros and no gradient with `is_safe`, and NaN
+// without it, as softmax does.
 OP("tensord::attention")
     .set<ops::BatchIndependent>([](std::span<const ops::Value> v) { return v[0].to_tensor().ndim() >= 3; })
     .infer(&infer_attention)

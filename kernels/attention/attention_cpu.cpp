@@ -18,9 +18,9 @@ namespace tensord::kernels {
 namespace {
 
 constexpr int64_t kWidest = 16;          // floats in the longest vector of any instruction set
-constexpr int64_t kDepthBlock = 256;     // keys whose values are multiplied in one go
-constexpr int64_t kFewQueries = 4;       // up to here keys are read where they lie
-constexpr int64_t kQueriesToPack = 24;   // from here on it pays to copy the values together
+constexpr int64_t kDepthBlock = 256;     // keys whose values are multiplied in one step
+constexpr int64_t kFewQueries = 4;       // up to this many keys are read in place
+constexpr int64_t kQueriesToPack = 24;   // from this many on, copying the values together pays off
 constexpr int64_t kScoreFloats = 12288;  // of one block of rows
 
 constexpr int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
@@ -29,7 +29,7 @@ constexpr int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / un
 struct AttentionScratch {
   explicit AttentionScratch(const AttentionShape& s) {
     key_stride = round_up(s.keys, kWidest);
-    if (key_stride % 1024 == 0) key_stride += kWidest;  // rows a page apart would share their places in the cache
+    if (key_stride % 1024 == 0) key_stride += kWidest;  // rows one page apart would compete for the same cache lines
     value_stride = round_up(s.value_depth, kWidest);
     const int64_t rows = attention_block_rows(s);
     values = s.depth * key_stride;
@@ -60,7 +60,7 @@ constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 HWY_INLINE TileV exp_not_positive(TileV x) {
   const TileD d;
   const hn::RebindToSigned<TileD> di;
-  // x = (n + f) log 2 with |f| <= 1/2; adding this number leaves n in the lowest bits.
+  // x = (n + f) log 2 with |f| <= 1/2. Adding this number leaves n in the lowest bits.
   const TileV magic = hn::Set(d, 12582912.0f), log2e = hn::Set(d, 1.44269504f);
   const TileV shifted = hn::MulAdd(x, log2e, magic);
   const TileV f = hn::MulSub(x, log2e, hn::Sub(shifted, magic));
@@ -85,13 +85,14 @@ void mask_row(const AttentionShape& s, const float* mask, float* scores, int64_t
   }
 }
 
-// The maximum alone does not say it: a NaN among the scores may have been passed over.
+// The maximum does not tell whether there was a NaN among the scores: a comparison may have skipped it.
 bool is_all_hidden(const float* scores, int64_t columns, float max) {
   return max == kMinusInfinity &&
          std::all_of(scores, scores + columns, [](float score) { return score == kMinusInfinity; });
 }
 
-// Turns a row of scores into exp(score - maximum); gives back their sum. `is_safe`: 1 and zeros where nothing is seen.
+// Turns a row of scores into exp(score - maximum) and returns their sum. With `is_safe`, a row that sees no key becomes
+// zeros and returns 1.
 float exponentials(float* scores, int64_t columns, bool is_safe) {
   const TileD d;
   const int64_t lanes = tile_lanes();
@@ -134,7 +135,7 @@ void dot_scores(const AttentionShape& s, const float* query, const float* key, i
   }
 }
 
-// One row of the mask as floats: what is added, or 1 where the score is filled.
+// One row of the mask as floats: the number to add, or 1 where the score is filled.
 void expand_mask(const AttentionShape& s, const void* mask, int64_t row, float* to) {
   if (s.mask == AttentionMask::kAdd) {
     const float* from = static_cast<const float*>(mask) + row * s.mask_row;
@@ -166,7 +167,7 @@ class Attention {
   }
 
   void run(int64_t begin, int64_t end) const {
-    // Keys that any of the rows sees.
+    // The keys that any of the rows sees.
     const int64_t keys = s_.is_causal ? std::min(s_.keys, end) : s_.keys;
     score(begin, end, keys);
     softmax_scores(begin, end, keys);
@@ -183,13 +184,13 @@ class Attention {
       }
       return;
     }
-    // Up to a whole panel: the last one's width is that of all keys.
+    // Whole panels, of which only the last may be narrower.
     const int64_t columns = std::min(s_.keys, round_up(keys, panel_columns()));
     multiply_panels(end - begin, columns, s_.depth, {head_.query + begin * s_.query_row, s_.query_row, s_.query_col},
                     {scratch_, s_.depth, TileRight::kPanelWidth}, {scores(), layout_.key_stride, &s_.scale, 0, false});
   }
 
-  // Scores become weights that are still to be divided by their sum.
+  // Turns scores into weights, which are divided by their sum later.
   void softmax_scores(int64_t begin, int64_t end, int64_t keys) const {
     float* mask = scratch_ + layout_.mask;
     float* scales = scratch_ + layout_.sums;
@@ -226,8 +227,8 @@ class Attention {
   const AttentionHead& head_;
   const AttentionScratch layout_;
   float* scratch_;
-  bool reads_keys_, reads_values_;  // as they lie
-  bool writes_out_;                 // else rows are copied there
+  bool reads_keys_, reads_values_;  // read in place
+  bool writes_out_;                 // else rows are copied here
 };
 
 }  // namespace

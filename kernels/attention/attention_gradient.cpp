@@ -11,7 +11,7 @@ namespace {
 
 using ops::Value;
 
-// Runs an operator, or asks it for the shape when its first argument has no data.
+// Runs an operator, or infers its shape when its first argument has no data.
 Tensor call(const char* name, std::vector<Value> arguments) {
   const ops::Op& op = ops::get_op(name);
   const std::vector<Value> bound = ops::bind(op, std::move(arguments));
@@ -46,7 +46,7 @@ Tensor PlainAttention::weights() const {
   return call(is_safe ? "aten::_safe_softmax" : "aten::softmax.int", {scores, -1});
 }
 
-// The weights are computed again, so that the forward keeps nothing but its arguments.
+// Computes the weights again, so that the forward pass keeps nothing but its arguments.
 std::vector<Tensor> gradient_of_attention(const ops::GradArgs& args) {
   using gradient::Expr;
   using gradient::fit_gradient;
@@ -68,8 +68,8 @@ std::vector<Tensor> gradient_of_attention(const ops::GradArgs& args) {
   const Tensor sums =
       call("aten::sum.dim_IntList", {(Expr(weights) * Expr(of_weights)).value, ops::make_int_list(Dims{-1}), true});
   Tensor scores = (Expr(weights) * (Expr(of_weights) - Expr(sums))).tensor();
-  // What is filled with minus infinity has the weight 0 and so this gradient; PyTorch, which adds it, gives NaN where
-  // nothing is left.
+  // Scores filled with minus infinity have the weight 0, so their gradient is 0. PyTorch adds the mask and gives NaN
+  // for a row without any key.
   if (plain.fill && mask && !std::isinf(*plain.fill)) scores = filled(scores, plain.hidden(), 0);
   if (args.needs(0)) out[0] = fit_gradient(scaled(matmul(scores, plain.key), plain.scale), plain.query);
   if (args.needs(1)) out[1] = fit_gradient(matmul(transposed(scores), scaled(plain.query, plain.scale)), plain.key);

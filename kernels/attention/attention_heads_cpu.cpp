@@ -1,5 +1,5 @@
-// tensord::attention on the processor: heads and blocks of their rows are cut among threads, each by attend_rows.
-// Halves are widened to f32, whose digits scores need; f64 is done by plain operators.
+// tensord::attention on the CPU: threads share the heads and blocks of their rows, and call attend_rows for each.
+// Halves are widened to float32, which scores need; float64 uses plain operators.
 #include <optional>
 
 #include "core/base/parallel.h"
@@ -98,7 +98,7 @@ class AttentionCall {
     shape_.mask = arguments[kFillsWhere].to_bool() ? AttentionMask::kFill : AttentionMask::kFillFalse;
     shape_.fill = static_cast<float>(arguments[kFill].to_float());
   }
-  // `which`: an Argument, or 4 for the output. All but the last two dimensions count.
+  // `which` is an Argument, or 4 for the output. All dimensions but the last two count.
   void add_offsets(int which, const Dims& sizes, const Dims& strides, const Dims& batch) {
     const Dims steps =
         broadcast_strides(sizes.span().first(sizes.size() - 2), strides.span().first(sizes.size() - 2), batch);
@@ -114,7 +114,7 @@ class AttentionCall {
     scratch_ = attention_scratch(shape_);
     const ops::Cost all = cost();
     const int64_t units = units_per_head_ * static_cast<int64_t>(offsets_.size());
-    // About 80 operations, or 16 bytes, in a nanosecond.
+    // About 80 operations, or 16 bytes, a nanosecond.
     const double ns = (all.flops / 80 + all.bytes / 16) / static_cast<double>(std::max<int64_t>(1, units));
     parts_ = parallel_parts(units, ns, threads);
   }

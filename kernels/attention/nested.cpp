@@ -1,4 +1,4 @@
-// The nested tensors of nn.TransformerEncoder, which leaves out padded rows in evaluation; see nested.h.
+// The nested tensors of nn.TransformerEncoder, which skips padded rows in evaluation; see nested.h.
 #include "kernels/attention/nested.h"
 
 #include "core/ops/op.h"
@@ -29,7 +29,7 @@ bool is_left_aligned(const Tensor& x, const Tensor& mask) {
   return NestedLengths(mask).is_left_aligned;
 }
 
-// The first rows of each sample, as many as its mask has ones, wherever these are.
+// The first rows of each sample, as many as its mask has ones, wherever these ones are.
 Value from_mask(const Tensor& x, const Tensor& mask, bool checks_mask) {
   check_mask(x, mask);
   check(x.sizes()[0] > 0, "stack expects a non-empty TensorList");

@@ -1,5 +1,6 @@
-// PyTorch's fused transformer operators, which scripted nn.MultiheadAttention and nn.TransformerEncoderLayer
-// call in evaluation. Here they run call by call; the pass expand_layers takes them apart before that.
+// PyTorch's fused transformer operators, which scripted nn.MultiheadAttention and nn.TransformerEncoderLayer call in
+// evaluation. The pass expand_layers usually replaces them before execution; this code runs those that are left, call
+// by call.
 #include "core/ops/transformer.h"
 #include "core/ops/attributes/exported.h"
 
@@ -16,7 +17,7 @@ using ops::Returns;
 using ops::Value;
 using MaybeTensor = std::optional<Tensor>;
 
-// Runs the calls, or asks them for shapes.
+// Runs the calls, or infers their shapes.
 struct Runner {
   using V = Value;
   Value call(const char* name, std::vector<Value> arguments) {
@@ -58,7 +59,7 @@ Returns multi_head_attention(const Tensor& query, const Tensor& key, const Tenso
   return {{out, weights ? *weights : Value()}};
 }
 
-// The keys that nobody sees, as bools that broadcast to the scores, or None.
+// The keys that no query sees, as bools that broadcast to the scores, or None.
 Value hidden_keys(const Value& mask, const std::optional<int64_t>& type) {
   if (mask.is_none()) return mask;
   Runner runner;
@@ -67,7 +68,7 @@ Value hidden_keys(const Value& mask, const std::optional<int64_t>& type) {
   return ops::Transformer<Runner>(runner).hidden_keys(m, mask, Value());
 }
 
-// What a layer computes with: rows, and the keys that are hidden. Of a nested tensor these are its padding.
+// The input of a layer: its rows, and the keys that are hidden. For a nested tensor the hidden keys are its padding.
 Returns layer_input(const Value& src, const Value& mask, const std::optional<int64_t>& mask_type) {
   const NestedTensor* nested = as_nested(src);
   if (!nested) return {{src, hidden_keys(mask, mask_type)}};
@@ -101,14 +102,14 @@ Value encoder_layer(const Value& src, int64_t width, int64_t heads, const Tensor
   return layer_result(rows.to_tensor(), src);
 }
 
-// A call of scaled_dot_product_attention; masks that are bool are true where a key is seen.
+// A call of scaled_dot_product_attention, whose bool masks are true where a key is seen.
 struct DotProduct {
   const Tensor &query, &key, &value;
   const MaybeTensor& mask;
   double dropout;
   bool is_causal;
   std::optional<double> scale;
-  bool is_safe = false;  // a query that the mask leaves no key has zeros, as in PyTorch since 2.5; else NaN
+  bool is_safe = false;  // a query that sees no key gives zeros, as in PyTorch since 2.5; else NaN
 
   double factor() const { return scale.value_or(1 / std::sqrt(static_cast<double>(query.sizes().back()))); }
   bool has_bools() const { return mask && mask->dtype() == DType::kBool; }
@@ -130,7 +131,7 @@ struct DotProduct {
               {query, key, value, optional(mask), factor(), Value(fill()), !has_bools(), is_causal, false, is_safe})
         .to_tensor();
   }
-  // Also what the values are weighted with. With dropout, for training.
+  // Also returns the weights. Dropout is for training.
   std::pair<Tensor, Tensor> with_weights() const {
     check_arguments();
     Runner runner;
@@ -143,7 +144,7 @@ struct DotProduct {
 
 OP("aten::_native_multi_head_attention").set<ops::MayLackResults>().impl(multi_head_attention).composite();
 OP("aten::_transformer_encoder_layer_fwd").impl(encoder_layer).composite();
-// The weights come whether they are needed or not, as in PyTorch.
+// Returns the weights whether they are needed or not, as PyTorch does.
 OP("aten::_scaled_dot_product_attention")
     .set<ops::NotInPyTorch>()
     .impl([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
@@ -153,8 +154,8 @@ OP("aten::_scaled_dot_product_attention")
       return {{need_weights || dropout > 0 ? out : call.run(), weights}};
     })
     .composite();
-// Grouped queries: each head of keys and values serves as many neighboring heads of queries. Where both have as many
-// heads, these become two dimensions, of which keys and values lack the second, so that nothing of them is copied.
+// Grouped queries: each head of keys and values serves several neighboring heads of queries. Where both are of the same
+// number, the head dimension is split in two, and keys and values get a dimension of size 1, so that nothing is copied.
 bool can_split_heads(const DotProduct& call) {
   if (call.query.ndim() < 3 || call.key.ndim() < 3 || call.value.ndim() < 3) return false;
   const int64_t heads = call.query.size(-3), own = call.key.size(-3);
@@ -192,9 +193,9 @@ OP("aten::scaled_dot_product_attention")
       return DotProduct{query, keys, values, mask, dropout, is_causal, scale, mask.has_value()}.run();
     })
     .composite();
-// A mask that may be missing, as tensord::attention takes it; see MultiHead.
+// A mask that may be missing, in the form that tensord::attention takes; see MultiHead.
 OP("tensord::attention_mask").impl(hidden_keys).kind(ops::OpKind::kComposite);
-// Around an expanded layer whose input may be a nested tensor; see expand_layers.
+// Calls around an expanded layer whose input may be a nested tensor; see expand_layers.
 OP("tensord::layer_input").impl(layer_input).composite().dynamic_shape();
 OP("tensord::layer_result").impl(layer_result).composite().dynamic_shape();
 

@@ -26,7 +26,7 @@ Limit limit_for(CpuIsa isa) {
   return {HWY_AVX3 - 1, dnnl::cpu_isa::avx512_core};
 }
 
-// Before the first kernel picks its code, so before main.
+// Runs before the first kernel chooses its code, so before main.
 const bool is_limited = [] {
   try {
     const std::optional<CpuIsa> isa = max_cpu_isa();

@@ -11,7 +11,7 @@ std::optional<EpilogueStep> epilogue_step_of(const ops::Epilogue& epilogue) {
   if (epilogue.kind != ops::Epilogue::Kind::kFormula) return std::nullopt;
   const auto number = [&](size_t i) { return static_cast<float>(epilogue.numbers[i]); };
   const std::string_view is = epilogue.formula;
-  // Bounds that cross, or that are NaN, are the plain operator's; so are slopes that make a NaN of a zero.
+  // Bounds that cross or are NaN, and slopes that turn a zero into NaN, are left to the plain operator.
   if (is == "hardtanh" || is == "clamp") {
     if (!(epilogue.numbers[0] <= epilogue.numbers[1])) return std::nullopt;
     return EpilogueStep{Kind::kClip, number(0), number(1)};

@@ -1,5 +1,5 @@
-// Results of packed operators into halves, with the steps that follow; compiled for each instruction set and chosen at
-// run time.
+// Stores results of packed operators as halves after the steps that follow; compiled for each instruction set and
+// chosen at run time.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/base/half_epilogue_cpu.cpp"
 #include "kernels/base/simd_targets.h"
@@ -27,7 +27,7 @@ using Vec = hn::Vec<Floats>;
 
 using Halves = hn::Rebind<uint16_t, Floats>;
 
-// To the nearest, ties to even; NaN stays NaN.
+// Rounds to nearest, ties to even; NaN stays NaN.
 HWY_INLINE Vec rounded(Vec x) {
   const Words d;
   const auto bits = hn::BitCast(d, x);
@@ -51,7 +51,7 @@ float clamped(float x, const HalfEpilogue& steps) {
   return x < steps.low ? steps.low : x > steps.high ? steps.high : x;
 }
 
-// A step of scale and shift: none, of one pair for all elements, or of one for each.
+// A step of scale and shift: absent, one pair for all elements, or one pair for each.
 enum class Affine : uint8_t { kNone, kOne, kRow };
 
 template <Affine affine, bool has_other>
@@ -80,10 +80,10 @@ void RunRow(const float* from, const HalfEpilogue& steps, const BFloat16* other,
   }
 }
 
-// float16: where it is rounded by rows alone, each step is a pass over a block that stays in the L1 cache.
+// float16: as each operator rounds its result, each step is a pass over a block that stays in the L1 cache.
 constexpr int64_t kBlock = 512;
 
-// In float32; a step that is null is left out.
+// In float32. Steps that are null are left out.
 void Steps(float* x, const HalfEpilogue& steps, const float* other, int64_t count) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -118,7 +118,7 @@ void RunBlock(float* x, const HalfEpilogue& steps, const float* other, Half* to,
     narrow_row(x, to, count);
     widen_row(to, x, count);
   }
-  // The sum is rounded once more before bounds, which may be no halves, are compared with it.
+  // Rounds the sum before applying the bounds, which may not be halves themselves.
   if (other != nullptr) {
     Steps(x, {}, other, count);
     narrow_row(x, to, count);

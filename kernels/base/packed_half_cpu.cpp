@@ -33,7 +33,7 @@ Tensor tensor_at(const void* data, const Tensor& meta) {
                               meta.strides(), 0, meta.dtype());
 }
 
-// `wide` has the order of `half` where that is dense.
+// If `half` is dense, `wide` has its memory order.
 void widen(const void* half, const Tensor& meta, void* to, const Tensor& wide) {
   if (meta.strides() != wide.strides()) return strided_copy(tensor_at(to, wide), tensor_at(half, meta));
   auto* out = static_cast<float*>(to);
@@ -48,7 +48,7 @@ void narrow(const void* from, const Tensor& wide, void* half, const Tensor& meta
   narrow_row(in, static_cast<BFloat16*>(half), meta.numel());
 }
 
-// How channels lie in a tensor: rows of all of them, or planes of one each.
+// How channels lie in memory: rows of all channels, or one plane each.
 struct ChannelRows {
   int64_t rows = 0, length = 0;
   bool are_planes = false;
@@ -65,7 +65,7 @@ std::optional<ChannelRows> channel_rows(const Tensor& like, bool has_affine) {
   return ChannelRows{planes, like.numel() / planes, true};
 }
 
-// `from` and `other` lie as `like` does.
+// `from` and `other` have the layout of `like`.
 template <class T>
 void finish(const HalfSteps& steps, const ChannelRows& lie, const float* from, const T* other, T* to,
             const Tensor& like) {
@@ -95,7 +95,7 @@ void finish(const HalfSteps& steps, const float* from, const void* other, void* 
   finish(steps, *lie, from, static_cast<const BFloat16*>(other), static_cast<BFloat16*>(to), like);
 }
 
-// The scratch memory has the tensors of halves in float32, and behind them that of `wide`.
+// The scratch memory holds the halves' tensors in float32, followed by `wide`'s own.
 class PreparedHalf final : public ops::PreparedCall {
  public:
   PreparedHalf(std::unique_ptr<ops::PreparedCall> wide, std::span<const Tensor> inputs, std::span<const Tensor> outputs)
@@ -109,7 +109,7 @@ class PreparedHalf final : public ops::PreparedCall {
     variant = wide_->variant + " of " + std::string(name_of(outputs[0].dtype()));
   }
 
-  // Of one output. `other` is summed with it, where it is defined, and is the second input.
+  // The operands of one output. `other`, if defined, is added to it; it is the second input.
   void add_steps(const HalfSteps& steps, const Tensor& other) {
     steps_ = steps;
     const Tensor& output = outputs_[0].meta;
@@ -150,7 +150,7 @@ class PreparedHalf final : public ops::PreparedCall {
 
  private:
   struct Place {
-    Tensor meta, wide;  // `wide` is undefined where the tensor is taken as it is
+    Tensor meta, wide;  // `wide` is undefined where the tensor is used as it is
     size_t at = 0;      // of `wide`, in scratch
   };
   Place place(const Tensor& like) {
@@ -173,7 +173,7 @@ class PreparedHalf final : public ops::PreparedCall {
   std::vector<Place> inputs_, outputs_;
   size_t inner_at_ = 0, other_at_ = 0;
   HalfSteps steps_;
-  Tensor other_;  // its shape; undefined: there is none
+  Tensor other_;  // its shape; undefined if there is none
 };
 
 class PackedHalf final : public PackedOp {
@@ -199,7 +199,7 @@ class PackedHalf final : public PackedOp {
                                              const ops::PrepareArgs& args) const override {
     const Tensor& out = args.outputs[0];
     if (input.dtype() != dtype_ || !covers(out, other)) return nullptr;
-    // A sum with a larger tensor repeats the result.
+    // When the other tensor is larger, the result is repeated.
     if (other.defined() && first_result(input).sizes() != out.sizes()) return nullptr;
     if (auto call = prepare_directly(input, other, args)) return call;
     const Tensor wide_input = wide_meta(input), wide_output = wide_meta(out);
@@ -246,7 +246,7 @@ class PackedHalf final : public PackedOp {
     }
   }
 
-  // Of the layer alone, by shape.
+  // The scratch memory of the layer alone, by shape.
   Tensor first_result(const Tensor& input) const {
     const ops::BoundCall& first = calls().front();
     std::vector<ops::Value> arguments = first.arguments;

@@ -18,7 +18,7 @@ using complex_loops::times;
 using compose::Expr;
 using ops::GradArgs;
 
-// Complex differentiable: the gradient formula of real numbers serves.
+// Holomorphic functions: the gradient formula for real numbers also holds here.
 #define HOLOMORPHIC(NAME, EXPRESSION)                                                                             \
   IMPL("aten::" NAME, ops::kComplexCPU,                                                                           \
                                                                                                                   \
@@ -48,7 +48,7 @@ HOLOMORPHIC("atanh", std::atanh(z));
 
 Tensor conj(const Tensor& x) { return ops::conj(x); }
 
-// Those whose formula for real numbers is an operator of its own, or is right on half of the plane only.
+// Functions whose real formula is an operator of its own, or is right on half of the plane only.
 template <class F>
 auto of_result(F slope) {
   return [slope](const GradArgs& args) {
@@ -88,7 +88,7 @@ IMPL("aten::sinc", ops::kComplexComposite, [](const Tensor& x) {
 
 // --- size and direction
 
-// No gradient at 0, as PyTorch.
+// The gradient at 0 is 0, as in PyTorch.
 IMPL("aten::abs", ops::kComplexCPU, [](const Tensor& x) {
   return map_one(x, []<class T>(T z) { return std::abs(z); });
 }).gradient([](const GradArgs& args) {

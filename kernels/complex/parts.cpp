@@ -53,7 +53,7 @@ namespace {
 
 enum class Use { kBoth, kPart, kNumber, kDtype };
 
-// What becomes of an argument.
+// What happens to an argument.
 Use use_of(const ops::Argument& argument) {
   if (argument.enum_name == "ScalarType") return Use::kDtype;
   const ops::Type* type = argument.type.get();
@@ -75,7 +75,7 @@ Value part_of_value(const Value& value, bool imaginary) {
   return ops::make_list(value.to_list()->element, std::move(items));
 }
 
-// Positions and masks go to both parts as they are; complex ones would come back here.
+// Indices and masks go to both parts unchanged. Complex ones would be dispatched here again.
 void refuse_complex(const ops::Argument& argument, const Value& value) {
   if (value.is_list()) {
     for (const Value& item : value.to_list()->items) refuse_complex(argument, item);
@@ -151,7 +151,7 @@ std::vector<std::string_view> words_of(std::string_view names) {
   return out;
 }
 
-// Dense parts: products read them more than once.
+// Makes the parts dense, since products read them several times.
 std::array<Tensor, 2> dense_parts(const Tensor& x) {
   if (!is_complex(x.dtype())) return {x.contiguous(), Tensor()};
   return {real_of(x).contiguous(), imag_of(x).contiguous()};
@@ -160,7 +160,8 @@ std::array<Tensor, 2> dense_parts(const Tensor& x) {
 Tensor bilinear(const Op& op, std::span<const Value> arguments, size_t first, size_t second) {
   const DType dtype = promote_types(arguments[first].to_tensor().dtype(), arguments[second].to_tensor().dtype());
   for (const size_t i : {first, second}) {
-    // PyTorch's products want one dtype; only our own gradients bring a real tensor to a complex one.
+    // PyTorch's products want operands of one dtype. Only our own gradient formulas multiply a real tensor by a complex
+    // one.
     const DType own = arguments[i].to_tensor().dtype();
     check(own == dtype || own == real_dtype(dtype), "expected both tensors to have the same dtype, but got ",
           name_of(arguments[first].to_tensor().dtype()), " and ", name_of(arguments[second].to_tensor().dtype()));

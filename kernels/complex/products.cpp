@@ -1,4 +1,5 @@
-// Products of complex matrices: four products of their parts, on the kernels of real matrices. Convolutions too.
+// Products of complex matrices, and convolutions: four products of their real and imaginary parts, on the kernels for
+// real numbers.
 #include "core/ops/complex.h"
 #include "kernels/complex/parts.h"
 #include "kernels/expr/compose.h"
@@ -30,7 +31,7 @@ IMPL("aten::outer aten::ger", ops::kComplexComposite, [](const Tensor& a, const 
 });
 IMPL("aten::vdot", ops::kComplexComposite, [](const Tensor& a, const Tensor& b) { return ops::dot(ops::conj(a), b); });
 
-// beta · self + alpha · product; what beta 0 leaves out may be NaN.
+// beta · self + alpha · product. With beta 0, self is not read, so it may hold NaN.
 Tensor with_addend(const Tensor& self, const Tensor& product, const Scalar& beta, const Scalar& alpha) {
   check(self.dtype() == product.dtype(), "expected tensors of the same dtype, but got ", name_of(self.dtype()), " and ",
         name_of(product.dtype()));
@@ -67,7 +68,7 @@ IMPL(
 IMPL("aten::linalg_vecdot", ops::kComplexComposite,
      [](const Tensor& a, const Tensor& b, int64_t dim) { return ops::sum(ops::mul(ops::conj(a), b), Dims{dim}); });
 
-// --- convolutions: arguments (input, weight, bias, …)
+// --- convolutions, whose arguments are (input, weight, bias, …)
 
 Returns convolve(const char* name, std::span<const Value> v) {
   const ops::Op& op = ops::get_op(name);

@@ -1,4 +1,4 @@
-// Reductions of complex tensors that are no sums of elements.
+// Reductions of complex tensors other than sums.
 #include "core/ops/complex.h"
 #include "kernels/complex/parts.h"
 #include "kernels/expr/compose.h"
@@ -24,7 +24,7 @@ std::vector<Value> run_with(const char* name, std::span<const Value> arguments, 
   return ops::run(ops::get_op(name), given);
 }
 
-// --- of sizes and truth: no matter in which direction a number points
+// --- reductions of magnitudes and of truth values
 
 #define OF_SIZES(NAME)                                                                      \
   IMPL(NAME, ops::kComplexComposite, [](std::span<const Value> v) -> Returns {              \
@@ -59,7 +59,7 @@ OF_TRUTH("aten::argwhere");
 OF_TRUTH("aten::where");
 #undef OF_TRUTH
 
-// --- variances: of the real parts and of the imaginary ones, together
+// --- variances: the sum of those of the real and the imaginary parts
 
 #define VARIANCE(OVERLOAD)                                                                                     \
   IMPL("aten::var" OVERLOAD, ops::kComplexComposite, [](std::span<const Value> v) -> Returns {                 \
@@ -84,11 +84,11 @@ VARIANCE(".dim");
 VARIANCE(".correction");
 #undef VARIANCE
 
-// --- products: by halves and by doubling steps, so that their gradients need no division, by zeros either
+// --- products: by halving, and scans by doubling steps, so that their gradients divide by nothing, not by zeros either
 
 Tensor product_along(Tensor x, int64_t dim) {
   if (x.size(dim) == 0) return ops::add(ops::sum(x, Dims{dim}, true), 1);
-  if (x.size(dim) == 1) return ops::clone(x);  // no view of what was given
+  if (x.size(dim) == 1) return ops::clone(x);  // not a view of an argument
   while (x.size(dim) > 1) {
     const int64_t size = x.size(dim), half = size / 2;
     const Tensor product = ops::mul(narrow(x, dim, 0, half), narrow(x, dim, half, half));

@@ -1,4 +1,4 @@
-// Operators that move complex elements, or sum them: the same for real and imaginary parts.
+// Operators that move complex elements, or sum them: they treat real and imaginary parts alike.
 #include "core/ops/complex.h"
 #include "kernels/complex/parts.h"
 #include "kernels/expr/compose.h"
@@ -27,7 +27,7 @@ using ops::Scalar;
       "tensord::_pad_circular_backward aten::im2col aten::col2im "
       // diagonals and triangles
       "aten::tril aten::triu aten::diag_embed aten::diag "
-      // what the gradients of views are
+      // gradients of views
       "aten::select_backward aten::slice_backward aten::diagonal_backward aten::unfold_backward "
       "tensord::as_strided_scatter_add tensord::as_strided_gather "
       // chosen by position
@@ -37,7 +37,8 @@ using ops::Scalar;
   return true;
 }();
 
-// Right for complex tensors as they are: copies, new tensors of the same kind, and compositions of linear operators.
+// Right for complex tensors without further code: copies, new tensors like another, and compositions of linear
+// operators.
 IMPL(
     "aten::contiguous aten::clone aten::to.device aten::to.dtype aten::to.other aten::to.dtype_layout "
     "aten::to.prim_Device aten::to.prim_dtype aten::type_as aten::cpu aten::copy_ aten::fill_.Scalar "

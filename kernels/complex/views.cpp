@@ -1,4 +1,4 @@
-// Complex tensors as pairs of real numbers, conjugates, and tensors made of parts.
+// Complex tensors as pairs of real numbers, conjugates, and tensors made of real and imaginary parts.
 #include "core/ops/attributes/written.h"
 #include "core/ops/complex.h"
 #include "kernels/complex/elementwise.h"
@@ -38,7 +38,7 @@ OP("aten::imag")
     })
     .composite();
 
-// --- conjugates: made at once, as new memory. PyTorch makes a view that is conjugated when it is read.
+// --- conjugates, computed into new memory. PyTorch returns a view that is conjugated on reading.
 
 const auto conj_form = [](const Tensor& x) { return map_one(x, []<class T>(T z) -> T { return std::conj(z); }); };
 OP("tensord::conj")
@@ -64,7 +64,7 @@ IMPL("aten::matrix_H", ops::kComplexComposite, [](const Tensor& x) {
   return resolved_conj(ops::t(x));
 });
 
-// --- made of parts
+// --- tensors made of parts
 
 void check_parts(const char* op, const Tensor& a, const Tensor& b) {
   const auto is_wide = [](const Tensor& x) { return x.dtype() == DType::kFloat32 || x.dtype() == DType::kFloat64; };
@@ -73,7 +73,7 @@ void check_parts(const char* op, const Tensor& a, const Tensor& b) {
   check(a.dtype() == b.dtype(), op, ": Expected object of scalar type ", name_of(a.dtype()), " but got scalar type ",
         name_of(b.dtype()), " for second argument");
 }
-// Both, broadcast.
+// Broadcasts both parts.
 std::pair<Tensor, Tensor> together(const Tensor& a, const Tensor& b) {
   const Dims sizes = broadcast_sizes(a.sizes(), b.sizes());
   return {ops::expand(a, sizes), ops::expand(b, sizes)};

@@ -1,4 +1,4 @@
-// Second names of operators. PyTorch's compiler replaces them by the first ones, and so does ours.
+// Other names of operators. As in PyTorch, the compiler replaces them by the main name.
 #include "core/ops/alias.h"
 
 namespace tensord::kernels {

@@ -3,8 +3,8 @@
 #include "core/ops/op.h"
 #include "kernels/attention/nested.h"
 
-// Autograd as scripts see it: modes, properties of tensors, backward and grad. None of these is recorded
-// itself, which is what `composite` says.
+// Autograd in scripts: modes, properties of tensors, backward and grad. `composite` keeps these calls themselves off
+// the graph.
 namespace tensord::kernels {
 namespace {
 
@@ -57,7 +57,7 @@ Tensor detach_in_place(const Tensor& tensor) {
 OP("aten::is_grad_enabled").impl([]() { return is_grad_enabled(); }).impure();
 OP("aten::set_grad_enabled").impl([](bool value) { execution_context().grad_mode.is_enabled = value; }).impure();
 
-// Not marked as written: its elements stay what they are.
+// Not declared as writing: it does not change the elements.
 OP("aten::requires_grad_").impl(set_requires_grad).impure().composite();
 OP("prim::requires_grad").impl([](const Value& x) { return autograd::requires_grad(rows_of(x)); }).impure();
 OP("aten::is_leaf").impl([](const Tensor& x) { return autograd::is_leaf(x); }).impure();
@@ -66,7 +66,7 @@ OP("aten::_version").impl([](const Tensor& x) { return static_cast<int64_t>(x.ve
 OP("aten::is_inference").impl([](const Tensor& x) { return x.impl()->is_inference; });
 OP("aten::retain_grad").impl(autograd::retain_grad).impure();
 OP("aten::retains_grad").impl(autograd::retains_grad).impure();
-// Scripts see a gradient that is not there as None.
+// Scripts see a missing gradient as None.
 OP("prim::grad").impl([](const Tensor& x) { return Value(autograd::grad(x)); }).impure().composite();
 OP("aten::detach_").impl(detach_in_place).impure().composite();
 OP("aten::data").impl(autograd::detach).constant_result();

@@ -1,5 +1,5 @@
-// Gradients that PyTorch has as operators, for traces of backward passes, made up of others. Those of operators that
-// are one loop here are beside them.
+// Backward operators of PyTorch, which traces of backward passes contain, composed of other operators. Backward
+// operators with a kernel of their own stand beside their forward.
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/expr/expr.h"
@@ -13,14 +13,14 @@ namespace {
 
 using gradient::Expr;
 
-// `buffer` is for PyTorch's own kernel.
+// `buffer` is used by PyTorch's kernel only.
 OP("aten::log_sigmoid_backward")
     .impl([](const Tensor& grad, const Tensor& x, const Tensor&) {
       return (Expr(grad) * gradient::sigmoid(-Expr(x))).tensor();
     })
     .composite();
 
-// Both, for the backward of PyTorch's own.
+// Returns both gradients, for the backward of PyTorch's own.
 OP("aten::log_sigmoid_forward")
     .impl([](const Tensor& x) {
       return std::tuple(ops::log_sigmoid(x), gradient::exp(-gradient::abs(Expr(ops::detach(x)))).tensor());
@@ -35,7 +35,7 @@ OP("aten::mish_backward")
     })
     .composite();
 
-// Of the value the gate's sigmoid, of the gate the value times that sigmoid's slope.
+// The gradient of the value is the gate's sigmoid; that of the gate is the value times the sigmoid's slope.
 OP("aten::glu_backward")
     .impl([](const Tensor& grad, const Tensor& x, int64_t dim) {
       check(x.ndim() > 0, "glu does not support 0-dimensional tensors");
@@ -63,7 +63,7 @@ OP("aten::index_select_backward")
     })
     .composite();
 
-// Of max, min, median … along a dimension: the gradient goes to the elements that were chosen.
+// The backward of max, min, median … along a dimension: the gradient goes to the chosen elements.
 OP("aten::value_selecting_reduction_backward")
     .impl([](const Tensor& grad, int64_t dim, const Tensor& indices, const Dims& sizes, bool keepdim) {
       const bool is_gone = !keepdim && !sizes.empty();

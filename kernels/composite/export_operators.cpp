@@ -1,4 +1,4 @@
-// Operators that PyTorch's export and its own decompositions write where a script says something else.
+// Operators that torch.export and PyTorch's decompositions write where a script has another call.
 #include <algorithm>
 #include <limits>
 
@@ -20,8 +20,8 @@ using ops::OptionalTensorList;
 using ops::Scalar;
 using ops::Value;
 
-// A row of minus infinities alone has zeros. It is one of zeros for a moment, so that neither the softmax nor its
-// gradients are NaN.
+// A row of nothing but minus infinities gives zeros. It is replaced by zeros before the softmax, so that neither the
+// softmax nor its gradients are NaN.
 OP("aten::_safe_softmax")
     .impl([](const Tensor& x, int64_t dim, std::optional<DType> dtype) {
       const Tensor is_hidden = ops::eq(x, -std::numeric_limits<double>::infinity());
@@ -54,7 +54,7 @@ OP("aten::_is_any_true")
     })
     .composite();
 
-// Products of 8-bit integers, whole.
+// Products of 8-bit integers, summed in int32.
 OP("aten::_int_mm")
     .impl([](const Tensor& a, const Tensor& b) {
       check(a.ndim() == 2, "Expected self to be of dimension 2 but got ", a.ndim());
@@ -65,7 +65,7 @@ OP("aten::_int_mm")
     })
     .composite();
 
-// The first `size` places of what is not zero; the rest has `fill_value`.
+// The indices of the first `size` nonzero elements; unused places hold `fill_value`.
 OP("aten::nonzero_static")
     .impl([](const Tensor& x, int64_t size, int64_t fill_value) {
       check(size >= 0, "nonzero_static: 'size' must be an non-negative integer");
@@ -77,7 +77,7 @@ OP("aten::nonzero_static")
     })
     .composite();
 
-// The gradients of what was written, then zeros.
+// The gradients of the elements that were written, then zeros.
 OP("aten::masked_scatter_backward")
     .impl([](const Tensor& grad, const Tensor& mask, const Dims& sizes) {
       const int64_t count = checked_numel(sizes);
@@ -88,7 +88,8 @@ OP("aten::masked_scatter_backward")
     })
     .composite();
 
-// Places that the mask leaves out may be beyond the tensor; they are read at its ends and then replaced.
+// Indices where the mask is false may be out of range. They are clamped for the read, and the results are replaced
+// afterwards.
 OptionalTensorList within(const Tensor& x, const OptionalTensorList& indices) {
   check(static_cast<int64_t>(indices.size()) <= x.ndim(), "too many indices for tensor of dimension ", x.ndim());
   OptionalTensorList out;
@@ -114,7 +115,7 @@ OP("aten::_unsafe_masked_index_put_accumulate")
     })
     .composite();
 
-// --- ends that are tensors of one number
+// --- bounds that are tensors of one number
 
 Value number_of(const Tensor& x, const char* what) {
   check(x.ndim() == 0, what, " only supports 0-dimensional start and end tensors, but got a tensor with ", x.ndim(),

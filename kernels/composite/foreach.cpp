@@ -1,5 +1,5 @@
-// Operators on lists of tensors ("_foreach_add"), as PyTorch's optimizers call them: each item by the operator of its
-// name, in order.
+// Operators on lists of tensors ("_foreach_add"), which PyTorch's optimizers call: the operator of that name for each
+// item, in order.
 #include <vector>
 
 #include "core/ops/op.h"
@@ -30,7 +30,7 @@ void check_length(size_t count, const Scalars& list) {
   check(list.size() == count, "Tensor list must have same number of elements as scalar list.");
 }
 
-// Of the other arguments lists go by item, the rest goes to all.
+// List arguments are split by item; all others go to every item.
 template <class... Arguments>
 TensorList each(const char* name, const TensorList& self, const Arguments&... arguments) {
   check(!self.empty(), "Tensor list must have at least one tensor.");
@@ -40,8 +40,8 @@ TensorList each(const char* name, const TensorList& self, const Arguments&... ar
   return out;
 }
 
-// The form that gives new tensors and the one that writes those of `self`. TARGET, WRITTEN: overloads of NAME and NAME_
-// for the items.
+// The functional operator and its in-place variant. TARGET and WRITTEN are the overloads of NAME and NAME_ that the
+// items use.
 #define FOREACH_FORMS(NAME, OVERLOAD, TARGET, WRITTEN, PARAMETERS, ...)        \
   OP("aten::_foreach_" NAME OVERLOAD)                                          \
       .impl([] PARAMETERS { return each("aten::" NAME TARGET, __VA_ARGS__); }) \
@@ -85,7 +85,7 @@ UNARY("tanh")
 UNARY("trunc")
 #undef UNARY
 
-// By a list, by numbers of a list, by one number.
+// The second operand: a list of tensors, a list of numbers, one number.
 #define BY_NUMBERS(NAME, TARGET)                                                                 \
   FOREACH(NAME, ".Scalar", TARGET, (const TensorList& self, const Scalar& scalar), self, scalar) \
   FOREACH(NAME, ".ScalarList", TARGET, (const TensorList& self, const Scalars& scalars), self, scalars)
@@ -110,7 +110,7 @@ BY_LIST("clamp_max", ".Tensor")
 #undef BY_ALPHA
 #undef BY_LIST
 
-// By one tensor.
+// The second operand is one tensor.
 FOREACH("add", ".Tensor", ".Tensor", (const TensorList& self, const Tensor& other, const Scalar& alpha), self, other,
         alpha)
 FOREACH("mul", ".Tensor", ".Tensor", (const TensorList& self, const Tensor& other), self, other)
@@ -140,7 +140,7 @@ FOREACH("lerp", ".Scalar", ".Scalar", (const TensorList& self, const TensorList&
 FOREACH("lerp", ".ScalarList", ".Scalar", (const TensorList& self, const TensorList& ends, const Scalars& weights),
         self, ends, weights)
 
-// Numbers of a tensor, one for each item.
+// The numbers of a tensor, one for each item.
 Scalars numbers_of(const Tensor& numbers, size_t count) {
   check(numbers.ndim() == 1, "Expected packed scalar Tensor to be of dimension 1. Got ", numbers.ndim(), " instead.");
   check(numbers.size(0) == static_cast<int64_t>(count), "Expected length of scalars to match input of length ", count,

@@ -1,4 +1,4 @@
-// Operators that a few others make up: gated units, contractions of any dimensions, cross products, traces.
+// Operators composed of a few others: gated units, contractions over any dimensions, cross products, traces.
 #include <algorithm>
 
 #include "core/ops/op.h"
@@ -13,7 +13,7 @@ namespace {
 
 Tensor mul(const Tensor& a, const Tensor& b) { return ops::mul(a, b); }
 
-// Half of the dimension, gated by the other half.
+// One half of the dimension, gated by the other.
 Tensor glu(const Tensor& x, int64_t dim) {
   check(x.ndim() > 0, "glu does not support 0-dimensional tensors");
   const int64_t wrapped = wrap_dim(dim, x.ndim()), size = x.size(wrapped);
@@ -50,7 +50,7 @@ Tensor permuted(const Tensor& x, const Dims& first, const Dims& second, const Di
   return ops::reshape(ops::permute(x, order), sizes);
 }
 
-// One product of matrices over permuted operands. A contracted dimension of size 1 is repeated.
+// One matrix product of permuted operands. A contracted dimension of size 1 is expanded.
 Tensor tensordot(Tensor a, Tensor b, const Dims& given_a, const Dims& given_b) {
   check(given_a.size() == given_b.size(), "both dimension lists should have same length");
   const Dims dims_a = wrapped_dims(given_a, a), dims_b = wrapped_dims(given_b, b);

@@ -2,15 +2,15 @@
 #include "core/ops/run.h"
 #include "ops/pointwise.h"
 
-// Operators as archives of older versions mean them; the front end calls them for those. PyTorch calls them upgraders
-// too.
+// Operators with the meaning that they had in older archives, which the front end calls for those. PyTorch calls them
+// upgraders too.
 namespace tensord::kernels {
 namespace {
 
 using ops::Scalar;
 using ops::Value;
 
-// Below version 4 ints were divided to ints, towards zero.
+// Before version 4, int / int was an int, rounded towards zero.
 bool divides_ints(const Tensor& self, bool other_is_float) { return !is_floating(self.dtype()) && !other_is_float; }
 
 Tensor div_tensor(const Tensor& self, const Tensor& other) {
@@ -30,7 +30,7 @@ Tensor div_scalar_(const Tensor& self, const Scalar& other) {
   return ops::div_(self, other, {.rounding_mode = std::string("trunc")});
 }
 
-// Below version 5 a number without a dtype became a float.
+// Before version 5, a fill value without a dtype became a float.
 Tensor full(const Dims& size, const Scalar& number, std::optional<DType> dtype, const Value& layout,
             const Value& device, const Value& pin_memory) {
   const Value fill = dtype || number.is_complex() ? Value(number) : Value(number.to_double());

@@ -1,4 +1,5 @@
-// Forms that few programs write: in place, with the number first, of older names. Each is made of the usual one.
+// Rarely used variants of operators: in place, with the number first, under older names. Each is composed of the usual
+// one.
 #include <array>
 #include <cmath>
 
@@ -19,7 +20,7 @@ namespace {
 using ops::Scalar;
 using ops::Value;
 
-// --- in place: what the functional form gives, copied
+// --- in place: the result of the functional operator, copied
 
 void check_holds_floats(const Tensor& x) {
   check(!is_integral(x.dtype(), true), "result type Float can't be cast to the desired output type ",
@@ -27,7 +28,7 @@ void check_holds_floats(const Tensor& x) {
 }
 
 OP("aten::logical_not_").impl([](const Tensor& x) { return ops::copy_(x, ops::logical_not(x)); }).composite();
-// Gradients read what was there before.
+// The gradient needs the values from before the call.
 OP("aten::ldexp_")
     .impl([](const Tensor& x, const Tensor& other) {
       check_holds_floats(x);
@@ -56,7 +57,7 @@ OP("aten::float_power_.Tensor")
       return raised_in_place(x, ops::float_power(ops::clone(x), exponent));
     })
     .composite();
-// The source's elements in order, as many as the mask names.
+// The elements of the source in order, as many as the mask has ones.
 Tensor masked_scatter_in_place(const Tensor& x, const Tensor& mask, const Tensor& source) {
   if (x.is_meta() || mask.is_meta()) return ops::copy_(x, ops::masked_scatter(x, mask, source));
   check(mask.dtype() == DType::kBool, "masked_scatter_ only supports boolean masks, but got mask with dtype ",
@@ -84,11 +85,11 @@ OP("aten::bernoulli_.Tensor")
     .composite()
     .random();
 
-// --- numbers first. A number counts less than the tensor when their dtypes are joined.
+// --- a number first. As elsewhere, a number has less weight than a tensor in type promotion.
 
 Tensor as_tensor(const Scalar& number, const Tensor& beside) {
   const DType dtype = ops::result_type(beside, number);
-  return compose::to(ops::tensor_of(number), dtype).to(beside.device());  // a number too large becomes inf, or wraps
+  return compose::to(ops::tensor_of(number), dtype).to(beside.device());  // too large: becomes inf, or wraps
 }
 
 template <const char* const& NAME>
@@ -109,7 +110,7 @@ OP("aten::bitwise_left_shift.Scalar_Tensor").impl(number_first<kLeft>).composite
 OP("aten::bitwise_right_shift.Scalar_Tensor").impl(number_first<kRight>).composite();
 OP("aten::remainder.Scalar_Tensor").impl(number_first<kRemainder>).composite();
 
-// --- a number scattered by sum or product
+// --- a number that is scattered by a sum or a product
 
 Tensor scatter_number(const char* name, const Tensor& x, int64_t dim, const Tensor& index, const Scalar& value,
                       const std::string& reduce) {
@@ -127,7 +128,7 @@ OP("aten::scatter_.value_reduce")
     })
     .composite();
 
-// --- time by batch by channels
+// --- tensors of (time, batch, channels)
 
 OP("aten::conv_tbc")
     .impl([](const Tensor& x, const Tensor& weight, const Tensor& bias, int64_t pad) {
@@ -141,7 +142,7 @@ OP("aten::conv_tbc")
     })
     .composite();
 
-// --- arange with the end in it
+// --- arange that includes its end
 
 Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, std::optional<DType> dtype, const Value&,
              const Value& device, const Value&) {

@@ -145,7 +145,7 @@ TensorMeta infer_conv(const char* op, const ConvGeometry& g, const Tensor& input
           name_of(bias->dtype()), ") should be the same");
   }
   TensorMeta meta{sizes, input.dtype(), {}, input.device()};
-  // As PyTorch: the result is channels_last when the input or the weight is.
+  // As in PyTorch, the result is channels_last if the input or the weight is.
   const bool can_be_last = sizes.size() == g.spatial() + 2 && g.spatial() >= 2;
   const auto is_last = [](const Tensor& t) { return t.is_channels_last() && !t.is_contiguous(); };
   if (can_be_last && (is_last(input) || is_last(weight))) meta.strides = channels_last_strides(sizes);
@@ -164,7 +164,7 @@ using PackedPtr = IntrusivePtr<ops::PackedOp>;
 
 Dims ints(const ops::Value& v) { return ops::Unbox<IntList>::get(v); }
 
-// Each signature has one function that turns its arguments into a geometry, used by infer and kernel.
+// Each signature has one function that turns its arguments into a geometry; both infer and the kernel use it.
 template <size_t kSpatial>
 struct Conv {
   static ConvGeometry geometry(const IntList& stride, const IntList& padding, const IntList& dilation, int64_t groups) {
@@ -232,7 +232,8 @@ struct Transposed {
   }
 };
 
-// convolution and the forms of _convolution, whose trailing flags choose backends elsewhere and mean nothing here.
+// convolution, and the overloads of _convolution, whose trailing flags choose backends in PyTorch and have no effect
+// here.
 template <class... Flags>
 struct General {
   static ConvGeometry geometry(const Tensor& weight, const IntList& stride, const IntList& padding,

@@ -30,7 +30,7 @@ ConvGeometry make_conv_geometry(const Dims& weight_sizes, const Dims& stride, co
 Dims conv_output_sizes(const char* op, const Dims& input, const Dims& weight, const ConvGeometry& geometry);
 void check_conv_bias(const Dims& weight, const Dims& bias, const ConvGeometry& geometry);
 
-// out = convolution of input, in out's memory order; input may be unbatched. CPU.
+// out = convolution of input, in out's memory order; input may be unbatched. On the tensors' device, as the gradients.
 // REQUIRES: shapes as conv_output_sizes says; all of one dtype.
 void conv_forward(const ConvGeometry& geometry, const Tensor& input, const Tensor& weight,
                   const std::optional<Tensor>& bias, Tensor& out);
@@ -39,7 +39,7 @@ void conv_forward(const ConvGeometry& geometry, const Tensor& input, const Tenso
 // the same layout; a plain one is returned as it is.
 ConvGeometry conv_from_image(const ConvGeometry& geometry);
 
-// The gradient for the input, in `out`'s memory order. CPU. All tensors batched and of one dtype.
+// The gradient for the input, in `out`'s memory order. All tensors batched and of one dtype.
 void conv_input_gradient(const ConvGeometry& geometry, const Tensor& grad, const Tensor& weight, Tensor& out);
 // The gradients for the weight, and for the bias unless that is null; dense tensors.
 void conv_weight_gradient(const ConvGeometry& geometry, const Tensor& grad, const Tensor& input, Tensor& out,
@@ -47,7 +47,16 @@ void conv_weight_gradient(const ConvGeometry& geometry, const Tensor& grad, cons
 // Sums of each channel.
 void conv_bias_gradient(const Tensor& grad, Tensor& out);
 
-// By columns of the input and a matrix product, for every dtype. Same requirements; input batched.
+// The same on a CUDA device, all tensors batched.
+void conv_forward_cuda(const ConvGeometry& geometry, const Tensor& input, const Tensor& weight,
+                       const std::optional<Tensor>& bias, const Tensor& out);
+void conv_input_gradient_cuda(const ConvGeometry& geometry, const Tensor& grad, const Tensor& weight,
+                              const Tensor& out);
+void conv_weight_gradient_cuda(const ConvGeometry& geometry, const Tensor& grad, const Tensor& input,
+                               const Tensor& out);
+void conv_bias_gradient_cuda(const Tensor& grad, const Tensor& out);
+
+// By columns of the input and a matrix product, on the CPU for every dtype. Same requirements; input batched.
 void conv_by_gemm(const ConvGeometry& geometry, const Tensor& input, const Tensor& weight,
                   const std::optional<Tensor>& bias, Tensor& out);
 // The gradient for the weight the same way. `geometry` is not transposed.

@@ -1,5 +1,5 @@
-// Convolution and its gradients on the CPU: f32 by oneDNN, which reorders operands that lie in another order
-// than its kernel likes; f64 and integers by columns and a matrix product; f16 and bf16 through f32.
+// Convolution and its gradients on the CPU: f32 by oneDNN, which reorders operands that its kernel wants in another
+// layout; f64 and integers by im2col and a matrix product; f16 and bf16 through f32.
 #include "core/tensor/strided_copy.h"
 #include "kernels/base/packed_half.h"
 #include "kernels/conv/conv.h"
@@ -35,13 +35,13 @@ ConvGeometry conv_from_image(const ConvGeometry& geometry) {
 
 namespace {
 
-// oneDNN takes no strides of views that leave out or repeat elements.
+// oneDNN does not read views that skip or repeat elements.
 Tensor as_dense(const Tensor& t) { return t.is_channels_last() ? t : t.contiguous(); }
 bool is_dense(const Tensor& t) { return t.is_contiguous() || t.is_channels_last(); }
 
 Tensor widened(const Tensor& t) { return t.to(DType::kFloat32); }
 
-// Runs a pass whose result is `out`; false when oneDNN does not cover it. REQUIRES: f32.
+// Runs a pass whose result is `out`. Returns false when oneDNN does not support it. REQUIRES: f32.
 bool try_primitive(ConvPass pass, const ConvGeometry& geometry, const ConvTensors& t, const Tensor& out) {
   const ConvGeometry g = conv_from_image(geometry);
   if (t.image.dtype() != DType::kFloat32 || !is_dense(out) || !fits_conv_primitive(g, t)) return false;
@@ -60,6 +60,7 @@ bool try_winograd(const ConvGeometry& g, const Tensor& image, const Tensor& grid
 
 void forward_batched(const ConvGeometry& g, const Tensor& input, const Tensor& weight,
                      const std::optional<Tensor>& bias, Tensor& out) {
+  if (out.device().kind == kCUDA) return conv_forward_cuda(g, input, weight, bias, out);
   if (is_half(input.dtype())) {
     Tensor wide_out = Tensor::empty_strided(out.sizes(), out.strides(), DType::kFloat32);
     forward_batched(g, widened(input), widened(weight), bias ? std::optional<Tensor>(widened(*bias)) : std::nullopt,
@@ -89,6 +90,7 @@ void conv_forward(const ConvGeometry& g, const Tensor& input, const Tensor& weig
 }
 
 void conv_input_gradient(const ConvGeometry& g, const Tensor& grad, const Tensor& weight, Tensor& out) {
+  if (out.device().kind == kCUDA) return conv_input_gradient_cuda(g, grad, weight, out);
   if (is_half(grad.dtype())) {
     Tensor wide_out = Tensor::empty_strided(out.sizes(), out.strides(), DType::kFloat32);
     conv_input_gradient(g, widened(grad), widened(weight), wide_out);
@@ -102,6 +104,11 @@ void conv_input_gradient(const ConvGeometry& g, const Tensor& grad, const Tensor
 }
 
 void conv_weight_gradient(const ConvGeometry& g, const Tensor& grad, const Tensor& input, Tensor& out, Tensor* bias) {
+  if (out.device().kind == kCUDA) {
+    conv_weight_gradient_cuda(g, grad, input, out);
+    if (bias) conv_bias_gradient(grad, *bias);
+    return;
+  }
   if (is_half(grad.dtype())) {
     Tensor wide_out = Tensor::empty_strided(out.sizes(), out.strides(), DType::kFloat32);
     Tensor wide_bias = bias ? Tensor::empty(bias->sizes(), DType::kFloat32) : Tensor();
@@ -110,7 +117,7 @@ void conv_weight_gradient(const ConvGeometry& g, const Tensor& grad, const Tenso
     return strided_copy(out, wide_out);
   }
   const Tensor &image = g.is_transposed ? grad : input, &grid = g.is_transposed ? input : grad;
-  // Of a transposed convolution the bias is added to the image, which oneDNN does not sum here.
+  // For a transposed convolution the bias is added to the image afterwards, since oneDNN does not sum it here.
   Tensor* summed = g.is_transposed ? nullptr : bias;
   if (try_winograd(conv_from_image(g), image, grid, out)) {
     summed = nullptr;

@@ -13,8 +13,8 @@ constexpr double kEagerNsPerFlop = 0.01, kNsPerFloat = 0.1;
 bool lies_channels_last(const Tensor& t) { return t.is_channels_last() && !t.is_contiguous(); }
 int64_t pixels_of(const Dims& sizes) { return sizes[2] * sizes[3]; }
 
-// Winograd's weights are made anew in each call, and few pixels do not pay for it. oneDNN is as fast as plain sums, but
-// for images of one plane.
+// Winograd's weights are transformed in each call, which does not pay off for few pixels. oneDNN is as fast as the
+// plain sum except for images of one channel.
 std::unique_ptr<ConvKernel> choose(const ConvProblem& p) {
   constexpr int64_t kMinPixels = 128;
   if (p.output[0] * pixels_of(p.output) >= kMinPixels) {
@@ -23,7 +23,7 @@ std::unique_ptr<ConvKernel> choose(const ConvProblem& p) {
   return p.input[1] == 1 && !p.turns_weight ? make_direct_conv(p) : nullptr;
 }
 
-// The images in memory order N, H, W, C: their own memory, or `holder`'s.
+// The images in memory order N, H, W, C: the tensor's own memory, or a copy in `holder`.
 const float* as_pixels(const Tensor& t, Tensor& holder) {
   if (lies_channels_last(t) || t.sizes()[1] == 1) return t.data<float>();
   holder = Tensor::empty(t.sizes(), DType::kFloat32);
@@ -79,18 +79,18 @@ WinogradSums sums_of(const ConvGeometry& g, const Tensor& input, const Tensor& g
   conv.in_channels = input.sizes()[1], conv.out_channels = grad.sizes()[1];
   conv.pad_h = g.padding_low[0], conv.pad_w = g.padding_low[1];
   sums.grad_step = conv.out_channels;
-  // Of many channels some of the outputs at a time, for the memory.
+  // With many channels, handles some of the outputs at a time to limit memory.
   constexpr int64_t kMaxSums = 256 * 256, kVector = 16;
   const int64_t fit = kMaxSums / conv.in_channels / kVector * kVector;
   conv.out_channels = std::clamp(fit, kVector, conv.out_channels);
-  // Transformed inputs and gradients stay in the cache with the sums, which each block reads and writes once.
+  // Transformed inputs and gradients stay in the cache together with the sums, which each block reads and writes once.
   constexpr int64_t kMinFloats = 256 * 1024;
   const int64_t per_tile = WinogradSums::kPositions * (conv.in_channels + conv.out_channels);
   sums.tiles = std::min(tiles_of(conv, input.sizes()[0]), std::max(kMinFloats, sums.sum_floats()) / per_tile + 1);
   return sums;
 }
 
-// The sums over all tiles; `space` is for inputs, gradients and sums.
+// The sums over all tiles. `space` is scratch for inputs, gradients and sums.
 const float* sum_tiles(const WinogradSums& sums, int64_t batch, const float* src, const float* grad,
                        const Tensor (&space)[3]) {
   float *inputs = space[0].data<float>(), *gradients = space[1].data<float>(), *total = space[2].data<float>();
@@ -132,7 +132,7 @@ bool try_eager_input_gradient(const ConvGeometry& g, const Tensor& grad, const T
 bool try_eager_weight_gradient(const ConvGeometry& g, const Tensor& grad, const Tensor& input, const Tensor& out) {
   if (!covers_sums(g, out)) return false;
   WinogradSums sums = sums_of(g, input, grad);
-  // The sums are written and read once, which takes some tiles to pay for.
+  // The sums are written and read once, which pays off from some number of tiles on.
   constexpr int64_t kMinTiles = 16;
   if (tiles_of(sums.conv, input.sizes()[0]) < kMinTiles) return false;
   const auto floats = [](int64_t count) { return Tensor::empty(Dims{count}, DType::kFloat32); };

@@ -32,7 +32,7 @@ Tensor convolve(const Tensor& input, const Tensor& weight, const Lists& l) {
                           l.output_padding, l.groups);
 }
 
-// The gradients that the mask asks for; undefined where it does not.
+// The gradients that the mask asks for; the others are undefined.
 std::array<Tensor, 3> backward(const Tensor& grad, const Tensor& input, const Tensor& weight, const Value& bias_sizes,
                                const Lists& l, const std::array<bool, 3>& mask) {
   static const ops::Op& op = ops::get_op("aten::convolution_backward");
@@ -52,10 +52,10 @@ bool is_last_gradient(const Tensor& t) { return t.ndim() >= 4 && t.is_channels_l
 Tensor allocate(const Tensor& like, const Dims& sizes, bool last) {
   const Dims strides = last ? channels_last_strides(sizes) : contiguous_strides(sizes);
   return like.is_meta() ? Tensor::meta_strided(sizes, strides, like.dtype(), like.device())
-                        : Tensor::empty_strided(sizes, strides, like.dtype());
+                        : Tensor::empty_strided(sizes, strides, like.dtype(), like.device());
 }
 
-// Tensors for the gradients that the mask asks for, without data for meta tensors.
+// Tensors for the gradients that the mask asks for, without data where the inputs are meta tensors.
 std::array<Tensor, 3> gradient_shapes(const Tensor& grad, const Tensor& input, const Tensor& weight,
                                       const IntList& stride, const IntList& padding, const IntList& dilation,
                                       bool is_transposed, const IntList& output_padding, int64_t groups,
@@ -106,7 +106,7 @@ ops::Returns convolution_backward(const Tensor& grad, const Tensor& input, const
   return {{out[0], out[1], out[2]}};
 }
 
-// With gradients a, b and c for those of input, weight and bias: each is a convolution of two of the three.
+// With a, b and c as gradients of input, weight and bias, each result is a convolution of two of the three.
 std::vector<Tensor> gradient_of_backward(const GradArgs& args) {
   const auto& in = args.inputs;
   const Tensor &grad = in[0].to_tensor(), &input = in[1].to_tensor(), &weight = in[2].to_tensor();
@@ -137,7 +137,7 @@ OP("aten::convolution_backward")
     .gradient(&gradient_of_backward)
     .saves("grad_output, input, weight");
 
-// One gradient each, for plans, where every result is a tensor.
+// Operators that return one gradient each: in plans every result is a tensor.
 template <bool INPUT, bool WEIGHT, bool BIAS>
 void add_part(const char* name) {
   const auto run = [](const Tensor& grad, const Tensor& input, const Tensor& weight, const IntList& stride,
@@ -185,7 +185,7 @@ void add_part(const char* name) {
   return true;
 }();
 
-// Pairs of a padding list, the last dimension's first.
+// The pairs of a padding list, last dimension first.
 Dims pad_list(const ConvGeometry& g, int64_t sign) {
   Dims out;
   for (size_t i = g.spatial(); i-- > 0;) {
@@ -205,7 +205,7 @@ std::vector<Tensor> conv_gradient(const GradArgs& args, const ConvGeometry& g) {
     input = ops::unsqueeze(input, 0);
     grad = ops::unsqueeze(grad, 0);
   }
-  // Padding that differs at the two ends is put around the input first.
+  // Padding that differs between the two ends is added to the input first.
   const bool is_uneven = !(g.padding_low == g.padding_high);
   if (is_uneven) input = ops::constant_pad_nd(input, pad_list(g, 1), ops::Scalar(0));
   const Lists lists{g.stride,         is_uneven ? Dims(g.spatial(), 0) : g.padding_low,

@@ -1,5 +1,5 @@
-// Depthwise convolution: a few neighboring pixels of a row at once, a vector of channels at a time, each input
-// element read once per row of the kernel.
+// Depthwise convolution: a few neighboring pixels of a row at once, one vector of channels at a time. Each input
+// element is read once for each kernel row.
 #include "kernels/base/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -51,7 +51,8 @@ struct DepthwiseTile {
     for (int t = 0; t < kPixels; ++t) hn::StoreU(clamp_of(sums[t], low, high), d, dst + t * conv.channels + c);
   }
 
-  // `line`: the first input row of the kernel, `column`: the first input column, both perhaps outside.
+  // `line` is the first input row under the kernel and `column` the first input column; both may be outside of the
+  // image.
   static void run(const DepthwiseConv& conv, const float* image, int64_t line, int64_t column, float* dst) {
     const float* rows[kKernel][kColumns];
     const auto first = static_cast<int>(std::clamp<int64_t>(-line, 0, kKernel));
@@ -65,7 +66,7 @@ struct DepthwiseTile {
     }
     int64_t c = 0;
     for (; c + kLanes <= conv.channels; c += kLanes) multiply(conv, rows, first, last, c, dst);
-    // The last channels again, with some of those before.
+    // The last, partial vector overlaps the one before it.
     if (c < conv.channels) multiply(conv, rows, first, last, conv.channels - kLanes, dst);
     if (conv.finish.count > 0) finish_block(conv.finish, dst, 1, 0, kPixels * conv.channels);
   }
@@ -83,7 +84,7 @@ void RunRows(const DepthwiseConv& conv, const float* src, float* dst, int64_t fi
       continue;
     }
     for (int64_t x = 0; x < conv.out_w; x += kRowPixels) {
-      const int64_t first = std::min(x, conv.out_w - kRowPixels);  // the last tile may do some pixels again
+      const int64_t first = std::min(x, conv.out_w - kRowPixels);  // the last tile may compute some pixels again
       DepthwiseTile<kKernel, kStride, kRowPixels>::run(conv, image, line, first * kStride - conv.pad_w,
                                                        to + first * conv.channels);
     }

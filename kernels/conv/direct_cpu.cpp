@@ -29,7 +29,7 @@ int64_t PanelFloats(int64_t rows, int64_t columns) {
   return rows * (columns - rest + (rest > 0 ? panel_width(rest) : 0));
 }
 
-// A few input channels at a time, so that what is written stays in the cache until it is whole.
+// A few input channels at a time, so that the part being written stays in the cache until it is complete.
 void PackPanels(const ConvWeightSource& source, float* to, int64_t first_panel, int64_t last_panel) {
   constexpr int64_t kBlock = 16;
   const int64_t in = source.in, taps = source.taps;
@@ -79,7 +79,7 @@ class PixelCursor {
   int64_t row_, line_, column_;
 };
 
-// What the tiles of a panel share.
+// What all tiles of a panel have in common.
 struct Panel {
   const float *weights, *bias;
   int64_t source_channel, channel, columns;
@@ -108,7 +108,7 @@ void RunTiles(const DirectConv& conv, const float* src, const float* other, floa
   run.c_step = conv.out_channels;
   run.low = conv.finish.low;
   run.high = conv.finish.high;
-  // Results of whole pixels lie in one piece.
+  // Results of a whole pixel are contiguous.
   const bool is_whole = panels[0] == 0 && panels[1] == conv.groups * ((conv.group_channels() + kPanel - 1) / kPanel);
   PixelCursor cursor(conv, src, pixels[0]);
   for (int64_t i = pixels[0]; i < pixels[1];) {
@@ -127,7 +127,7 @@ void RunTiles(const DirectConv& conv, const float* src, const float* other, floa
       const Panel panel = FindPanel(conv, p);
       run.b = panel.weights;
       run.bias = panel.bias;
-      // The first tile of a panel asks for the next panel.
+      // The first tile of a panel prefetches the next panel.
       run.ahead = is_first ? kPanel * run.depth * run.tap_count : 0;
       run.columns = panel.columns;
       for (int g = 0; g < (is_pair ? 2 : 1); ++g) {
@@ -146,8 +146,8 @@ void RunTiles(const DirectConv& conv, const float* src, const float* other, floa
   }
 }
 
-// Where all panels fit into the L2 cache, each tile of pixels goes through them all, so that results are written in
-// whole rows. Else a panel goes over as many pixels as stay there.
+// If all panels fit into the L2 cache, each tile of pixels goes through all of them, so that whole result rows are
+// written. Otherwise a panel is used for as many pixels as fit into that cache.
 void RunDirect(const DirectConv& conv, const float* src, const float* other, float* dst, std::array<int64_t, 2> pixels,
                std::array<int64_t, 2> panels) {
   constexpr int64_t kSourceFloats = 48 * 1024, kPanelFloats = 32 * 1024;

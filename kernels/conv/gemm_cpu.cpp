@@ -1,6 +1,5 @@
-// Convolution of any dtype by writing the input's patches as columns and one matrix product a
-// group; the transposed form multiplies first and adds the columns into place. One to three spatial
-// dimensions are handled as three.
+// Convolution of any dtype by im2col and one matrix product a group; the transposed form multiplies first and then adds
+// the columns into the image. One to three spatial dimensions are handled as three.
 #include <array>
 
 #include "core/base/execution_context.h"
@@ -129,7 +128,7 @@ void run_weights(const ConvGeometry& g, const Window& w, const Tensor& image, co
   }
 }
 
-// Sixteen sums side by side, so that they may be vectors.
+// Sixteen partial sums, which the compiler can keep in vectors.
 template <class Sum, class T>
 Sum sum_of(const T* values, int64_t count) {
   constexpr int64_t kSums = 16;
@@ -182,6 +181,7 @@ void conv_weight_by_gemm(const ConvGeometry& g, const Tensor& image, const Tenso
 }
 
 void conv_bias_gradient(const Tensor& grad, Tensor& out) {
+  if (out.device().kind == kCUDA) return conv_bias_gradient_cuda(grad, out);
   const bool is_last = grad.ndim() >= 4 && grad.is_channels_last() && !grad.is_contiguous();
   const Tensor dense = is_last ? grad : grad.contiguous();
   const int64_t batch = grad.sizes()[0], channels = grad.sizes()[1];
@@ -190,7 +190,7 @@ void conv_bias_gradient(const Tensor& grad, Tensor& out) {
     using Sum = std::conditional_t<std::is_integral_v<T>, T, double>;
     const T* from = dense.data<T>();
     T* to = out.data<T>();
-    const ContextPart<&ExecutionContext::cancellation> whole(nullptr);  // narrow columns would read as much memory each
+    const ContextPart<&ExecutionContext::cancellation> whole(nullptr);  // a narrow part would read as much memory
     parallel_for_cost(channels, 0.2 * static_cast<double>(batch * pixels), [&](int64_t begin, int64_t end) {
       std::vector<Sum> sums(static_cast<size_t>(end - begin), Sum(0));
       for (int64_t row = 0; row < (is_last ? batch * pixels : batch); ++row) {

@@ -65,8 +65,8 @@ ConvPlane conv_plane_of(const ConvProblem& p) {
 }
 
 std::unique_ptr<ConvKernel> make_conv_kernel(const ConvProblem& problem) {
-  // Winograd's algorithm in f32 is as fast as plain sums in the other precisions, and depthwise convolutions wait for
-  // memory: both stay f32.
+  // Winograd's algorithm in f32 is as fast as the plain sum in lower precision, and depthwise convolutions are bound by
+  // memory, so both stay in f32.
   for (const auto& make : {make_depthwise_conv, make_winograd_conv, make_gemm_conv, make_direct_conv}) {
     if (auto kernel = make(problem)) return kernel;
   }

@@ -23,7 +23,7 @@ class DepthwiseKernel final : public ConvKernel {
       }
       return turned;
     });
-    // The bias, and zeros that stand for pixels outside of the image.
+    // The bias, followed by zeros that stand for pixels outside of the image.
     bias_ = p.packed_bias("depthwise bias", [&] {
       const Tensor bias = Tensor::empty(Dims{2, channels}, DType::kFloat32);
       std::fill(bias.data<float>(), bias.data<float>() + 2 * channels, 0.0f);
@@ -61,7 +61,7 @@ class DepthwiseKernel final : public ConvKernel {
   std::optional<size_t> halves_scratch_bytes() const override {
     return static_cast<size_t>((band_input_floats() + band_floats()) * parts_) * sizeof(float);
   }
-  // By bands of rows, which are converted and rounded while they are in the cache.
+  // Works on bands of rows, which are converted and rounded while they are in the cache.
   void run_halves(const BFloat16* src, const HalfEpilogue& finish, BFloat16* dst, void* scratch) const override {
     const int64_t bands = (conv_.out_h + band_rows() - 1) / band_rows(), count = batch_ * bands;
     parallel_run(parts_, [&](int part) {
@@ -88,7 +88,7 @@ class DepthwiseKernel final : public ConvKernel {
     return (floats + kAlign - 1) / kAlign * kAlign;
   }
 
-  // Rows of one image from `first` on.
+  // The rows of one image from `first` on.
   void run_band(const BFloat16* src, const HalfEpilogue& finish, BFloat16* dst, int64_t image, int64_t first,
                 float* wide) const {
     const int64_t rows = std::min(band_rows(), conv_.out_h - first), channels = conv_.channels;

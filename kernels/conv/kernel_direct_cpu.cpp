@@ -1,4 +1,4 @@
-// The convolution of direct_cpu.cpp on tensors: how the source is padded, and how the work is cut.
+// Runs the convolution of direct_cpu.cpp on tensors: pads the source, and divides the work.
 #include <algorithm>
 
 #include "core/base/cancellation.h"
@@ -10,7 +10,7 @@ namespace tensord::kernels {
 namespace {
 
 constexpr double kNsPerFlop = 0.01, kNsPerCopied = 0.3;
-// Pixels this many floats apart, or a multiple of it, fall into the same few lines of the L1 cache.
+// Pixels whose distance is a multiple of this many floats share a few lines of the L1 cache.
 constexpr int64_t kAliasedFloats = 1024;
 constexpr int64_t kSkew = 16;
 
@@ -60,7 +60,7 @@ class DirectKernel final : public ConvKernel {
     if (band_.out_h == 0) return std::nullopt;
     return static_cast<size_t>(source_floats() + padded_floats() + band_floats() * band_parts_) * sizeof(float);
   }
-  // The source in float32, then bands of rows of the result, which are rounded while they are in the cache.
+  // Converts the source to float32, then computes bands of result rows, which are rounded while they are in the cache.
   void run_halves(const BFloat16* src, const HalfEpilogue& finish, BFloat16* dst, void* scratch) const override {
     auto* const wide = static_cast<float*>(scratch);
     float *const padded = wide + source_floats(), *const bands = padded + padded_floats();
@@ -86,7 +86,7 @@ class DirectKernel final : public ConvKernel {
   }
 
  private:
-  // Rows of the result that stay in the cache; none where there are few of them, or no padded image with rows.
+  // The number of result rows that stay in the cache; 0 where there are few rows, or no padded image with rows.
   void make_band(int threads) {
     band_.out_h = 0;
     if (!copies_ || conv_.out_h != plane_.out_h) return;
@@ -107,7 +107,7 @@ class DirectKernel final : public ConvKernel {
     return (floats + kAlign - 1) / kAlign * kAlign;
   }
 
-  // Where pixels and taps are, in the source or in a padded copy of an image.
+  // The places of pixels and taps, in the source or in a padded copy of an image.
   void lay_out() {
     const ConvPlane& p = plane_;
     const int64_t span_h = (p.out_h - 1) * p.stride_h + (p.kernel_h - 1) * p.dilation_h + 1;
@@ -144,7 +144,7 @@ class DirectKernel final : public ConvKernel {
 
   void add_taps(int64_t row) {
     const ConvPlane& p = plane_;
-    // The taps of a row are one run of floats where nothing lies between them.
+    // The taps of a row are one run of floats if there is no gap between them.
     const bool joins = conv_.groups == 1 && p.dilation_w == 1 && copy_.pixel_step == p.in_channels;
     conv_.depth = joins ? p.kernel_w * p.in_channels : p.in_channels / conv_.groups;
     for (int64_t y = 0; y < p.kernel_h; ++y) {
@@ -194,7 +194,7 @@ class DirectKernel final : public ConvKernel {
       const int64_t parts = parts_of(count), longest = (count + parts - 1) / parts;
       return static_cast<double>(count) / static_cast<double>(longest);
     };
-    // Cut by pixels each thread reads all weights, cut by panels each reads all pixels.
+    // Divided by pixels, each thread reads all weights; divided by panels, each reads all pixels.
     const bool has_more_weights = conv_.out_channels / conv_.groups * static_cast<int64_t>(conv_.taps.size()) >
                                   conv_.batch * conv_.out_h * conv_.out_w;
     cuts_panels_ = balance(panels) > balance(pairs) || (balance(panels) == balance(pairs) && has_more_weights);
@@ -229,7 +229,7 @@ class DirectKernel final : public ConvKernel {
 
 std::unique_ptr<ConvKernel> make_direct_conv(const ConvProblem& p) {
   if (p.geometry.spatial() > 2 || p.output.size() != p.geometry.spatial() + 2) return nullptr;
-  // Half-empty vectors are not worth it.
+  // Half-empty vectors do not pay off.
   constexpr int64_t kMinGroup = 8, kMaxPlanes = 4;
   if (p.geometry.groups > 1 && p.weight.sizes()[0] / p.geometry.groups < kMinGroup) return nullptr;
   for (const int64_t size : p.output) {

@@ -1,6 +1,6 @@
-// Convolutions in bf16 and 8 bits: products of pixels with packed weights (packed_gemm.h), which rounds the rows of
-// pixels on their way in. A kernel of several taps is laid out as rows of all its taps first, which pays where there
-// are enough output channels.
+// Convolutions in bf16 and int8: products of pixels with packed weights (packed_gemm.h), which quantizes or rounds the
+// rows of pixels as it reads them. For kernels of several taps the rows of all taps are laid out first, which pays off
+// from some number of output channels on.
 #include <algorithm>
 #include <cstring>
 
@@ -42,7 +42,7 @@ class GemmKernel final : public ConvKernel {
     if (word_type(precision_) != WordType::kBf16) return std::nullopt;
     return gemm_->scratch_bytes();
   }
-  // Rows are laid out where they are multiplied, as there is nothing to round.
+  // Lays rows out where they are multiplied, since nothing has to be rounded.
   void run_halves(const BFloat16* src, const HalfEpilogue& finish, BFloat16* dst, void* scratch) const override {
     const RowLoader load = [this, src](int64_t first, int64_t end, BFloat16* out, int64_t stride) {
       for (int64_t i = first; i < end; ++i, out += stride) copy_pixel(src, i, out);
@@ -68,7 +68,7 @@ class GemmKernel final : public ConvKernel {
                       });
   }
 
-  // What the taps of an output pixel read.
+  // The pixels that the taps of an output pixel read.
   template <class T>
   void copy_pixel(const T* src, int64_t index, T* to) const {
     const ConvPlane& p = plane_;

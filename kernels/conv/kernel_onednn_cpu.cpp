@@ -37,7 +37,7 @@ class OnednnConv final : public ConvKernel {
   }
 
  private:
-  // The steps that oneDNN is not left.
+  // The steps that are not given to oneDNN.
   void finish(float* dst) const {
     constexpr double kNsPerFloat = 0.3;
     parallel_for_cost(rows_, kNsPerFloat * static_cast<double>(columns_), [&](int64_t begin, int64_t end) {
@@ -57,7 +57,7 @@ class OnednnConv final : public ConvKernel {
   std::unique_ptr<PackedPlan> plan_;
   std::vector<EpilogueStep> steps_;
   int64_t rows_, columns_;      // of the result, in the order N, spatial…, C
-  std::vector<float> no_bias_;  // it is added already
+  std::vector<float> no_bias_;  // already added
 };
 
 }  // namespace

@@ -8,10 +8,10 @@ namespace {
 
 constexpr int64_t kKernelTaps = 9;
 
-// Outputs a side of a tile, or 0 where the plain sum is better. Transformed kernels take 36/9 (4) or 16/9 (2) times
-// the memory, and a packed model may take 1.3 times its weights: the layers with the most channels have the most
-// weights and the fewest pixels to use them on. Few channels, below `least`, leave the transforms no products to pay
-// for them.
+// The side of a tile of outputs, or 0 where the plain sum is better. Transformed weights take 36/9 (side 4) or 16/9
+// (side 2) times the memory, and a packed model may take 1.3 times its weights; the layers with the most channels have
+// the most weights and the fewest pixels to use them for. With fewer than `least` channels the products do not outweigh
+// the transforms.
 int64_t winograd_tile(int64_t in, int64_t out, int64_t min) {
   constexpr int64_t kMaxFour = 128 * 128, kMaxTwo = 256 * 256;
   if (in < min || out < min) return 0;
@@ -30,7 +30,7 @@ class WinogradKernel final : public ConvKernel {
     conv_.finish = finish;
     tiles_ = plane.batch * conv_.tiles_h() * conv_.tiles_w();
     weights_ = *p.packed_weight("winograd", [&] { return pack(p); });
-    // The bias, and zeros that stand for pixels outside of the image.
+    // The bias, followed by zeros that stand for pixels outside of the image.
     bias_ = p.packed_bias("winograd bias", [&] {
       const int64_t out = conv_.out_channels, count = out + conv_.in_channels;
       const Tensor bias = Tensor::empty(Dims{count}, DType::kFloat32);

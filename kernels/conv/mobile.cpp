@@ -1,5 +1,5 @@
-// What optimize_for_mobile makes of layers: an object with weight and bounds, and a call on it. The calls are
-// compositions of the plain layer and a clamp.
+// What optimize_for_mobile turns layers into: an object with weight and bounds, and a call on it. These calls are
+// composed of the plain layer and a clamp.
 #include <optional>
 #include <utility>
 
@@ -20,7 +20,7 @@ using MaybeScalar = std::optional<Scalar>;
 constexpr const char *kLinear = XNNPACK "LinearOpContext", *kConv = XNNPACK "Conv2dOpContext",
                      *kTransposed = XNNPACK "TransposeConv2dOpContext";
 
-// The operator's arguments behind the input, in its order, and the bounds of what it gives.
+// The operator's arguments after the input, in its order, and the bounds of its result.
 struct ClampedLayer final : ops::OpaqueObject {
   ClampedLayer(const char* class_name, const char* op, std::vector<Value> arguments, MaybeScalar low, MaybeScalar high)
       : name(class_name), op(ops::get_op(op)), arguments(std::move(arguments)), low(low), high(high) {
@@ -66,7 +66,7 @@ Value transposed_layer(const Tensor& weight, const MaybeTensor& bias, const IntL
       make_intrusive<ClampedLayer>(kTransposed, "aten::conv_transpose2d.input", std::move(arguments), low, high)));
 }
 
-// The state of such an object is the arguments that it was made of.
+// The state of such an object is the arguments that it was made from.
 const std::vector<Value>& state_items(const Value& state, size_t count) {
   check(state.is_tuple() && state.to_tuple()->items.size() == count, "a mobile layer's state has the wrong form");
   return state.to_tuple()->items;

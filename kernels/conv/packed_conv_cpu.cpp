@@ -1,6 +1,6 @@
-// Packed convolution: channels_last inside, batch norm folded into the weights, activations and a
-// residual sum done while the results are in registers. For each shape the fastest kernel is chosen
-// by a rule (kernel.h); weights are reordered once for each order that a kernel asks for.
+// Packed convolution: channels_last inside, batch norm folded into the weights, activations and a residual sum applied
+// while the results are in registers. A rule chooses the fastest kernel for each shape (kernel.h); weights are
+// reordered once for each layout that a kernel asks for.
 #include "kernels/conv/packed_conv.h"
 
 #include <cstring>
@@ -22,7 +22,7 @@ namespace {
 using ops::BoundCall;
 using ops::PackedOp;
 
-// How a tensor of known sizes lies in memory.
+// The memory layout of a tensor of known sizes.
 enum class Order : uint8_t { kNone, kLast, kPlanes, kOther };
 
 Order order_of(const Tensor& t) {
@@ -50,12 +50,12 @@ void copy_floats(float* to, const float* from, int64_t count) {
   });
 }
 
-// Where tensors of a call lie.
+// The memory of a call's tensors.
 struct ConvOrders {
   Order input, other, output;
 };
 
-// A kernel, and how operands in planes come in and go out.
+// A kernel, and the conversion of operands to and from channels_last.
 class ConvCall final : public ops::PreparedCall {
  public:
   ConvCall(const ConvProblem& problem, ConvOrders orders, std::unique_ptr<ConvKernel> kernel)
@@ -157,7 +157,7 @@ class PackedConv final : public PackedOp, public ReadsHalves {
       : PackedOp(args, 0), geometry_(std::move(geometry)), weight_(std::move(weight)), precision_(args.precision) {
     epilogues_.bias = std::move(bias);
   }
-  // Copies what is constant; the cache of calls starts empty.
+  // Copies the constant parts; the cache of calls starts empty.
   PackedConv(const PackedConv& other)
       : PackedOp(other),
         geometry_(other.geometry_),
@@ -184,14 +184,14 @@ class PackedConv final : public PackedOp, public ReadsHalves {
                                              const ops::PrepareArgs& args) const override {
     if (!covers(input)) return nullptr;
     const Tensor& out = args.outputs[0];
-    // A sum with a larger tensor repeats the convolution's result.
+    // When the other tensor of a sum is larger, the convolution's result is repeated.
     if (out.sizes() != conv_output_sizes("conv", input.sizes(), weight_.sizes(), geometry_)) return nullptr;
     if (!covers_other(other, out.sizes())) return nullptr;
     const ConvOrders orders{order_of(input), order_of(other), order_of(out)};
     if (orders.input == Order::kOther || orders.other == Order::kOther || orders.output == Order::kOther)
       return nullptr;
     auto call = make_call(input.sizes(), out.sizes(), orders, args.threads);
-    // Pixels are still read when the first results are written.
+    // In place: the input is still read when the first results are written.
     if (is_one_memory(input, other)) call->may_overwrite = 0;
     return call;
   }
@@ -255,7 +255,7 @@ class PackedConv final : public PackedOp, public ReadsHalves {
   }
 
   std::unique_ptr<ConvCall> make_call(const Dims& input, const Dims& output, ConvOrders orders, int threads) const {
-    const ThreadBudgetScope budget(threads);  // primitives may be made for a team of another size
+    const ThreadBudgetScope budget(threads);  // primitives may be made for another number of threads
     const ConvProblem problem = problem_of(input, output, orders.input == Order::kPlanes, threads);
     auto call =
         onednn_call("conv", [&] { return std::make_unique<ConvCall>(problem, orders, make_conv_kernel(problem)); });
@@ -299,7 +299,7 @@ class PackedConv final : public PackedOp, public ReadsHalves {
   mutable SharedCache<PlanKey, ConvCall> calls_{kMaxPlans};
 };
 
-// By a convolution of the weights in float32.
+// Computed by a convolution with the weights in float32.
 IntrusivePtr<ops::PackedOp> pack_half_conv(const ops::PackArgs& args, const ConvGeometry& geometry) {
   const DType dtype = args.arguments[1].to_tensor().dtype();
   std::vector<ops::Value> wide(args.arguments.begin(), args.arguments.end());
@@ -312,7 +312,7 @@ IntrusivePtr<ops::PackedOp> pack_half_conv(const ops::PackArgs& args, const Conv
     wide[i] = tensor.to(DType::kFloat32);
   }
   if (args.widened != 0) return pack_conv({args.op, wide, args.precision, args.store}, geometry);
-  // Numbers that are bfloat16 already lose nothing by it.
+  // Weights that are bfloat16 already lose nothing in that precision.
   const bool multiplies_halves = dtype == DType::kBFloat16 && !tile_kernels(WordType::kBf16).widens;
   const bool is_kept = multiplies_halves && args.precision == ops::Precision::kF32;
   const ops::Precision precision = is_kept ? ops::Precision::kBf16 : args.precision;
@@ -332,7 +332,7 @@ IntrusivePtr<ops::PackedOp> pack_conv(const ops::PackArgs& args, const ConvGeome
   if (!is_plain(weight) || static_cast<size_t>(weight.ndim()) != geometry.spatial() + 2 || weight.numel() == 0)
     return nullptr;
   if (geometry.groups <= 0 || weight.sizes()[0] % geometry.groups != 0) return nullptr;
-  // Views that leave out or repeat elements are not what oneDNN reads.
+  // oneDNN does not read views that skip or repeat elements.
   if (!is_non_overlapping_and_dense(weight.sizes(), weight.strides())) weight = weight.contiguous();
   Tensor bias;
   if (arguments[2].is_tensor()) {

@@ -25,10 +25,10 @@ Key key_of(ConvPass pass, const ConvGeometry& g, const ConvTensors& t) {
 
 constexpr int64_t kMinLast = 3;  // channels
 
-// One of the three big operands: how the tensor lies, and how the primitive wants it.
+// One of the three large operands: the layout of the tensor, and the layout that the primitive wants.
 struct Operand {
   MemoryDesc user, wanted;
-  dnnl::reorder reorder;  // from the tensor, or to it for the result; empty where both are the same
+  dnnl::reorder reorder;  // from the tensor, or to it for the result; empty if both layouts are the same
 
   bool is_direct() const { return user == wanted; }
 };
@@ -38,7 +38,7 @@ class ConvPrimitive {
  public:
   ConvPrimitive(ConvPass pass, const ConvGeometry& g, const ConvTensors& t) : pass_(pass) {
     const MemoryDesc user_weight = conv_weight_desc(t.weight, g);
-    // Where oneDNN has no vector code for tensors with their channels together it is to choose.
+    // oneDNN chooses the layout where it has no vector code for channels_last.
     const bool keeps_last = (is_last(t.image) || is_last(t.grid)) && t.image.sizes()[1] >= kMinLast;
     const auto describe = [keeps_last](const Tensor& tensor) {
       const bool has_order = keeps_last && tensor.ndim() >= 4;
@@ -131,7 +131,7 @@ class ConvPrimitive {
         break;
       }
       case ConvPass::kTransposed: {
-        // Deconvolution's weights are described with the dimensions of inputs and outputs the other way around.
+        // oneDNN describes the weights of a deconvolution with inputs and outputs swapped.
         ConvDescs descs{any.dst, swapped(any.weights, g.groups > 1), any.bias, any.src};
         weight_.user = swapped(weight_.user, g.groups > 1);
         const auto pd = conv_primitive_desc<dnnl::deconvolution_forward>(
@@ -168,7 +168,7 @@ class ConvPrimitive {
     return pass_ == ConvPass::kForward ? grid_ : pass_ == ConvPass::kWeights ? weight_ : image_;
   }
 
-  // The operand's memory as the primitive wants it; what is to be written is not reordered.
+  // The operand's memory in the layout that the primitive wants. A result is not reordered here.
   dnnl::memory enter(const Operand& operand, const Tensor& tensor, Tensor& holder) const {
     if (operand.is_direct()) return onednn_memory(operand.user, tensor.raw_data());
     dnnl::memory wanted = onednn_allocate(operand.wanted, holder);
@@ -199,7 +199,7 @@ void run_conv_primitive(ConvPass pass, const ConvGeometry& geometry, const ConvT
   primitive->run(tensors);
 }
 
-// oneDNN's padding at the far side may be negative, but less than a stride.
+// oneDNN's padding at the far end may be negative, by less than a stride.
 bool fits_conv_primitive(const ConvGeometry& g, const ConvTensors& t) {
   if (t.image.numel() == 0 || t.grid.numel() == 0 || t.weight.numel() == 0) return false;
   for (size_t i = 0; i < g.spatial(); ++i) {

@@ -114,7 +114,7 @@ void RunTiles(const WinogradConv& conv, const float* src, const float* other, fl
 
 constexpr float kKernelTwo[4][3] = {{1, 0, 0}, {0.5f, 0.5f, 0.5f}, {0.5f, -0.5f, 0.5f}, {0, 0, 1}};
 
-// The kernels of a panel's channels side by side, so that the loops over n are vectors.
+// The kernels of a panel's channels are side by side, so that the loops over n are vector code.
 template <int kTile>
 void TransformKernels(const float (&by)[kTile + 2][3], const ConvWeightSource& source, float* to, int64_t first_panel,
                       int64_t last_panel) {

@@ -26,7 +26,7 @@ constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(D()));
 
 constexpr int64_t kTile = 4, kSide = 6, kPositions = WinogradSums::kPositions;
 
-// The tile's gradients to `to`, positions `step` floats apart.
+// Writes the tile's gradients to `to`, whose positions are `step` floats apart.
 void TransformGradients(const WinogradConv& conv, int64_t grad_step, const float* grad, const TilePlace& at, float* to,
                         int64_t step) {
   const D d;
@@ -112,7 +112,7 @@ HWY_INLINE void TapsOf(const float* from, int64_t position_step, float (&taps)[9
   }
 }
 
-// A block of inputs by kLanes outputs at a time, so that lines of memory are written whole.
+// A block of inputs by kLanes outputs at a time, so that whole cache lines are written.
 void Epilogue(const WinogradSums& sums, const float* from, int64_t begin, int64_t end, float* out, int64_t out_step,
               int64_t in_step, int64_t tap_step) {
   constexpr int64_t kBlock = 16;

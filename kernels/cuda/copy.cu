@@ -24,7 +24,7 @@ __device__ __forceinline__ CopyOffsets copy_offsets(const StridedCopyJob& job, i
   return out;
 }
 
-// Within one dtype, as words of its width.
+// Copies between tensors of one dtype move words of its width.
 template <class Word>
 __global__ void copy_words_kernel(const __grid_constant__ StridedCopyJob job) {
   Word* const to = pointer<Word>(job.to);
@@ -35,8 +35,8 @@ __global__ void copy_words_kernel(const __grid_constant__ StridedCopyJob job) {
   }
 }
 
-// Two dimensions of which each side has another one dense, in tiles by way of shared memory; blockIdx.z goes over the
-// others. The last dimension is the target's dense one, `across` the source's.
+// Transposes by tiles in shared memory: source and target are dense in different dimensions. blockIdx.z goes over the
+// other dimensions. The last dimension is the one in which the target is dense; the source is dense in `across`.
 constexpr int kTile = 32, kTileRows = 8;
 template <class Word>
 __global__ void transpose_kernel(const __grid_constant__ StridedCopyJob job, int across) {
@@ -64,7 +64,7 @@ __global__ void transpose_kernel(const __grid_constant__ StridedCopyJob job, int
   }
 }
 
-// An element of any dtype, so wide that nothing is lost.
+// An element of any dtype, in a type that is wide enough to hold it.
 struct Wide {
   bool is_integer;
   int64_t integer;
@@ -108,7 +108,7 @@ __global__ void convert_kernel(const __grid_constant__ StridedCopyJob job) {
   }
 }
 
-// Between float32 and the 16-bit types, four at a time where they lie side by side.
+// Between float32 and the 16-bit types, four at a time where both sides are contiguous.
 __global__ void convert_floats_kernel(const __grid_constant__ StridedCopyJob job, bool is_dense) {
   void* const to = pointer<void>(job.to);
   const void* const from = pointer<void>(job.from);
@@ -146,7 +146,8 @@ int width_of(int8_t dtype) {
 
 constexpr int kThreads = 256;
 
-// The dimension in which the source is dense, where the target is in the last one; -1: no transposition.
+// The dimension in which the source is dense, if the target is dense in the last one and a transposition pays off; else
+// -1.
 int across_of(const StridedCopyJob& job) {
   const int inner = job.ndim - 1;
   if (job.to_strides[inner] != 1 || job.from_strides[inner] == 1 || job.sizes[inner] < 8) return -1;

@@ -82,7 +82,7 @@ inline unsigned blocks_for(int64_t count, int threads, int64_t most = 65535) {
   return static_cast<unsigned>(wanted < 1 ? 1 : wanted < most ? wanted : most);
 }
 
-// Notes what is wrong, unless something was noted already; the thread goes on.
+// Records what is wrong, unless something is recorded already; the thread goes on.
 __device__ inline void note_error(DeviceAddress word, KernelError code, int64_t v0 = 0, int64_t v1 = 0,
                                   int64_t v2 = 0) {
   ErrorWord* const at = pointer<ErrorWord>(word);
@@ -101,8 +101,8 @@ __device__ __forceinline__ T warp_reduce(T value, const Join& join) {
   return value;
 }
 
-// Of a block of whole warps, at most 1024 threads, in each of them. `parts` is shared memory for 32 values; it may be
-// used again at once.
+// The sum over a block of whole warps, at most 1024 threads; every thread gets it. `parts` is shared memory for 32
+// values, and can be used again at once.
 template <class T, class Join>
 __device__ __forceinline__ T block_reduce(T value, T* parts, T identity, const Join& join) {
   value = warp_reduce(value, join);

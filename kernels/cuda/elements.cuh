@@ -36,7 +36,7 @@ struct ComputeOf<BFloat16> {
   using type = float;
 };
 
-// To a type of computation (float, double, int64_t) and back, as strided_copy does.
+// Converts to a type of computation (float, double, int64_t) and back, as strided_copy does.
 template <class To, class From>
 __device__ __forceinline__ To widened(From value) {
   return static_cast<To>(static_cast<typename ComputeOf<From>::type>(value));
@@ -53,7 +53,7 @@ template <>
 struct IsFloating<double> {
   static constexpr bool value = true;
 };
-// What a floating value is as an integer: through int64, as PyTorch has it on the processor.
+// A floating-point value as an integer: by way of int64, as in PyTorch on the CPU.
 __device__ __forceinline__ int64_t to_int64(double wide) {
   if (!(wide >= -9.2233720368547758e18 && wide < 9.2233720368547758e18)) return INT64_MIN;
   return static_cast<int64_t>(wide);
@@ -103,7 +103,8 @@ struct Narrow<BFloat16> {
   CASE(kBoolean, bool)                 \
   CASE(kBF16, BFloat16)
 
-// The dtype of a type of computation: accesses of it are inlined, those of others are calls, which compile faster.
+// The dtype that has a type of computation as its own. Its accesses are inlined; those of other dtypes are calls, which
+// compile faster.
 template <class T>
 struct OwnElement {
   static constexpr int8_t value = kI64;
@@ -156,7 +157,7 @@ __device__ __forceinline__ void store_element(void* data, int8_t dtype, int64_t 
     store_other_element(data, dtype, i, value);
 }
 
-// Four at once, which lie side by side, the first at a multiple of four.
+// Four contiguous elements at once, the first at a multiple of four.
 template <class T>
 TENSORD_DEVICE_CALL Pack<T, 4> load_other_four(const void* data, int8_t dtype, int64_t i) {
   Pack<T, 4> out;

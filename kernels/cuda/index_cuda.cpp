@@ -18,7 +18,7 @@ namespace tensord::kernels {
 
 namespace {
 
-// The same access to the real and imaginary parts of complex tensors.
+// Does the same for the real and the imaginary parts of complex tensors.
 IndexedAccess of_pairs(IndexedAccess access) {
   const auto pairs = [](Dims& strides, int64_t last) {
     for (int64_t& stride : strides) stride *= 2;
@@ -93,7 +93,7 @@ using ops::Scalar;
 
 Tensor as_rows(const Tensor& x) { return x.ndim() > 0 ? x : x.as_view({1}, {1}, x.offset()); }
 
-// x[…, index[i], …] for a 1-d index of dimension `dim`; `other` has the index's length there.
+// x[…, index[i], …] for a 1-d index of dimension `dim`; `other` has the size of the index in that dimension.
 IndexedAccess along(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& other) {
   IndexedAccess access;
   access.sizes = other.sizes();
@@ -113,7 +113,7 @@ void index_select_cuda(const KernelContext&, const Tensor& x, int64_t dim, const
   run_indexed_cuda(IndexUse::kRead, from, access, to);
 }
 
-// Rows of the table: the indices' dimensions, then the row's.
+// The rows of the table: first the dimensions of the indices, then those of a row.
 IndexedAccess rows_access(const Tensor& table, const Tensor& indices, const Tensor& other) {
   IndexedAccess access;
   access.sizes = other.sizes();
@@ -153,7 +153,7 @@ void embedding_backward_cuda(const KernelContext&, const Tensor& grad, const Ten
   out.copy_from(table);
 }
 
-// index has x's dimensions and stands for `dim`.
+// `index` has x's dimensions and holds positions along `dim`.
 IndexedAccess gather_access(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& other) {
   IndexedAccess access;
   access.sizes = index.sizes();
@@ -168,7 +168,7 @@ IndexedAccess gather_access(const Tensor& x, int64_t dim, const Tensor& index, c
 void gather_cuda(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, bool, Tensor& out) {
   run_indexed_cuda(IndexUse::kRead, x, gather_access(x, wrap_dim(dim, x.ndim()), index, out), out);
 }
-// Where the kernel reads self: `out` starts as its copy unless it is self already.
+// `out` starts as a copy of self, from which the kernel reads, unless it is self already.
 void start_index_from(const Tensor& self, const Tensor& out) {
   if (overlap(self, out) != Overlap::kFull) copy_elements(out, self);
 }
@@ -178,7 +178,7 @@ void scatter_cuda(const KernelContext&, const Tensor& x, int64_t dim, const Tens
   start_index_from(x, out);
   run_indexed_cuda(kUse, out, gather_access(out, wrap_dim(dim, x.ndim()), index, source), source);
 }
-// On x's device, without dimensions.
+// A 0-d tensor on x's device.
 Tensor number_like(const Tensor& x, const Scalar& value) { return ops::tensor_of(value).to(x.dtype()).to(x.device()); }
 // One number at all places of the index.
 IndexedAccess same_number_access(const Tensor& x, int64_t dim, const Tensor& index) {

@@ -2,6 +2,13 @@
 
 #include "core/tensor/cuda/api.h"
 #include "kernels/cuda/index_job.h"
+#include "kernels/cuda/layers/columns_job.h"
+#include "kernels/cuda/layers/conv_job.h"
+#include "kernels/cuda/layers/loss_job.h"
+#include "kernels/cuda/layers/norm_job.h"
+#include "kernels/cuda/layers/optim_job.h"
+#include "kernels/cuda/layers/pool_job.h"
+#include "kernels/cuda/layers/resample_job.h"
 #include "kernels/cuda/pointwise_job.h"
 #include "kernels/cuda/product_job.h"
 #include "kernels/cuda/random_job.h"

@@ -1,5 +1,5 @@
-// Padding by elements of the tensor on a CUDA device: reads, and sums of gradients, by positions along each padded
-// dimension.
+// Padding by elements of the tensor itself on a CUDA device, by an index for each padded dimension; its gradient is a
+// sum at the same indices.
 #include <optional>
 #include <string>
 
@@ -15,7 +15,7 @@ using ops::IntList;
 using ops::KernelContext;
 using ops::Scalar;
 
-// Where each position of `padded` is in x.
+// The position in x of each position of the padded dimension.
 IndexedAccess pad_access(PadMode mode, const Tensor& x, const IntList& pad, const Tensor& padded) {
   IndexedAccess access;
   access.sizes = padded.sizes();

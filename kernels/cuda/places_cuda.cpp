@@ -113,20 +113,6 @@ IMPL("tensord::scatter_rows", kCUDA,
      [](const KernelContext&, const Tensor& places, const Tensor& values, int64_t, Tensor& out) {
        out.copy_from(sums_of_groups(places, values.to(dtype_of_sums(values.dtype())), out.sizes()));
      });
-IMPL("tensord::group_softmax", kCUDA,
-     [](const KernelContext&, const Tensor& groups, const Tensor& values, int64_t count, bool is_log, Tensor& out) {
-       if (out.numel() == 0) return;
-       const Tensor x = values.to(dtype_of_sums(values.dtype()));
-       Dims sizes = x.sizes(), column(x.sizes().size(), 1);
-       sizes[0] = count;
-       column[0] = groups.numel();
-       const Scalar nothing(-std::numeric_limits<double>::infinity());
-       const Tensor low = ops::full(sizes, nothing, {.dtype = x.dtype(), .device = x.device()});
-       const Tensor maxima = ops::scatter_reduce(low, 0, expand(reshape(groups, column), x.sizes()), x, "amax");
-       const Tensor shifted = ops::sub(x, ops::index_select(maxima, 0, groups)), powers = ops::exp(shifted);
-       const Tensor totals = ops::index_select(sums_of_groups(groups, powers, sizes), 0, groups);
-       out.copy_from(is_log ? ops::sub(shifted, ops::log(totals)) : ops::div(powers, totals));
-     });
 
 // --- numbers as mantissa and power of two
 

@@ -22,7 +22,7 @@ struct Numeric<int64_t> {
   static __device__ __forceinline__ int64_t constant(const PointwiseJob& job, int i) { return job.int_constants[i]; }
 };
 
-// The operands of a thread.
+// The operands that one thread reads.
 template <class T>
 struct PointwiseOperands {
   const void* data[3];
@@ -35,7 +35,7 @@ struct PointwiseOperands {
   }
 };
 
-// Integers that are divided by zero are noted; the result is not looked at.
+// Records integers that are divided by zero; nothing reads the result then.
 template <class T>
 __device__ __forceinline__ void check_divisor(const PointwiseJob& job, T& divisor) {
   if (!job.checks_divisor || divisor != T(0)) return;
@@ -97,7 +97,7 @@ __global__ void pointwise_packs_kernel(const __grid_constant__ PointwiseJob job)
       if (i < count)
         check_divisor(job, values[1].at[i]);
       else
-        values[1].at[i] = T(1);  // nobody's
+        values[1].at[i] = T(1);  // unused
       results.at[i] = Row::template run<T>(values[0].at[i], values[1].at[i], values[2].at[i], p0, p1, p2);
     }
     if (count == 4) {

@@ -12,13 +12,15 @@ namespace {
 
 [[maybe_unused]] const bool cuda_registered = (cuda::register_cuda_runtime(), true);
 
-// What the loop computes in: a 0-d operand may be of a wider dtype than the result, and is rounded to that first.
+// The dtype that the loop computes in. A 0-d operand may have a wider dtype than the result, and is rounded to the
+// result's first.
 Tensor as_computed(const Tensor& given, const PointwiseCall& call) {
   const bool narrows = given.ndim() == 0 && given.dtype() != call.compute && loop_dtype(call.compute) != call.compute;
   return narrows ? given.to(call.compute) : given;
 }
 
-// Fills operand k; a number or a CPU scalar travels with the launch. `tensor` is what it reads.
+// Fills in operand k. A number, or a 0-d tensor in host memory, travels with the launch. `tensor` is the memory that
+// the operand reads.
 void set_operand(PointwiseJob& job, size_t k, const PointwiseCall& call, const Tensor& out,
                  std::array<Dims, 4>& strides, Tensor& tensor) {
   strides[k + 1] = Dims(out.sizes().size(), 0);

@@ -8,7 +8,8 @@ namespace {
 
 using namespace cuda;
 
-constexpr int kTile = 32, kStep = 16, kSide = 16;  // of c, of k, of the threads, which have 2 x 2 elements each
+// Sizes of a tile in c and in k; each of its kSide x kSide threads has 2 x 2 elements.
+constexpr int kTile = 32, kStep = 16, kSide = 16;
 
 struct BatchOffsets {
   int64_t a = 0, b = 0, c = 0;

@@ -14,7 +14,7 @@ using ops::Scalar;
 
 Dims leading(const Dims& dims) { return Dims(dims.span().first(dims.size() - 2)); }
 
-// Of tensors of at least two dimensions; the leading ones of a and b are broadcast to c's.
+// Views of tensors of at least two dimensions; the leading dimensions of a and b are broadcast to c's.
 void product(const KernelContext& context, double alpha, const Tensor& a, const Tensor& b, double beta,
              const Tensor& c) {
   if (c.numel() == 0) return;
@@ -53,7 +53,7 @@ void product(const KernelContext& context, double alpha, const Tensor& a, const 
 Tensor as_column(const Tensor& v) { return unsqueeze(v, v.ndim()); }
 Tensor as_row(const Tensor& v) { return unsqueeze(v, v.ndim() - 1); }
 
-// Puts self, broadcast, into out; gives back the factor that the product's addition applies to it.
+// Copies self, broadcast, into `out`. Returns the factor by which the product's kernel scales what is there.
 double start_from(const Tensor& self, const Scalar& beta, const Tensor& out) {
   if (beta.to_double() != 0 && !self.is_same(out)) out.copy_from(self);
   return beta.to_double();
@@ -88,7 +88,7 @@ void addbmm_cuda(const KernelContext& context, const Tensor& self, const Tensor&
   }
 }
 
-// One matrix on the right: all rows of the left are one matrix, where they lie so.
+// With one matrix on the right, all rows of the left form one matrix if their memory allows it.
 Tensor rows_of(const Tensor& a) { return a.is_contiguous() ? view(a, {-1, a.sizes().back()}) : a; }
 void product_of_rows(const KernelContext& context, const Tensor& a, const Tensor& b, double beta, const Tensor& out) {
   if (out.numel() == 0) return;

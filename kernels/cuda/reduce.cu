@@ -1,5 +1,6 @@
-// Reductions over any dimensions: a block for each result, a thread for each where neighbors are results of their own,
-// and in two passes where there are few results of many elements. Sums are in double, of integers in int64.
+// Reductions over any dimensions, in three ways: one block for each result; one thread for each result, where
+// neighboring results read neighboring elements; two passes, where few results have many elements each. Sums are in
+// double, those of integers in int64.
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/plugin/table.h"
 
@@ -8,7 +9,7 @@ namespace {
 
 using namespace cuda;
 
-// As in kernels/reduce/reduce.h, which nvcc does not read.
+// Repeats kernels/reduce/reduce.h, which nvcc does not read.
 enum ReducerCode : int8_t {
   kSum,
   kProduct,
@@ -56,7 +57,7 @@ __device__ __forceinline__ A start_of(int8_t reducer) {
   }
 }
 
-// Of two accumulators.
+// Combines two accumulators.
 template <class A>
 __device__ __forceinline__ A join_of(int8_t reducer, A a, A b) {
   switch (reducer) {
@@ -71,7 +72,7 @@ __device__ __forceinline__ A join_of(int8_t reducer, A a, A b) {
   }
 }
 
-// What an element adds.
+// The contribution of one element.
 template <class A>
 __device__ __forceinline__ A mapped(int8_t reducer, A x, A center, double power) {
   switch (reducer) {
@@ -111,7 +112,7 @@ __device__ __forceinline__ KeptOffsets kept_offsets(const ReduceJob& job, int64_
   return at;
 }
 
-// Of elements begin, begin + step … of a result.
+// Accumulates the elements begin, begin + step … of a result.
 template <class T, class A>
 __device__ __forceinline__ A fold(const ReduceJob& job, const KeptOffsets& at, int64_t begin, int64_t end,
                                   int64_t step) {
@@ -147,7 +148,7 @@ __global__ void reduce_columns_kernel(const __grid_constant__ ReduceJob job) {
   }
 }
 
-// blockIdx.y is the part of the elements.
+// blockIdx.y selects the part of the elements.
 template <class T>
 __global__ void reduce_rows_kernel(const __grid_constant__ ReduceJob job) {
   using A = typename AccumulatorOf<T>::type;

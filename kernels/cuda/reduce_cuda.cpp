@@ -9,7 +9,7 @@
 namespace tensord::kernels {
 namespace {
 
-// A few results of very many elements take more than one block each.
+// Few results of very many elements take several blocks each.
 int parts_for(int64_t outputs, int64_t inner) {
   constexpr int64_t kPartElements = 16384, kEnoughBlocks = 256;
   const int64_t wanted = std::min(inner / kPartElements, kEnoughBlocks / std::max<int64_t>(outputs, 1));

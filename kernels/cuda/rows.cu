@@ -59,7 +59,7 @@ __global__ void softmax_kernel(const __grid_constant__ SoftmaxJob job) {
   }
 }
 
-// y (g - sum(g y)), and of the logarithm g - exp(y) sum(g).
+// softmax: y (g - sum(g y)); log_softmax: g - exp(y) sum(g).
 template <class T>
 __global__ void softmax_backward_kernel(const __grid_constant__ SoftmaxJob job) {
   SHARED(sums, double[kWarp]);

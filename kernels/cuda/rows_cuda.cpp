@@ -11,7 +11,7 @@ using ops::IntList;
 using ops::KernelContext;
 using MaybeTensor = std::optional<Tensor>;
 
-// `y` stands in for what a forward pass has not.
+// A forward pass has no result to read; `y` stands in its place.
 SoftmaxJob softmax_job(const Tensor& in, const Tensor& y, int64_t dim, bool is_log, const Tensor& out) {
   dim = wrap_dim(dim, in.ndim());
   const LoopNest<3> nest(without(in.sizes(), dim),

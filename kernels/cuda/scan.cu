@@ -45,7 +45,8 @@ __device__ __forceinline__ A run_identity(LineUse use) {
   return use == LineUse::kCumulativeSum ? A(0) : A(1);
 }
 
-// Piece by piece: lanes, then warps, then what the pieces before came to. `A` is double or int64.
+// Scans a line piece by piece: within a warp, across warps, then adds the total of the pieces before. `A` is double or
+// int64.
 template <class A>
 __global__ void scan_kernel(const __grid_constant__ ScanJob job) {
   SHARED(parts, A[kWarp]);
@@ -83,7 +84,7 @@ struct Best {
   int64_t position;
 };
 
-// The first of the best; the first NaN is best of all. A position of -1 is none.
+// The first of equal extremes; the first NaN wins over all others. A position of -1 means none.
 template <class T>
 __device__ __forceinline__ bool is_better(bool is_largest, const Best<T>& a, const Best<T>& b) {
   if (b.position < 0) return true;
@@ -186,7 +187,7 @@ __global__ void fill_kernel(const __grid_constant__ FillJob job) {
         store_element(out, job.dtype, i, job.start + job.stride * static_cast<double>(i));
       continue;
     }
-    // From both ends, so that the last element is the end itself.
+    // Counts from both ends, so that the last element is exactly the end.
     const bool is_first_half = i < job.numel / 2;
     const int64_t rest = job.numel - i - 1;
     if (job.use == FillUse::kLinear && !job.is_double) {

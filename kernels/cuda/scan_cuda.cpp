@@ -75,7 +75,7 @@ void running_cuda(const KernelContext& context, const Tensor& in, int64_t dim, T
 IMPL("aten::cummax", kCUDA, running_cuda<LineUse::kRunningLargest>);
 IMPL("aten::cummin", kCUDA, running_cuda<LineUse::kRunningSmallest>);
 
-// `values` may be null; both outputs have size 1 (or nothing) in `dim`.
+// `values` may be null. Both outputs have size 1 (or no dimension) at `dim`.
 void extremes_cuda(const KernelContext& context, LineUse use, const Tensor& in, int64_t dim, const Tensor* values,
                    const Tensor& positions, bool keepdim) {
   if (positions.numel() == 0) return;

@@ -1,5 +1,5 @@
-// Operators whose code for the processor serves CUDA as it is: it reads no element itself, but goes to the tensor's
-// device by copy_elements, zero_elements, run_reduction and index(), or calls operators.
+// Operators whose CPU kernel also serves CUDA: it does not read elements itself, but calls functions that work on the
+// tensor's device (copy_elements, zero_elements, run_reduction, index) or other operators.
 #include <sstream>
 #include <string>
 #include <unordered_set>
@@ -27,6 +27,38 @@ constexpr const char* kSharedKernels = R"(
   aten::all.dims aten::any.dims aten::logsumexp
   aten::_unsafe_view aten::unsafe_chunk aten::unsafe_split.Tensor aten::unsafe_split_with_sizes
   tensord::attention tensord::conj aten::_aminmax
+  aten::conv1d aten::conv2d aten::conv3d aten::conv1d.padding aten::conv2d.padding aten::conv3d.padding
+  aten::_convolution_mode aten::convolution aten::_convolution aten::_convolution.deprecated
+  aten::conv_transpose1d aten::conv_transpose2d.input aten::conv_transpose3d.input aten::convolution_backward
+  tensord::conv_input_gradient tensord::conv_weight_gradient tensord::conv_bias_gradient
+  tensord::conv_weight_bias_gradient
+  aten::max_pool1d aten::max_pool2d aten::max_pool3d
+  aten::max_pool1d_with_indices aten::max_pool2d_with_indices aten::max_pool3d_with_indices
+  aten::avg_pool1d aten::avg_pool2d aten::avg_pool3d
+  aten::adaptive_avg_pool1d aten::adaptive_avg_pool2d aten::adaptive_avg_pool3d
+  aten::adaptive_max_pool1d aten::adaptive_max_pool2d aten::adaptive_max_pool3d
+  tensord::max_pool_backward tensord::max_pool_scatter
+  aten::max_pool2d_with_indices_backward aten::max_pool3d_with_indices_backward
+  aten::adaptive_max_pool2d_backward aten::adaptive_max_pool3d_backward
+  tensord::avg_pool1d_backward aten::avg_pool2d_backward aten::avg_pool3d_backward
+  tensord::_adaptive_avg_pool1d_backward aten::_adaptive_avg_pool2d_backward aten::_adaptive_avg_pool3d_backward
+  aten::upsample_nearest1d aten::upsample_nearest1d.vec aten::upsample_nearest1d_backward aten::upsample_nearest2d
+  aten::upsample_nearest2d.vec aten::upsample_nearest2d_backward aten::upsample_nearest3d aten::upsample_nearest3d.vec
+  aten::upsample_nearest3d_backward aten::_upsample_nearest_exact1d aten::_upsample_nearest_exact1d.vec
+  aten::_upsample_nearest_exact1d_backward aten::_upsample_nearest_exact2d aten::_upsample_nearest_exact2d.vec
+  aten::_upsample_nearest_exact2d_backward aten::_upsample_nearest_exact3d aten::_upsample_nearest_exact3d.vec
+  aten::_upsample_nearest_exact3d_backward aten::upsample_linear1d aten::upsample_linear1d.vec
+  aten::upsample_linear1d_backward aten::upsample_bilinear2d aten::upsample_bilinear2d.vec
+  aten::upsample_bilinear2d_backward aten::upsample_trilinear3d aten::upsample_trilinear3d.vec
+  aten::upsample_trilinear3d_backward aten::upsample_bicubic2d aten::upsample_bicubic2d.vec
+  aten::upsample_bicubic2d_backward aten::_upsample_bilinear2d_aa aten::_upsample_bilinear2d_aa.vec
+  aten::_upsample_bilinear2d_aa_backward aten::_upsample_bicubic2d_aa aten::_upsample_bicubic2d_aa.vec
+  aten::_upsample_bicubic2d_aa_backward aten::grid_sampler_2d aten::grid_sampler_3d aten::grid_sampler_2d_backward
+  aten::grid_sampler_3d_backward
+  tensord::deform_columns tensord::deform_columns_backward
+  torchvision::nms
+  torchvision::roi_align torchvision::_roi_align_backward torchvision::ps_roi_align torchvision::_ps_roi_align_backward
+  torchvision::roi_pool torchvision::_roi_pool_backward torchvision::ps_roi_pool torchvision::_ps_roi_pool_backward
   aten::index.Tensor aten::index_put aten::index_put_ aten::nonzero aten::nonzero_numpy aten::argwhere aten::where
 )";
 
@@ -40,7 +72,7 @@ const std::unordered_set<std::string>& shared_names() {
   return *names;
 }
 
-// Code for complex numbers, which stands beside, is not shared.
+// The kernels for complex tensors that stand beside are not shared.
 template <class Fn>
 Fn shared(const ops::Op& op, const Fn& code, Fn ops::KernelFunction::*part) {
   const ops::KernelFunction* const dense = op.kernel(kCPU);

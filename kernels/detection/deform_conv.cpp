@@ -6,7 +6,7 @@
 #include "ops/pointwise.h"
 #include "ops/view.h"
 
-// torchvision's deform_conv2d: columns that are read where the offsets say, and a product.
+// torchvision's deform_conv2d: columns read where the offsets point, and a product.
 namespace tensord::kernels {
 namespace {
 
@@ -18,7 +18,7 @@ using ops::Value;
 DeformGeometry geometry_of(const Tensor& input, const Tensor& offset, const Tensor& mask, bool use_mask,
                            const ops::IntList& kernel, const ops::IntList& stride, const ops::IntList& padding,
                            const ops::IntList& dilation, int64_t offset_groups) {
-  constexpr int64_t kMax = 1 << 30;  // so that products of three stay in range
+  constexpr int64_t kMax = 1 << 30;  // so that products of three of them do not overflow
   check(input.ndim() == 4 && offset.ndim() == 4, "deform_conv2d(): expected input and offset of 4 dimensions, but got ",
         input.ndim(), " and ", offset.ndim());
   check(input.dtype() == DType::kFloat32 || input.dtype() == DType::kFloat64, "deform_conv2d(): not implemented for ",
@@ -72,7 +72,7 @@ OP("tensord::deform_columns")
       for (size_t i = 0; i < 3; ++i) {
         if (results[i].is_tensor()) gradients[i] = results[i].to_tensor();
       }
-      // A mask that is not used has zeros, as torchvision's.
+      // The gradient of a mask that is not used is zeros, as in torchvision.
       if (args.needs(2) && !in[3].to_bool()) gradients[2] = ops::zeros_like(in[2].to_tensor());
       return gradients;
     })
@@ -98,7 +98,7 @@ OP("tensord::deform_columns_backward")
       const auto zeros = [&](const Tensor& like, bool is_wanted) {
         if (!is_wanted) return Tensor();
         if (input.is_meta()) return Tensor::meta(like.sizes(), like.dtype(), like.device());
-        return Tensor(ops::zeros(like.sizes(), {.dtype = like.dtype()}));
+        return Tensor(ops::zeros(like.sizes(), {.dtype = like.dtype(), .device = like.device()}));
       };
       const Tensor of_input = zeros(input, wanted[0]), of_offset = zeros(offset, wanted[1]),
                    of_mask = zeros(mask, wanted[2]);

@@ -24,5 +24,10 @@ void deform_columns(const DeformGeometry& geometry, const Tensor& input, const T
 void deform_columns_backward(const DeformGeometry& geometry, const Tensor& grad, const Tensor& input,
                              const Tensor& offset, const Tensor& mask, const Tensor& of_input, const Tensor& of_offset,
                              const Tensor& of_mask);
+void deform_columns_cuda(const DeformGeometry& geometry, const Tensor& input, const Tensor& offset, const Tensor& mask,
+                         const Tensor& columns);
+void deform_columns_backward_cuda(const DeformGeometry& geometry, const Tensor& grad, const Tensor& input,
+                                  const Tensor& offset, const Tensor& mask, const Tensor& of_input,
+                                  const Tensor& of_offset, const Tensor& of_mask);
 
 }  // namespace tensord::kernels

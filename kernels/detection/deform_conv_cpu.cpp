@@ -6,7 +6,7 @@
 namespace tensord::kernels {
 namespace {
 
-// A position in a plane: the four pixels around it; those outside count as 0.
+// A position in a plane and the four pixels around it. Pixels outside count as 0.
 template <class T>
 struct Corners {
   int64_t y, x;                 // the pixel above and to the left
@@ -56,7 +56,7 @@ struct Sampler {
     }
   }
   T weight_of(int64_t index) const { return mask ? mask[index] : T(1); }
-  // Beyond one pixel around the image all is 0; what is neither beyond nor near is NaN.
+  // Positions more than one pixel outside of the image read 0; a NaN reads NaN.
   bool is_beyond(T y, T x) const {
     return y <= -1 || y >= static_cast<T>(height) || x <= -1 || x >= static_cast<T>(width);
   }
@@ -113,7 +113,7 @@ void backward_of_input(const DeformGeometry& g, const Sampler<T>& sampler, const
   });
 }
 
-// The channels of an offset group share its offsets and mask, so a thread has the whole group.
+// The channels of an offset group share its offsets and its mask, so one thread handles the whole group.
 template <class T>
 void backward_of_places(const DeformGeometry& g, const Sampler<T>& sampler, const Tensor& grad, const Tensor& input,
                         T* of_offset, T* of_mask) {
@@ -159,6 +159,7 @@ void backward(const DeformGeometry& g, const Tensor& grad, const Tensor& input, 
 
 void deform_columns(const DeformGeometry& geometry, const Tensor& input, const Tensor& offset, const Tensor& mask,
                     const Tensor& columns) {
+  if (input.device().kind == kCUDA) return deform_columns_cuda(geometry, input, offset, mask, columns);
   input.dtype() == DType::kFloat32 ? forward<float>(geometry, input, offset, mask, columns)
                                    : forward<double>(geometry, input, offset, mask, columns);
 }
@@ -166,6 +167,8 @@ void deform_columns(const DeformGeometry& geometry, const Tensor& input, const T
 void deform_columns_backward(const DeformGeometry& geometry, const Tensor& grad, const Tensor& input,
                              const Tensor& offset, const Tensor& mask, const Tensor& of_input, const Tensor& of_offset,
                              const Tensor& of_mask) {
+  if (input.device().kind == kCUDA)
+    return deform_columns_backward_cuda(geometry, grad, input, offset, mask, of_input, of_offset, of_mask);
   input.dtype() == DType::kFloat32
       ? backward<float>(geometry, grad, input, offset, mask, of_input, of_offset, of_mask)
       : backward<double>(geometry, grad, input, offset, mask, of_input, of_offset, of_mask);

@@ -44,7 +44,7 @@ std::vector<TensorMeta> with_places(TensorMeta meta) {
   return {std::move(meta), std::move(places)};
 }
 
-// A gradient [N, C, H, W] of zeros, which `add` adds to.
+// A gradient [N, C, H, W] of zeros, for `add` to add to.
 template <class Add>
 Tensor image_gradient(const char* name, const Tensor& grad, const Tensor& boxes, const RegionGrid& grid,
                       const Dims& sizes, Add&& add) {
@@ -53,15 +53,15 @@ Tensor image_gradient(const char* name, const Tensor& grad, const Tensor& boxes,
   check(grad.sizes() == expected.sizes, name, "(): expected a gradient of shape ", to_string(expected.sizes),
         ", but got ", grad.sizes());
   if (grad.is_meta()) return image;
-  const Tensor out = ops::zeros(sizes, {.dtype = grad.dtype()});
+  const Tensor out = ops::zeros(sizes, {.dtype = grad.dtype(), .device = grad.device()});
   if (out.numel() > 0 && grad.numel() > 0) add(grad.contiguous(), boxes.contiguous(), out);
   return out;
 }
 
-// Of each bin the channel that it reads.
+// The channel that each bin reads.
 void write_channels(const RegionGrid& grid, const Tensor& out) {
   const int64_t bins = grid.height * grid.width, channels = out.size(1);
-  const Tensor line = ops::arange(ops::Scalar(channels * bins), {.dtype = DType::kInt32});
+  const Tensor line = ops::arange(ops::Scalar(channels * bins), {.dtype = DType::kInt32, .device = out.device()});
   ops::copy_(out, ops::expand(ops::reshape(line, Dims{1, channels, grid.height, grid.width}), out.sizes()));
 }
 
@@ -210,7 +210,7 @@ OP("torchvision::_ps_roi_pool_backward")
 
 // --- nms
 
-// The largest first; equal ones as they come.
+// The largest first; equal scores keep their order.
 Tensor order_of(const Tensor& scores) {
   const ops::Op& sort = ops::get_op("aten::sort.stable");
   return ops::run(sort, ops::bind(sort, {scores, true, int64_t{0}, true}))[1].to_tensor();
@@ -225,9 +225,9 @@ Tensor nms(const Tensor& boxes, const Tensor& scores, double threshold) {
   check(boxes.dtype() == scores.dtype(), "dets should have the same type as scores");
   check(boxes.dtype() == DType::kFloat32 || boxes.dtype() == DType::kFloat64, "nms(): not implemented for ",
         name_of(boxes.dtype()));
-  if (boxes.size(0) == 0) return ops::empty(Dims{0}, {.dtype = DType::kInt64});
+  if (boxes.size(0) == 0) return ops::empty(Dims{0}, {.dtype = DType::kInt64, .device = boxes.device()});
   const Tensor order = order_of(scores);
-  const Tensor keep = Tensor::empty(Dims{boxes.size(0)}, DType::kInt64);
+  const Tensor keep = Tensor::empty(Dims{boxes.size(0)}, DType::kInt64, boxes.device());
   const int64_t count = suppress_overlaps(boxes.contiguous(), order.contiguous(), threshold, keep);
   return ops::narrow(keep, 0, 0, count);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/tensor/tensor.h"
+#include "kernels/cuda/layers/columns_job.h"
 
 // Values of an image in boxes: torchvision's roi_align, roi_pool and their position-sensitive forms. Shared by the
 // operators and their loops.
@@ -32,8 +33,15 @@ void region_maxima_backward(const RegionGrid& grid, const Tensor& grad, const Te
 void region_averages(const RegionGrid& grid, const Tensor& image, const Tensor& boxes, const Tensor& out);
 void region_averages_backward(const RegionGrid& grid, const Tensor& grad, const Tensor& boxes, const Tensor& of_image);
 
+// Each of them on a CUDA device. Of a backward `image` is what is added to, and `out` the incoming gradient; `places`
+// of the maxima. Wrong boxes are an error of the stream.
+void regions_cuda(RegionTask task, bool is_backward, const RegionGrid& grid, const Tensor& image, const Tensor& boxes,
+                  const Tensor& out, const Tensor& places);
+
 // dets [N, 4], order [N] int64: which of them stay, in that order, when each takes away those after it whose overlap
 // with it (intersection over union) is larger than the threshold. `keep` [N] int64; gives how many there are.
 int64_t suppress_overlaps(const Tensor& boxes, const Tensor& order, double threshold, const Tensor& keep);
+// On a CUDA device; the host waits for the number.
+int64_t suppress_overlaps_cuda(const Tensor& boxes, const Tensor& order, double threshold, const Tensor& keep);
 
 }  // namespace tensord::kernels

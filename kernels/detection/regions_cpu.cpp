@@ -1,4 +1,4 @@
-// Loops of the operators on boxes. Channels are shared among threads, which never add to the same pixel.
+// The loops of the operators on boxes. Threads share the channels, so they never add to the same pixel.
 #include "kernels/detection/regions.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace tensord::kernels {
 namespace {
 
-// Samples along one side of a box beyond which it is no box of an image: its corners alone would say how long this
-// runs.
+// The most samples along one side of a box. A box that asks for more is not a box of an image; without a bound its
+// corners alone would determine how long the call takes.
 constexpr double kMaxSamples = 1 << 18;
 
 template <class T>
@@ -37,7 +37,7 @@ std::vector<Box<T>> read_boxes(const Tensor& boxes, int64_t images) {
   return out;
 }
 
-// Where a sample reads along one side: two pixels and their weights.
+// The two pixels that a sample reads along one side, and their weights.
 template <class T>
 struct Tap {
   int64_t low = -1, high = -1;  // -1: outside of the image
@@ -58,7 +58,7 @@ Tap<T> tap_at(T at, int64_t size) {
   return {low, high, 1 - of_high, of_high};
 }
 
-// The samples of a box along one side, of each bin those that lie in the image.
+// The samples of a box along one side: for each bin, those that are inside of the image.
 template <class T>
 struct Side {
   int64_t wanted = 0;         // of a bin; below 0 where the box ends before it begins
@@ -94,7 +94,7 @@ struct Samples {
   static T start(T low, const RegionGrid& grid) {
     return low * static_cast<T>(grid.scale) - (grid.is_aligned ? T(0.5) : T(0));
   }
-  // Boxes that are not aligned are at least a pixel wide.
+  // Boxes without `aligned` are at least one pixel wide.
   static T length(T low, T high, const RegionGrid& grid) {
     const T side = start(high, grid) - start(low, grid);
     return grid.is_aligned ? side : std::max(side, T(1));
@@ -128,7 +128,7 @@ struct Layout {
         width(image.size(3)),
         out_channels(out.size(1)),
         bins(grid.height * grid.width) {}
-  // The plane of the image that bin `bin` of channel `c` of the result reads.
+  // The plane of the image that bin `bin` of the result's channel `c` reads.
   int64_t plane(const RegionGrid& grid, int64_t image, int64_t c, int64_t bin) const {
     return (image * channels + (grid.is_position_sensitive ? c * bins + bin : c)) * height * width;
   }
@@ -191,7 +191,7 @@ void means_backward(const RegionGrid& grid, const Tensor& grad, const Tensor& bo
   }
 }
 
-// Rounded corners, as far as any plane reaches.
+// Rounded corners, limited to the size that a plane can have.
 template <class T>
 int64_t rounded(T at, const RegionGrid& grid) {
   constexpr T kFar = T(1 << 30);
@@ -202,7 +202,7 @@ struct Range {
   int64_t begin, end;
 };
 
-// Pixels of bin `index` of a side that begins at `start` and is `length` pixels long; none from `size` on.
+// The pixels of bin `index` along a side that begins at `start` and is `length` pixels long; empty from `size` on.
 template <class T>
 Range pixels_of(int64_t index, int64_t start, int64_t length, int64_t bins, int64_t size) {
   const T bin = static_cast<T>(length) / static_cast<T>(bins);
@@ -210,8 +210,8 @@ Range pixels_of(int64_t index, int64_t start, int64_t length, int64_t bins, int6
   return {at(std::floor(static_cast<T>(index) * bin)), at(std::ceil(static_cast<T>(index + 1) * bin))};
 }
 
-// Calls visit(box, channel, bin, rows, columns, plane) for every bin. Of roi_pool a box ends with its last pixel, of
-// the position-sensitive form before it.
+// Calls visit(box, channel, bin, rows, columns, plane) for every bin. roi_pool includes a box's last pixel; the
+// position-sensitive operator excludes it.
 template <class T, class Visit>
 void visit_bins(const RegionGrid& grid, const Layout& layout, const Tensor& boxes, int64_t images, Visit&& visit) {
   const std::vector<Box<T>> all = read_boxes<T>(boxes, images);
@@ -334,26 +334,36 @@ decltype(auto) with_type(const Tensor& boxes, Fn&& fn) {
 }  // namespace
 
 void region_means(const RegionGrid& grid, const Tensor& image, const Tensor& boxes, const Tensor& out) {
+  if (boxes.device().kind == kCUDA) return regions_cuda(RegionTask::kMeans, false, grid, image, boxes, out, Tensor());
   with_type(boxes, [&]<class T>() { means<T>(grid, image, boxes, out); });
 }
 void region_means_backward(const RegionGrid& grid, const Tensor& grad, const Tensor& boxes, const Tensor& of_image) {
+  if (boxes.device().kind == kCUDA)
+    return regions_cuda(RegionTask::kMeans, true, grid, of_image, boxes, grad, Tensor());
   with_type(boxes, [&]<class T>() { means_backward<T>(grid, grad, boxes, of_image); });
 }
 void region_maxima(const RegionGrid& grid, const Tensor& image, const Tensor& boxes, const Tensor& out,
                    const Tensor& places) {
+  if (boxes.device().kind == kCUDA) return regions_cuda(RegionTask::kMaxima, false, grid, image, boxes, out, places);
   with_type(boxes, [&]<class T>() { maxima<T>(grid, image, boxes, out, places); });
 }
 void region_maxima_backward(const RegionGrid& grid, const Tensor& grad, const Tensor& boxes, const Tensor& places,
                             const Tensor& of_image) {
+  if (boxes.device().kind == kCUDA) return regions_cuda(RegionTask::kMaxima, true, grid, of_image, boxes, grad, places);
   with_type(boxes, [&]<class T>() { maxima_backward<T>(grid, grad, boxes, places, of_image); });
 }
 void region_averages(const RegionGrid& grid, const Tensor& image, const Tensor& boxes, const Tensor& out) {
+  if (boxes.device().kind == kCUDA)
+    return regions_cuda(RegionTask::kAverages, false, grid, image, boxes, out, Tensor());
   with_type(boxes, [&]<class T>() { averages<T>(grid, image, boxes, out); });
 }
 void region_averages_backward(const RegionGrid& grid, const Tensor& grad, const Tensor& boxes, const Tensor& of_image) {
+  if (boxes.device().kind == kCUDA)
+    return regions_cuda(RegionTask::kAverages, true, grid, of_image, boxes, grad, Tensor());
   with_type(boxes, [&]<class T>() { averages_backward<T>(grid, grad, boxes, of_image); });
 }
 int64_t suppress_overlaps(const Tensor& boxes, const Tensor& order, double threshold, const Tensor& keep) {
+  if (boxes.device().kind == kCUDA) return suppress_overlaps_cuda(boxes, order, threshold, keep);
   return with_type(boxes, [&]<class T>() { return suppress<T>(boxes, order, threshold, keep); });
 }
 

@@ -28,7 +28,7 @@ TensorMeta embedding_meta(const Tensor& table, const Tensor& indices, int64_t, b
   return {std::move(sizes), table.dtype(), {}, table.device()};
 }
 
-// --- its gradient: rows are added to where they came from
+// --- the gradient of embedding: adds each row to the row of the table that it was read from
 
 TensorMeta embedding_backward_meta(const Tensor& grad, const Tensor& indices, int64_t rows, int64_t, bool) {
   check(indices.dtype() == DType::kInt64 || indices.dtype() == DType::kInt32,
@@ -54,7 +54,7 @@ std::vector<Tensor> gradient_of_embedding(const ops::GradArgs& args) {
   return out;
 }
 
-// Rows of what is asked of the table's gradient; none for padding.
+// The rows of the table's incoming gradient that the indices name; zeros for padding.
 std::vector<Tensor> gradient_of_embedding_backward(const ops::GradArgs& args) {
   using gradient::Expr;
   const auto& in = args.inputs;

@@ -42,16 +42,16 @@ void check_bags(const Tensor& table, const Tensor& indices, const Tensor& offset
         -rows, " through ", rows - 1, ", but got ", padding.value_or(0));
 }
 
-// The bags, for each index its bag, the size of each bag, and for maxima the rows they came from.
+// The results: the bags, the bag of each index, the size of each bag, and for maxima the rows that they came from.
 std::vector<TensorMeta> bag_metas(const Tensor& table, const Tensor& indices, const Tensor& offsets, int64_t mode,
                                   const OptionalTensor& weights, bool has_last_offset, std::optional<int64_t> padding) {
   check_bags(table, indices, offsets, mode, weights, has_last_offset, padding);
   const auto kind = static_cast<BagMode>(mode);
   const bool is_sum = kind == BagMode::kSum;
-  // For sums PyTorch leaves out what only gradients need, when it has a fast loop for them.
+  // For sums that its fast loop covers, PyTorch leaves empty what only the gradient needs.
   const bool is_fast = (table.dtype() == DType::kFloat32 || table.dtype() == DType::kFloat16) &&
                        table.strides()[1] == 1 && !padding && (!weights || weights->strides()[0] == 1);
-  // Indices and offsets are promoted to one type.
+  // Indices and offsets are promoted to one dtype.
   const DType index = indices.dtype() == offsets.dtype() ? indices.dtype() : DType::kInt64;
   const int64_t bags = offsets.numel() - (has_last_offset ? 1 : 0);
   const Dims rows{bags, table.sizes()[1]}, sizes{is_sum ? offsets.numel() : bags};

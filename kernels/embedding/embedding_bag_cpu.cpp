@@ -17,8 +17,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows lie anywhere in a table larger than the caches, so their loads are started this many ahead, over
-// the bags' ends.
+// The table is larger than the caches, so rows are prefetched this many ahead, also across the ends of bags.
 constexpr int64_t kAhead = 8;
 
 template <class T, class I>
@@ -66,14 +65,14 @@ void SumRest(const BagArgs<T, I>& args, int64_t begin, int64_t end, T factor, in
   for (int64_t k = at; k < args.width; ++k) out[k] *= factor;
 }
 
-// The factor makes a mean of the sum.
+// For a mean the sum is multiplied by the factor.
 template <class T, class I>
 void SumBag(const BagArgs<T, I>& args, int64_t begin, int64_t end, T factor, T* out) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   int64_t at = 0;
   for (; at + 4 * lanes <= args.width; at += 4 * lanes) SumVectors<4>(args, begin, end, factor, at, out);
   for (; at + lanes <= args.width; at += lanes) SumVectors<1>(args, begin, end, factor, at, out);
-  // The last vector may begin in the one before it.
+  // The last vector may overlap the one before it.
   if (at < args.width && args.width >= lanes)
     SumVectors<1>(args, begin, end, factor, args.width - lanes, out);
   else if (at < args.width)

@@ -1,4 +1,4 @@
-// Gradients of embedding_bag: for the table, dense, and for the weights of samples.
+// Gradients of embedding_bag: for the table (dense), and for the weights of samples.
 #include "kernels/embedding/embedding_bag_gradient.h"
 
 #include "core/ops/run.h"
@@ -42,7 +42,7 @@ TensorMeta weights_meta(const Tensor& grad, const Tensor& table, const Tensor& i
 
 std::optional<int64_t> padding_of(int64_t padding) { return padding < 0 ? std::nullopt : std::optional(padding); }
 
-// The bags of another table.
+// The same bags over another table.
 Tensor forward(const Tensor& table, const Value& indices, const Value& offsets, const Value& scales, const Value& mode,
                const Value& weights, bool has_last, int64_t padding) {
   return std::get<0>(ops::embedding_bag(table, indices.to_tensor(), offsets.to_tensor(), scales.to_bool(),
@@ -50,7 +50,7 @@ Tensor forward(const Tensor& table, const Value& indices, const Value& offsets, 
                                         padding_of(padding)));
 }
 
-// The incoming gradient is one for the table; the call is linear in its own gradient, but by counts of rows.
+// The incoming gradient belongs to the table's gradient, which is linear in the gradient of the output.
 std::vector<Tensor> gradient_of_table(const GradArgs& args) {
   const auto& in = args.inputs;
   const Tensor &g = args.grad_outputs[0], &grad = in[0].to_tensor();
@@ -83,7 +83,7 @@ std::vector<Tensor> gradient_of_weights(const GradArgs& args) {
   return out;
 }
 
-// Of each index, the gradient of its bag times its factor.
+// For each index, the gradient of its bag times its factor.
 Value sparse_table(const Tensor& grad, const Tensor& indices, const Tensor& offsets, const Tensor&, const Tensor&,
                    int64_t rows, bool scales, int64_t mode, const MaybeTensor& weights, int64_t padding) {
   check(mode == 0 || mode == 1, "embedding_bag: sparse gradients are for the modes 'sum' and 'mean'");

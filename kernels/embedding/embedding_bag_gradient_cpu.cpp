@@ -16,7 +16,7 @@ namespace {
 using ops::KernelContext;
 using MaybeTensor = std::optional<Tensor>;
 
-// Where bags begin, and what is in them, read and checked.
+// The begins of the bags and their indices, read and checked.
 struct Bags {
   std::vector<int64_t> indices, offsets;
   int64_t count;
@@ -55,7 +55,7 @@ struct Bags {
   }
 };
 
-// One term of a sum: row `row` of the table gets `factor` times the gradient of `bag`.
+// One term of a sum: adds `factor` times the gradient of `bag` to row `row` of the table.
 struct Term {
   int64_t row, bag;
   double factor;
@@ -82,14 +82,14 @@ std::vector<Term> terms_of(const Bags& bags, BagMode mode, bool scales, const Ma
   return terms;
 }
 
-// Threads share the rows of the table, so sums do not depend on how many there are.
+// Threads share the rows of the table, so that the sums do not depend on the number of threads.
 template <class T>
 void add_terms(const std::vector<Term>& terms, const Tensor& grad, const Tensor& out) {
   const int64_t rows = out.sizes()[0], width = out.sizes()[1];
   const T* from = grad.data<T>();
   T* table = out.data<T>();
   const double work = static_cast<double>(rows + static_cast<int64_t>(terms.size())) * static_cast<double>(width);
-  // Each range reads all indices, so pieces of it would cost more.
+  // Each thread reads all indices, so more parts than threads would cost more.
   const ContextPart<&ExecutionContext::cancellation> whole(nullptr);
   parallel_for_cost(rows, 0.2 * work / static_cast<double>(std::max<int64_t>(rows, 1)),
                     [&](int64_t begin, int64_t end) {
@@ -103,7 +103,7 @@ void add_terms(const std::vector<Term>& terms, const Tensor& grad, const Tensor&
                     });
 }
 
-// Of maxima, each element came from one row; bags without rows came from none.
+// For maxima, each element came from one row. Empty bags came from none.
 template <class T>
 void add_maxima(const Bags& bags, const Tensor& from_rows, const Tensor& grad, const Tensor& out) {
   const int64_t rows = out.sizes()[0], width = out.sizes()[1];
@@ -136,7 +136,7 @@ void table_kernel(const KernelContext&, const Tensor& grad, const Tensor& indice
   if (!fits) strided_copy(out, table.to(out.dtype()));
 }
 
-// Of each index, its row of the table times the gradient of its bag.
+// For each index, its row of the table times the gradient of its bag.
 void weights_kernel(const KernelContext&, const Tensor& grad, const Tensor& table, const Tensor& indices,
                     const Tensor& offsets, const Tensor&, int64_t, int64_t padding, Tensor& out) {
   const Bags bags(indices, offsets, grad.sizes()[0], table.sizes()[0], padding);

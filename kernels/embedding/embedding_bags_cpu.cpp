@@ -1,4 +1,4 @@
-// embedding_bag on the processor: indices and offsets are checked, then bags are cut among threads, each by sum_bags.
+// embedding_bag on the CPU: checks indices and offsets, then threads share the bags and call sum_bags.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -14,7 +14,7 @@ namespace {
 using ops::KernelContext;
 using OptionalTensor = std::optional<Tensor>;
 
-// What infer has let through, and what it says of the results.
+// What infer leaves to be checked, and the shapes that it promised.
 struct BagCall {
   Tensor table, indices, offsets;
   BagMode mode = BagMode::kSum;
@@ -61,7 +61,7 @@ void check_contents(const I* indices, int64_t count, const I* offsets, int64_t o
   }
 }
 
-// Of each index, the bag it is in; the end of the last bag counts as one more.
+// The bag of each index. The end of the last bag may be given as one more offset.
 template <class I>
 void fill_offset2bag(const I* offsets, int64_t offset_count, int64_t count, I* out) {
   for (int64_t bag = 0; bag < offset_count; ++bag) {
@@ -70,11 +70,10 @@ void fill_offset2bag(const I* offsets, int64_t offset_count, int64_t count, I* o
   }
 }
 
-// Adding a row that has to come from memory.
+// The cost of adding a row that has to come from memory.
 double row_ns(int64_t width) { return 4 + 0.1 * static_cast<double>(width); }
 
-// `offset2bag` may be null. Bags have no rows in common with the others' sums, so how they are cut
-// changes nothing.
+// `offset2bag` may be null. No two bags share a sum, so the division among threads does not change results.
 template <class T, class I>
 void run_bags(const BagArgs<T, I>& args, int64_t bags, I* offset2bag) {
   check_contents(args.indices, args.index_count, args.offsets, args.offset_count, args.table_rows);
@@ -84,7 +83,7 @@ void run_bags(const BagArgs<T, I>& args, int64_t bags, I* offset2bag) {
   parallel_for_cost(bags, rows * row_ns(args.width), [&](int64_t begin, int64_t end) { sum_bags(args, begin, end); });
 }
 
-// Sizes of bags are given for means and maxima, and zeros for sums; means have them twice.
+// Sizes of bags are given for means and maxima, and zeros for sums; for means they are in two outputs.
 template <class I>
 void finish_sizes(BagMode mode, int64_t offset_count, int64_t bags, I* sizes, I* max_indices) {
   if (mode == BagMode::kSum) {
@@ -95,13 +94,13 @@ void finish_sizes(BagMode mode, int64_t offset_count, int64_t bags, I* sizes, I*
   }
 }
 
-// Where the tensors of a call are.
+// The memory of a call's tensors.
 struct BagMemory {
   const void *table, *indices, *offsets, *weights;
   void *out, *offset2bag, *sizes, *max_indices;
 };
 
-// `call` says the shapes; its data is row-major, of types T and I.
+// `call` has the shapes. The data is row-major, of types T and I.
 template <class T, class I>
 void run_call(const BagCall& call, const BagMemory& memory) {
   const bool is_sum = call.mode == BagMode::kSum;
@@ -132,7 +131,7 @@ RunFn run_for(DType table, DType index) {
   return index == DType::kInt64 ? run_call<float, int64_t> : run_call<float, int32_t>;
 }
 
-// Halves are summed in f32.
+// Halves are summed in float32.
 void run_kernel(const BagCall& call, std::span<const Tensor> outputs) {
   const bool is_half = size_of(call.table.dtype()) == 2;
   const DType dtype = is_half ? DType::kFloat32 : call.table.dtype(), index = call.index;
@@ -151,7 +150,7 @@ void run_kernel(const BagCall& call, std::span<const Tensor> outputs) {
 
 class PreparedBags final : public ops::PreparedCall {
  public:
-  // Of table, indices, offsets and weights: which of the run's inputs they are; -1: constant or absent.
+  // For table, indices, offsets and weights: which of the run's inputs they are; -1 if constant or absent.
   using Slots = std::array<int, 4>;
 
   PreparedBags(BagCall call, const Slots& slots)
@@ -191,7 +190,7 @@ std::unique_ptr<ops::PreparedCall> prepare_call(const BagCall& call, const ops::
   return std::make_unique<PreparedBags>(call, slots);
 }
 
-// The overload without padding_idx has one argument less.
+// The overload without padding_idx has one argument fewer.
 std::unique_ptr<ops::PreparedCall> prepare(const ops::PrepareArgs& args) {
   const std::span<const ops::Value> v = args.arguments;
   const auto padding = v.size() > 8 ? ops::Unbox<std::optional<int64_t>>::get(v[8]) : std::nullopt;

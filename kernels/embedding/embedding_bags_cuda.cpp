@@ -1,4 +1,4 @@
-// embedding_bag and embedding_renorm_ on a CUDA device, and their gradients, which are made of other operators.
+// embedding_bag on a CUDA device, and its gradients, which are made of other operators.
 #include <optional>
 
 #include "core/ops/op.h"
@@ -132,23 +132,6 @@ void weights_gradient_cuda(const KernelContext&, const Tensor& grad, const Tenso
   out.copy_from(ops::where(members.is_used, sums, ops::zeros_like(sums)));
 }
 IMPL("aten::_embedding_bag_per_sample_weights_backward", kCUDA, weights_gradient_cuda);
-
-// --- rows that are scaled down to a norm
-
-Tensor renorm_cuda(const Tensor& table, const Tensor& indices, double max_norm, double norm_type) {
-  check(table.ndim() == 2 && is_floating(table.dtype()), "embedding_renorm_ expects a table of floating point numbers");
-  check(indices.dtype() == DType::kInt64 || indices.dtype() == DType::kInt32,
-        "embedding_renorm_ expects indices of dtype int32 or int64");
-  if (table.is_meta() || indices.is_meta() || indices.numel() == 0) return table;
-  ops::check_no_internal_overlap(table);
-  const Tensor rows = std::get<0>(ops::_unique(wide_indices(indices)));
-  const Tensor values = ops::index_select(table, 0, rows).to(DType::kFloat64);
-  const Tensor norms = ops::linalg_vector_norm(values, Scalar(norm_type), Dims{1}, true);
-  const Tensor scaled = ops::div(ops::mul(values, Scalar(max_norm)), ops::add(norms, Scalar(1e-7)));
-  const Tensor kept = ops::where(ops::gt(norms, Scalar(max_norm)), scaled, values);
-  return ops::index_copy_(table, 0, rows, kept.to(table.dtype()));
-}
-IMPL("aten::embedding_renorm_", kCUDA, renorm_cuda);
 
 }  // namespace
 }  // namespace tensord::kernels

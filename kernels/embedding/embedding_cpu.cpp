@@ -1,4 +1,4 @@
-// Rows of a table by index on the processor, sums into them, and their norms.
+// On the CPU: rows of a table by index, sums into these rows, and their norms.
 #include <algorithm>
 #include <cmath>
 
@@ -24,16 +24,16 @@ void embedding_kernel(const KernelContext&, const Tensor& table, const Tensor& i
   if (!dense.is_same(out)) strided_copy(out, dense);
 }
 
-// --- the gradient of embedding: rows are added to where they came from
+// --- the gradient of embedding: adds each row to the row of the table that it was read from
 
-// How often each row is asked for.
+// How often each row was read.
 std::vector<int64_t> counts_of(std::span<const int64_t> indices, int64_t rows) {
   std::vector<int64_t> counts(static_cast<size_t>(rows));
   for (const int64_t i : indices) ++counts[static_cast<size_t>(i)];
   return counts;
 }
 
-// Each thread has rows of the table and adds to them in the order of the indices, so that sums do not depend on
+// Each thread owns some rows of the table and adds to them in the order of the indices, so that sums do not depend on
 // the number of threads.
 template <class T>
 void add_rows(std::span<const int64_t> indices, const T* from, int64_t padding, bool scales, const Tensor& out) {
@@ -41,7 +41,7 @@ void add_rows(std::span<const int64_t> indices, const T* from, int64_t padding, 
   const std::vector<int64_t> counts = scales ? counts_of(indices, rows) : std::vector<int64_t>();
   T* table = out.data<T>();
   const double work = static_cast<double>(rows + static_cast<int64_t>(indices.size())) * static_cast<double>(width);
-  // Each range reads all indices, so pieces of it would cost more.
+  // Each thread reads all indices, so more parts than threads would cost more.
   const ContextPart<&ExecutionContext::cancellation> whole(nullptr);
   parallel_for_cost(rows, 0.2 * work / static_cast<double>(std::max<int64_t>(rows, 1)),
                     [&](int64_t begin, int64_t end) {
@@ -77,7 +77,7 @@ void embedding_backward_kernel(const KernelContext&, const Tensor& grad, const T
 
 // --- index_select
 
-// A 0-d tensor is a row of its own.
+// A 0-d tensor counts as one row.
 Tensor as_rows(const Tensor& x) { return x.ndim() > 0 ? x : x.as_view({1}, {1}, x.offset()); }
 
 void index_select_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, Tensor& out) {
@@ -120,7 +120,7 @@ std::unique_ptr<ops::PreparedCall> prepare_gather(const Tensor& table, int64_t d
   return std::make_unique<PreparedGather>(table, dim, indices);
 }
 
-// Rows that were asked for and have a larger norm are scaled down to it.
+// Rows that were read and whose norm is above the bound are scaled down to it.
 Tensor embedding_renorm(const Tensor& table, const Tensor& indices, double max_norm, double norm_type) {
   check(table.ndim() == 2 && is_floating(table.dtype()), "embedding_renorm_ expects a table of floating point numbers");
   check(indices.dtype() == DType::kInt64 || indices.dtype() == DType::kInt32,

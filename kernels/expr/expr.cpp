@@ -21,7 +21,7 @@ Expr run(const char* name, std::vector<Value> arguments) {
   return Expr(ops::run(op, arguments).at(0));
 }
 
-// The overload by which of the two are tensors; a number on the left becomes a 0-d tensor.
+// The overload for the operands that are tensors. A number on the left becomes a 0-d tensor.
 Expr binary(const char* tensor_op, const char* scalar_op, const Expr& a, const Expr& b) {
   if (b.is_tensor()) {
     if (a.is_tensor()) return run(tensor_op, {a.value, b.value});
@@ -78,7 +78,7 @@ Expr where(const Expr& condition, const Expr& a, const Expr& b) {
   if (a.is_tensor() && b.is_tensor()) return run("aten::where.self", {condition.value, a.value, b.value});
   if (a.is_tensor()) return run("aten::where.ScalarOther", {condition.value, a.value, b.value});
   if (b.is_tensor()) return run("aten::where.ScalarSelf", {condition.value, a.value, b.value});
-  // Numbers must be floats, or the choice between two ints would be an int64 tensor.
+  // Ints become floats, since a choice between two ints would give an int64 tensor.
   return run("aten::where.Scalar", {condition.value, Value(a.number()), Value(b.number())});
 }
 

@@ -1,4 +1,4 @@
-// Zeroes of tensors whose elements need not fill their memory, gaps included.
+// Zeros for tensors whose elements do not fill their memory: the gaps are zeroed too.
 #include "core/ops/op.h"
 
 namespace tensord::kernels {

@@ -59,7 +59,7 @@ TensorMeta empty_meta(const IntList& sizes, OptDType dtype, const Value& layout,
   if (format.value_or(0) >= 2) meta.strides = channels_last_strides(sizes);
   return meta;
 }
-// Zeroed, so that a script can never read memory of another request.
+// Zeroed, so that a script never reads memory of another request.
 void empty_kernel(const KernelContext&, const IntList&, OptDType, const Value&, OptDevice, OptBool, OptInt,
                   Tensor& out) {
   zero_elements(out);

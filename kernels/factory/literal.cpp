@@ -25,7 +25,7 @@ Tensor placed(const Tensor& x, OptDType dtype, OptDevice device) {
   return ops::to(out, *device, out.dtype());
 }
 
-// A float becomes the default dtype, and then another if that was asked for.
+// A float takes the default dtype first, and then another one if that was asked for.
 Tensor from_number(const Scalar& value, OptDType dtype, OptDevice device) {
   if (value.is_bool()) return placed(Tensor::scalar(value.to_bool()), dtype, device);
   if (value.is_int()) return placed(Tensor::scalar(value.to_int()), dtype, device);
@@ -35,7 +35,7 @@ Tensor from_number(const Scalar& value, OptDType dtype, OptDevice device) {
   return placed(Tensor::scalar(number).to(DType::kFloat32), dtype.value_or(DType::kFloat32), device);
 }
 
-// Shape of a nested list by its first items; the rest is checked while reading.
+// The shape of a nested list, from its first items; reading it checks the rest.
 Dims nested_shape(const Value& value) {
   Dims shape;
   const Value* at = &value;
@@ -48,7 +48,7 @@ Dims nested_shape(const Value& value) {
   return shape;
 }
 
-// Type of the numbers at the bottom, from the declared element type so that an empty list has one.
+// The type of the numbers at the bottom, from the declared element type, so that an empty list has one too.
 DType nested_dtype(const Value& value) {
   const ops::Type* type = value.to_list()->element.get();
   while (type && type->kind() == ops::TypeKind::kList) type = type->element().get();
@@ -73,7 +73,7 @@ Tensor from_list(const List& list, OptDType dtype, OptDevice device) {
   return placed(wide, dtype.value_or(is_float ? DType::kFloat32 : natural), device);
 }
 
-// prim::tolist(x, dimensions, element type): 0 int, 1 float, 3 bool, as libtorch numbers them.
+// prim::tolist(x, dimensions, element type), whose types are numbered as in libtorch: 0 int, 1 float, 3 bool.
 Value to_list(const Tensor& x, int64_t dimensions, int64_t type) {
   if (x.is_meta()) fail(ErrorCode::kUnimplemented, "tolist: the tensor has no data to read");
   check(x.ndim() == dimensions,

@@ -37,7 +37,7 @@ void range_start_kernel(const KernelContext& context, const Scalar& start, const
   range_kernel(context, start, end, 1, dtype, layout, device, pin, out);
 }
 
-// From both ends, so that the last element is `end` itself. Value i of the sequence in type Step.
+// Value i of the sequence, computed in type Step. Counts from both ends, so that the last element is exactly `end`.
 template <class Step>
 Step linear_at(Step start, Step end, Step step, int64_t i, int64_t steps) {
   return i < steps / 2 ? start + step * static_cast<Step>(i) : end - step * static_cast<Step>(steps - i - 1);

@@ -25,14 +25,14 @@ int64_t count_below(int64_t rows, int64_t columns, int64_t edge) {
 
 Tensor indices_of_triangle(int64_t rows, int64_t columns, int64_t offset, bool is_lower) {
   const int64_t all = checked_numel(Dims{rows, columns, 2}) / 2;
-  // Columns c of row r with c - r < edge, or, above, all others; clamped without overflow.
+  // Fills the columns c of row r with c - r < edge or, for `above`, all others. Clamped without overflow.
   const int64_t clamped = offset > columns ? columns + 1 : offset < -rows ? -rows - 1 : offset;
   const int64_t edge = is_lower ? clamped + 1 : clamped;
   const int64_t below = count_below(rows, columns, edge);
   const int64_t count = is_lower ? below : all - below;
   const Tensor out = Tensor::empty(Dims{2, count}, DType::kInt64);
   if (count == 0) return out;
-  // Only rows that have some: below they begin late, above they end early.
+  // Only rows with such columns: the lower triangle begins late, the upper one ends early.
   const int64_t first = is_lower ? std::clamp<int64_t>(1 - edge, 0, rows) : 0;
   const int64_t last = is_lower ? rows : std::clamp<int64_t>(columns - edge, 0, rows);
   int64_t* row = out.data<int64_t>();

@@ -1,4 +1,4 @@
-// Window functions of signal processing, computed as PyTorch computes them: in the result's type, step by step.
+// Window functions of signal processing, computed as PyTorch does: step by step in the result's dtype.
 #include <cmath>
 
 #include "kernels/expr/compose.h"
@@ -16,7 +16,7 @@ using ops::Scalar;
 using ops::Value;
 using OptDType = std::optional<DType>;
 
-// A window of `length` points: `make` fills length (+ 1 when periodic, the last point dropped) points.
+// A window of `length` points. A periodic one is a window of length + 1 points without the last.
 template <class Make>
 Tensor window(const char* name, int64_t length, bool is_periodic, OptDType dtype, Make&& make) {
   const DType type = dtype.value_or(DType::kFloat32);
@@ -60,7 +60,7 @@ Tensor bartlett(int64_t length, bool is_periodic, OptDType dtype) {
 
 Tensor kaiser(int64_t length, bool is_periodic, double beta, OptDType dtype) {
   return window("kaiser_window", length, is_periodic, dtype, [=](const Tensor& i, int64_t points) {
-    // In doubles: the exponential in i0 makes much of what the difference loses.
+    // In double: i0's exponential would magnify the rounding of the difference.
     const Tensor place = shifted(scaled(i.to(DType::kFloat64), 2.0 / static_cast<double>(points - 1)), -1);
     const Tensor height = ops::clamp_min(shifted(scaled(ops::square(place), -1), 1), Scalar(0));
     const double top = ops::i0(ops::full(Dims{}, beta, {.dtype = DType::kFloat64})).item_double();
@@ -68,7 +68,7 @@ Tensor kaiser(int64_t length, bool is_periodic, double beta, OptDType dtype) {
   });
 }
 
-// The plain form, which is periodic, and the one that says.
+// The overload without `periodic`, which is periodic, and the one with it.
 template <class F>
 void add_window(const char* name, F make) {
   ops::OpBuilder(concat("aten::", name), __FILE__, __LINE__)

@@ -24,7 +24,7 @@ void check_window(const char* op, const MaybeTensor& window, int64_t length) {
         ": expected a 1D window tensor of size equal to win_length=", length, ", but got window with size ",
         window->sizes());
 }
-// In the middle of n_fft numbers.
+// Centers the window in n_fft numbers.
 Tensor centered(const Tensor& window, int64_t n_fft) {
   const int64_t length = window.size(0), left = (n_fft - length) / 2;
   if (length == n_fft) return window;
@@ -51,7 +51,7 @@ Tensor stft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt win
   check(length > 0 && length <= n_fft, "stft: expected 0 < win_length <= n_fft, but got win_length=", length);
   check_window("stft", window, length);
   if (aligns.value_or(false)) {
-    // The window begins at a frame's sample, not the transform around it; so many frames as windows fit.
+    // A frame begins with the window, not with the transform around it; there are as many frames as windows fit.
     const int64_t count = (samples - length) / hop + 1, left = (n_fft - length) / 2;
     const int64_t right = (count - 1) * hop + n_fft - samples - left;
     x = ops::constant_pad_nd(x, Dims{left, right}, ops::Scalar(0));
@@ -74,7 +74,7 @@ Tensor stft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt win
   if (self.ndim() == 1) out = ops::squeeze(out, 0);
   return return_complex.value_or(has_complex) ? out : ops::view_as_real(out);
 }
-// The last argument came with PyTorch 2.7.
+// The last argument is new in PyTorch 2.7.
 OP("aten::stft")
     .impl([](const Tensor& x, int64_t n_fft, MaybeInt hop, MaybeInt length, const MaybeTensor& window, bool normalized,
              MaybeBool onesided, MaybeBool return_complex, MaybeBool aligns) {
@@ -90,12 +90,12 @@ OP("aten::stft.center")
     .composite();
 IMPL("aten::stft aten::stft.center", ops::kComplexCPU, ops::kSameAsDense);
 
-// Every row of frames put where it came from, and added.
+// Adds every row of frames at the place in the signal that it came from.
 Tensor overlapped(const Tensor& frames, int64_t samples, int64_t hop) {
   return ops::unfold_backward(frames, Dims{frames.size(0), samples}, 1, frames.size(2), hop);
 }
 
-// Real and imaginary parts side by side are what stft gave before there were complex numbers.
+// stft returned real and imaginary parts side by side before PyTorch had complex numbers.
 Tensor complex_spectrum(const Tensor& given) {
   if (is_complex(given.dtype())) return given;
   check(is_floating(given.dtype()) && given.ndim() >= 3 && given.size(-1) == 2,

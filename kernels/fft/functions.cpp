@@ -1,4 +1,4 @@
-// torch.fft: what is padded or cut to which size, and how it is scaled.
+// torch.fft: pads or cuts the input, chooses the dimensions, and scales the result.
 #include <algorithm>
 #include <string>
 
@@ -42,7 +42,7 @@ Tensor as_complex_input(const char* op, const Tensor& x) {
   return compose::to(x, complex_dtype(floating_dtype(op, x)));
 }
 
-// Cut, or padded with zeros at the end, to `sizes` in `dims`.
+// Cuts `dims` to `sizes`, or pads them with zeros at the end.
 Tensor resized(Tensor x, const Dims& dims, const Dims& sizes) {
   Dims pad(2 * static_cast<size_t>(x.ndim()), 0);
   bool must_pad = false;
@@ -92,7 +92,7 @@ Tensor any_1d(const char* op, const Tensor& x, MaybeInt n, int64_t dim, const No
                                : from_real_1d(op, x, n, dim, norm, forward, false);
 }
 
-// Of real and of complex tensors: composed of operators for each.
+// Transforms of real and of complex tensors, composed of the operators for each.
 #define FOURIER(NAME, TAKES, ...)                                                     \
   OP("aten::" NAME).impl(__VA_ARGS__).composite().set<WritesInto>(WritesInto::TAKES); \
   IMPL("aten::" NAME, ops::kComplexCPU, ops::kSameAsDense)
@@ -138,7 +138,7 @@ Shape shape_of(const Tensor& x, const MaybeDims& sizes, const MaybeDims& dims) {
   for (const int64_t size : out.sizes) check_points(size);
   return out;
 }
-// Of what becomes real: the last size is that of the half.
+// For a real result, the last size is the size before the input was halved.
 Shape half_shape_of(const char* op, const Tensor& x, const MaybeDims& sizes, const MaybeDims& dims, int64_t& points) {
   Shape out = shape_of(x, sizes, dims);
   check(!out.dims.empty(), op, " must transform at least one axis");

@@ -1,4 +1,4 @@
-// The transforms that all others are made of: _fft_c2c, _fft_r2c, _fft_c2r, over any dimensions.
+// The operators that all other transforms use: _fft_c2c, _fft_r2c, _fft_c2r, over any dimensions.
 #include <cmath>
 
 #include "core/ops/complex.h"
@@ -14,7 +14,7 @@ namespace {
 
 using ops::GradArgs;
 
-// The factor of a transform of n numbers in all: by PyTorch's numbers 0 none, 1 by √n, 2 by n.
+// The scale of a transform of n numbers in all, by PyTorch's numbers: 0 none, 1 divides by √n, 2 by n.
 double scale_of(int64_t normalization, const Dims& sizes, const Dims& dims) {
   check(normalization >= 0 && normalization <= 2, "Invalid normalization type ", normalization);
   double n = 1;
@@ -45,7 +45,7 @@ void check_real(const Tensor& x) {
   fail(ErrorCode::kUnimplemented, "Unsupported dtype ", name_of(x.dtype()));
 }
 
-// All of `dims` in place, from the last one on.
+// Transforms `dims` in place, from the last one on.
 void complex_passes(const Tensor& from, const Tensor& out, const Dims& dims, bool forward, double scale) {
   const Tensor* source = &from;
   for (size_t i = dims.size(); i-- > 0;) {
@@ -73,7 +73,8 @@ OP(C2C)
     .saves("");
 IMPL(C2C, ops::kComplexCPU, ops::kSameAsDense).linear();
 
-// The other half of a transform of real numbers, along the last of `dims`: conjugates at the opposite place.
+// Fills in the other half of a transform of real numbers along the last of `dims`: the conjugate of the opposite
+// element.
 void fill_mirror(const Tensor& half, const Tensor& full, const Dims& dims) {
   const int64_t last = dims.back(), n = full.size(last), rest = n - half.size(last);
   const auto part = [&](const Tensor& x, int64_t start, int64_t length) { return ops::narrow(x, last, start, length); };
@@ -141,7 +142,7 @@ Tensor complex_to_real(const Tensor& x, const Dims& given, int64_t normalization
   return out;
 }
 #define C2R "aten::_fft_c2r"
-// What stands for two places counts twice.
+// An element that stands for two counts twice.
 Tensor gradient_of_c2r(const GradArgs& args, const Tensor& given) {
   const int64_t last = wrap_dim(gradient::ints_of(args, 1).back(), given.ndim());
   Tensor g = ops::_fft_r2c(given, ops::unbox<Dims>(args.inputs[1]), args.inputs[2].to_int(), true);

@@ -1,15 +1,15 @@
-// One-dimensional transforms on PocketFFT, one build per instruction set. Its own threads are off: the loop here cuts
-// the batch. Without contraction (see kernels/CMakeLists.txt) its vector and scalar code give the same bits.
+// One-dimensional transforms by PocketFFT, compiled for each instruction set. Its own threads are off; the loop here
+// divides the batch. Without contraction (see kernels/CMakeLists.txt) its vector and scalar code give the same bits.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/fft/transform_cpu.cpp"
-// Vectors of 16 bytes are the baseline's too.
+// The baseline has vectors of 16 bytes too.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 #include "kernels/base/simd_targets.h"
 
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-// What the header includes, before it is put into a namespace.
+// The headers that pocketfft includes, before it is included inside of a namespace.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -40,9 +40,9 @@ namespace tensord::kernels::HWY_NAMESPACE {
 #include <pocketfft.hpp>
 #pragma GCC diagnostic pop
 
-// A piece of a pass. Strides in bytes.
+// A part of a pass. Strides are in bytes.
 struct Piece {
-  std::vector<size_t> shape;  // of the real or full side
+  std::vector<size_t> shape;  // of the real side, or of both if both are complex
   std::vector<std::ptrdiff_t> in_strides, out_strides;
   size_t axis;
   bool forward;
@@ -98,7 +98,7 @@ void fourier_pass(FourierKind kind, const Tensor& in, const Tensor& out, int64_t
   std::vector<size_t> shape(full.sizes().begin(), full.sizes().end());
   const auto in_strides = byte_strides(in), out_strides = byte_strides(out);
   const bool is_double = real_dtype(in.dtype()) == DType::kFloat64;
-  // The largest other dimension is cut, in pieces that vectors fill.
+  // The largest other dimension is divided, into parts that fill vectors.
   size_t cut = axis == 0 ? 1 : 0;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (d != axis && shape[d] > shape[cut]) cut = d;

@@ -1,5 +1,5 @@
-// The operator that runs a fused group; see core/ops/attributes/fused.h. Known shapes make a tile program
-// of it; otherwise its calls run one by one.
+// The operator that runs a fused group; see core/ops/attributes/fused.h. For known shapes it becomes a tile program;
+// otherwise its calls run one by one.
 #include "core/ops/attributes/fused.h"
 
 #include "core/ops/attributes/batch_independence.h"

@@ -85,11 +85,11 @@ std::unique_ptr<ops::PreparedCall> Trace::compile(const Expr& result, int thread
 
 namespace {
 
-// A formula for operands of certain shapes.
+// A formula compiled for operands of certain shapes.
 struct Compiled {
-  std::optional<size_t> input;  // passed on as it is
+  std::optional<size_t> input;  // passed on unchanged
   std::unique_ptr<ops::PreparedCall> call;
-  Tensor result;  // meta; undefined: not covered
+  Tensor result;  // meta; undefined if it is not covered
 };
 
 Compiled compile(GradientFormula formula, std::span<const Expr> operands) {
@@ -103,13 +103,13 @@ Compiled compile(GradientFormula formula, std::span<const Expr> operands) {
   return compiled;
 }
 
-// The last formulas used by a thread, by what they were compiled for.
+// The formulas that this thread used last, by what they were compiled for.
 class Cache {
  public:
   using Key = std::vector<int64_t>;
   static constexpr size_t kCapacity = 256;
 
-  // Not valid after the next call.
+  // The reference is invalid after the next call.
   const Compiled& get(const Key& key, GradientFormula formula, std::span<const Expr> operands) {
     if (const auto found = by_key_.find(key); found != by_key_.end()) {
       entries_.splice(entries_.begin(), entries_, found->second);
@@ -133,7 +133,7 @@ class Cache {
       return hash;
     }
   };
-  std::list<std::pair<Key, Compiled>> entries_;  // used last first
+  std::list<std::pair<Key, Compiled>> entries_;  // the last used first
   std::unordered_map<Key, std::list<std::pair<Key, Compiled>>::iterator, Hash> by_key_;
 };
 

@@ -1,5 +1,5 @@
-// Prepared forms of elementwise operators and of calls along the last dimension: tile programs
-// of one call. Also where the fuser finds what an operator does.
+// Prepared forms of elementwise operators and of calls along the last dimension: tile programs of one call. Here the
+// fuser also learns what an operator computes.
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -15,8 +15,8 @@ namespace tensord::kernels {
 
 namespace {
 
-// Whether PyTorch takes a number beside a tensor of float16 or bfloat16 as one of that type. Products and plain
-// quotients keep it in float since 2.0, as do bounds, weights and factors.
+// Whether PyTorch rounds a number to the dtype of a float16 or bfloat16 tensor beside it. Products and plain quotients
+// have kept it in float since 2.0, as have bounds, weights and factors.
 bool rounds_numbers(Formula formula) {
   switch (formula) {
     case Formula::add:
@@ -40,7 +40,7 @@ bool rounds_numbers(Formula formula) {
   }
 }
 
-// The formula that rounds each step where PyTorch does.
+// The formula that rounds every step that PyTorch rounds.
 Formula by_steps(Formula formula, DType compute) {
   if (compute != DType::kBFloat16) return formula;
   switch (formula) {
@@ -107,7 +107,7 @@ const char* name_of(Formula formula) {
 }
 
 double formula_cost_ns(Formula formula, DType loop) {
-  // Table order: arithmetic comes before functions and activations, special functions last.
+  // The order of the tables: arithmetic before functions and activations, special functions last.
   if (formula >= Formula::i0) return 30;
   if (formula < Formula::exp) return loop == DType::kFloat32 ? 0.06 : 0.2;
   return loop == DType::kFloat32 ? 0.4 : 8;

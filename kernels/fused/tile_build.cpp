@@ -18,7 +18,7 @@ int TileBuilder::add_input(const Tensor& tensor) {
 
 namespace {
 
-// A divisor of integers that comes with the run has to be looked at before it; the kernel does.
+// A divisor that is an integer input of the run has to be checked before the call; the kernel does that.
 bool divides_unknown(const PointwiseCall& call) {
   if (!call.checks_divisor()) return false;
   return call.tensor(1) != nullptr || call.operands[1].number.to_int() == 0;
@@ -43,7 +43,7 @@ bool TileBuilder::add_formula(const PointwiseMaker& make, std::span<const ops::V
     if (tensor->is_meta()) return false;
     step.operands[k].value = add_input(*tensor);  // a view of a constant, made by the operator
   }
-  // The arguments that the call refers to do not live on.
+  // The arguments that the call refers to do not outlive this function.
   step.call.operands = {};
   step.call.owned = {};
   return true;
@@ -88,7 +88,7 @@ int TileBuilder::add_call(const ops::Op& op, std::vector<ops::Value> arguments,
   } else {
     return -1;
   }
-  // Shapes only, also of constants.
+  // Shapes only, for constants too.
   for (const auto& [argument, value] : operands) {
     const Tensor& tensor = values_[static_cast<size_t>(value)].tensor;
     arguments[static_cast<size_t>(argument)] = Tensor::meta_strided(tensor.sizes(), tensor.strides(), tensor.dtype());

@@ -1,6 +1,5 @@
-// Compiles collected calls into a tile program; see tile_program.h. In order: the spaces of the
-// values (tile_space), the loops (tile_nest), the instructions, and last the scratch memory by
-// lifetimes.
+// Compiles collected calls into a tile program; see tile_program.h. In this order: the spaces of the values
+// (tile_space), the loops (tile_nest), the instructions, and finally the scratch memory by lifetimes.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -17,15 +16,15 @@ using Kind = TileInstruction::Kind;
 using Space = TileSpaces::Space;
 using Step = TileBuilder::Step;
 
-constexpr int64_t kTileBytes = 24 << 10;  // what slots should take of the first cache
+constexpr int64_t kTileBytes = 24 << 10;  // the share of the L1 cache for slots
 constexpr int64_t kMaxScratch = 1 << 20;
-// Rows shorter than this are not worth a call of their own.
+// Shorter rows do not pay for a call of their own.
 constexpr int64_t kShortRow = 16;
 
 size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Whether the loop over fixed operands gives the same bits: what depends on fixed operands alone
-// is computed once, so it must not be a product that is joined to a sum, nor a function.
+// Whether the loop over fixed operands gives the same bits. It computes what depends on fixed operands alone only once,
+// which must be neither a product that is joined to a sum nor a function.
 bool may_fix(const PointwiseCall& call, int mask) {
   switch (call.formula) {
     case Formula::add:
@@ -44,7 +43,7 @@ class Compiler {
   explicit Compiler(const TileSpaces& spaces)
       : spaces_(spaces), program_(std::make_unique<TileProgram>()), nest_(spaces, *program_) {}
 
-  // False when the calls are not covered. `fits` says whether the scratch memory has the size it should have.
+  // Returns false when the calls are not covered. `fits` tells whether the scratch memory has its target size.
   bool compile(int64_t elements, bool* fits) {
     addresses_.resize(spaces_.values().size(), -1);
     if (!nest_.make(elements) || !emit()) return false;
@@ -68,7 +67,7 @@ class Compiler {
       for (int* address : {&i.out, &i.a, &i.b, &i.c}) *address = final_address(*address);
     }
     p.part_bytes = align(static_cast<size_t>(bytes));
-    // When nothing has to stay in the first cache the pieces may be larger.
+    // Parts may be larger when nothing has to stay in the L1 cache.
     const bool is_flat = !spaces_.has_rows() && buffers_.empty() && all_fixed() && p.columns > elements_;
     if (is_flat) p.tile_columns = std::min<int64_t>(p.columns / 8, 1 << 15) / 64 * 64 + 64;
     find_cost(threads);
@@ -102,15 +101,15 @@ class Compiler {
 
   // ---- instructions
 
-  // A slot before it has its memory.
+  // A slot before its memory is assigned.
   struct Buffer {
     int64_t bytes;
     int first = 0, last = 0;  // instructions
     bool is_pinned = false;   // keeps its contents from tile to tile
-    bool shares = false;      // may take the memory of an operand that ends where it begins
+    bool shares = false;      // may take the memory of an operand whose lifetime ends where its own begins
     int64_t offset = -1;
   };
-  // Until all streams and buffers are known, slots are numbered from here and constants from there.
+  // While streams and buffers are still unknown, slots are numbered from here and constants from there.
   static constexpr int kSlots = 1 << 16, kConstants = 1 << 17;
 
   int64_t tile_elements(Space space) const {
@@ -159,7 +158,7 @@ class Compiler {
     return bits;
   }
   static double bits_of(const Tensor& constant, const PointwiseCall& call, DType loop) {
-    // A 0-d operand may be of a wider dtype than the result; it is rounded to that first.
+    // A 0-d operand may have a wider dtype than the result, and is rounded to the result's first.
     const bool narrows = constant.ndim() == 0 && constant.dtype() != call.compute && loop != call.compute;
     const Tensor rounded = narrows ? constant.to(call.compute) : constant;
     double bits = 0;
@@ -167,7 +166,7 @@ class Compiler {
     return bits;
   }
 
-  // Where the value is found, dense and of `dtype`, by a step in `space`; -1 when it is not.
+  // The value as dense memory of `dtype` for a step in `space`; -1 if there is none.
   int operand_address(int value, DType dtype, Space at) {
     const std::tuple key{value, dtype, at == Space::kFull};
     if (const auto it = cached_.find(key); it != cached_.end()) return it->second;
@@ -229,7 +228,7 @@ class Compiler {
     if (spaces_.tensor(value).dtype() != loop || s.column_step != 0) return Access::kDense;
     return s.row_step == 0 ? Access::kFixed : by_row;
   }
-  // Where a fixed operand is found, and how far apart the elements of rows are.
+  // The place of a fixed operand, and the distance between the elements of neighboring rows.
   int fixed_address(const TileBuilder::Operand& operand, const PointwiseCall& call, DType loop, int64_t* row_step) {
     const int value = operand.value;
     *row_step = 0;
@@ -250,8 +249,8 @@ class Compiler {
     return operand_address(value, loop, at);
   }
 
-  // Emits what puts a step's result, written as `written`, where it belongs; `emit_step` gets the
-  // address to write to.
+  // Emits the code that puts a step's result, written as `written`, in its place. `emit_step` gets the address to write
+  // to.
   template <class EmitStep>
   void place_result(int value, DType written, EmitStep&& emit_step) {
     const Space at = spaces_.space(value);
@@ -296,7 +295,7 @@ class Compiler {
     for (size_t k = 0; k < call.count; ++k) {
       const int operand = step.operands[k].value;
       if (operand >= 0 && !spaces_.is_number(operand)) {
-        // Would have to be rounded at run time, as bits_of does.
+        // Would need rounding at run time, as bits_of does.
         const Tensor& t = spaces_.tensor(operand);
         if (t.ndim() == 0 && t.dtype() != call.compute && loop != call.compute) return false;
       }
@@ -353,7 +352,7 @@ class Compiler {
 
   // ---- memory
 
-  // Offsets by lifetimes: first fit among those alive at the same time. Gives the bytes in all.
+  // Assigns offsets by lifetimes: first fit among those alive at the same time. Returns the total size in bytes.
   int64_t allot() {
     int64_t total = 0;
     for (size_t b = 0; b < buffers_.size(); ++b) {
@@ -383,7 +382,7 @@ class Compiler {
     return address >= kSlots ? slots + address - kSlots : address;
   }
 
-  // Output 0 may lie on an input of its shape that nothing reads after output 0 was written.
+  // Output 0 may share the memory of an input of its shape that nothing reads after output 0 is written.
   void find_overwrites() {
     TileProgram& p = *program_;
     if (spaces_.space(spaces_.outputs()[0]) != Space::kFull) return;

@@ -7,7 +7,7 @@ namespace tensord::kernels {
 using Step = TileBuilder::Step;
 
 bool TileNest::make(int64_t elements) {
-  // Outputs first, those of all elements before the others: their memory order decides that of the loops.
+  // Outputs come first, those of all elements before the others: their memory order decides the order of the loops.
   outputs_.resize(spaces_.outputs().size());
   for (const bool full : {true, false}) {
     for (size_t i = 0; i < outputs_.size(); ++i) {
@@ -45,7 +45,7 @@ int TileNest::output(int value) const {
 
 int TileNest::add(const Tensor& memory, Space space, TileStream stream) {
   const Dims& sizes = spaces_.sizes(space);
-  // What has other sizes is a dense tensor whose dimensions were joined to rows.
+  // A value of other sizes is a dense tensor whose dimensions were joined to rows.
   Dims strides = broadcasts_to(memory.sizes(), sizes) ? broadcast_strides(memory.sizes(), memory.strides(), sizes)
                                                       : contiguous_strides(sizes);
   if (space == Space::kRow) strides.back() = 0;
@@ -77,8 +77,8 @@ void TileNest::add_input(int value, Space space, int use) {
   }
 }
 
-// Outermost first. Neighbors that every stream walks without a gap are merged, but never with
-// the dimension of the rows.
+// From the outermost in. Neighboring dimensions that every stream walks without a gap are merged, but never with that
+// of the rows.
 void TileNest::order_loops() {
   const Dims& sizes = spaces_.sizes();
   std::vector<size_t> order;

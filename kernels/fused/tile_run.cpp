@@ -10,12 +10,12 @@ namespace tensord::kernels {
 
 using Kind = TileInstruction::Kind;
 
-// Which tile a part is at: indices of the outer dimensions, of the row block and column block.
+// The position of the tile: indices of the outer dimensions, the row block and the column block.
 struct TileProgram::Cursor {
   std::array<int64_t, kMaxTileDims> index{};
   int64_t row_block = 0, column_block = 0;
-  std::array<int64_t, kMaxTileAddresses> offset;  // of the streams, in bytes, by the outer indices
-  // By slot: what a fixed load read last, and how much.
+  std::array<int64_t, kMaxTileAddresses> offset;  // of the streams, in bytes, at the outer indices
+  // For each slot: what a fixed load read last, and its size.
   struct Loaded {
     const char* from = nullptr;
     int64_t rows = 0, columns = 0;
@@ -31,7 +31,7 @@ int64_t TileProgram::tiles() const {
 
 namespace {
 
-// Copies a strided block to a dense one of `to`, which is a compute type.
+// Copies a strided block to a dense one of `to`, a compute type.
 void load_block(const TileInstruction& i, const TileStream& stream, const char* from, char* out, int64_t rows,
                 int64_t columns) {
   if (i.per_row) {
@@ -61,7 +61,7 @@ void copy_apart(const char* from, char* out, int64_t step, int64_t count) {
   for (int64_t k = 0; k < count; ++k) target[k * step] = source[k];
 }
 
-// Dense elements, converted already, to every `step`th place.
+// Stores dense, converted elements to every `step`th place.
 void scatter_row(int64_t element_size, const char* from, char* out, int64_t step, int64_t count) {
   switch (element_size) {
     case 1: return copy_apart<uint8_t>(from, out, step, count);
@@ -148,7 +148,7 @@ void TileProgram::run_part(const ops::PreparedRun& memory, int part) const {
   const char* base[kMaxTileAddresses];
   char* scratch = static_cast<char*>(memory.scratch) + static_cast<size_t>(part) * part_bytes;
   for (size_t s = 0; s < slots.size(); ++s) at[streams.size() + s] = scratch + slots[s];
-  // Written by no instruction.
+  // No instruction writes it.
   for (size_t c = 0; c < constants.size(); ++c)
     at[streams.size() + slots.size() + c] = reinterpret_cast<char*>(const_cast<double*>(constants[c].data()));
   cursor.column_block = begin % column_blocks;

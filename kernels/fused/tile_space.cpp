@@ -70,7 +70,7 @@ bool TileSpaces::find_formula_space(size_t v, const Step& step) {
     row = row || space(operand) == Space::kRow;
     dropped = dropped || space(operand) == Space::kDropped;
   }
-  // Rows without the last dimension would be lined up with other dimensions.
+  // Rows that lack the last dimension would be aligned with other dimensions.
   if (dropped && (full || row)) return false;
   if (dropped) {
     if (!(result == dropped_sizes_)) return false;
@@ -95,7 +95,7 @@ bool TileSpaces::check_outputs() const {
     if (metas_[i].dtype() != tensor(value).dtype()) return false;
     if (!(tensor(value).sizes() == sizes(space(value)))) return false;
     if (metas_[i].sizes() == tensor(value).sizes()) continue;
-    // Rows that were made of several dimensions.
+    // Rows made of several dimensions.
     if (metas_[i].numel() != tensor(value).numel() || !metas_[i].is_contiguous()) return false;
   }
   return true;

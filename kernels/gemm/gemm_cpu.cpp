@@ -10,7 +10,7 @@
 namespace tensord::kernels {
 namespace {
 
-// What a BLAS call takes: the leading dimension and whether the memory is the transpose.
+// An operand of a BLAS call: the leading dimension, and whether the memory holds the transpose.
 struct BlasOperand {
   const void* data;
   int64_t ld;
@@ -21,7 +21,7 @@ bool is_row_major(const Matrix& m) {
   return (m.col_stride == 1 || m.cols <= 1) && (m.row_stride >= std::max<int64_t>(m.cols, 1) || m.rows <= 1);
 }
 
-// Whether BLAS can read the matrix as it lies; fills `out` then.
+// Whether BLAS can read the matrix in place; fills `out` if so.
 bool as_blas(const Matrix& m, BlasOperand& out) {
   if (is_row_major(m)) {
     out = {m.data, m.rows <= 1 ? std::max<int64_t>(m.cols, 1) : m.row_stride, false};
@@ -68,8 +68,8 @@ void scale(T beta, const Matrix& c) {
   }
 }
 
-// Calls multiply for parts of the rows, or of the columns where there are fewer rows; an element's sum is the same
-// whatever part it is in.
+// Calls `multiply` for parts of the rows, or of the columns where there are fewer rows. The parts do not change an
+// element's sum.
 template <class T>
 void multiply_parts(const ProductShape& shape, const T* left, const T* right, T* out) {
   constexpr int64_t kRowStep = 24, kColumnStep = 64;  // whole tiles of every instruction set
@@ -90,7 +90,7 @@ void multiply_parts(const ProductShape& shape, const T* left, const T* right, T*
   });
 }
 
-// Operands are used as they lie, whatever their strides.
+// Operands are used in place, whatever their strides.
 template <class T>
 void tiled_gemm(T alpha, const Matrix& a, const Matrix& b, T beta, const Matrix& c) {
   const bool is_dense = c.col_stride == 1 || c.cols == 1, is_turned_dense = c.row_stride == 1 || c.rows == 1;
@@ -100,7 +100,7 @@ void tiled_gemm(T alpha, const Matrix& a, const Matrix& b, T beta, const Matrix&
     tiled_gemm(alpha, a, b, beta, copy.matrix);
     return copy_matrix<T, T>(copy.matrix, c);
   }
-  // A result of one column is a row the other way around, which needs no packing.
+  // A result of one column is a row of the transposed product, which needs no packing.
   if (!is_dense || (is_turned_dense && c.cols == 1 && c.rows > 1)) {
     return tiled_gemm(alpha, b.transposed(), a.transposed(), beta, c.transposed());
   }
@@ -137,7 +137,7 @@ void onednn_gemm(float alpha, const Matrix& a, const Matrix& b, float beta, cons
   check_internal(status == dnnl_success, "sgemm failed with status ", static_cast<int>(status));
 }
 
-// One row of f32 against a matrix that lies row- or column-major: bound by reading b once.
+// One row of f32 times a matrix that is row- or column-major: bound by reading b once.
 bool try_gemv(float alpha, const Matrix& a, const Matrix& b, float beta, const Matrix& c) {
   if (alpha != 1 || beta != 0) return false;
   if (c.rows != 1) {
@@ -162,7 +162,7 @@ void float_gemm(float alpha, const Matrix& a, const Matrix& b, float beta, const
   uses_sgemm() ? onednn_gemm(alpha, a, b, beta, c) : tiled_gemm(alpha, a, b, beta, c);
 }
 
-// Integer arithmetic wraps; rows of b are walked in order so that the inner loop is dense.
+// Integer arithmetic wraps. Walks the rows of b in order, so that the inner loop is dense.
 template <class T>
 void integer_gemm(T alpha, const Matrix& a, const Matrix& b, T beta, const Matrix& c) {
   using U = std::make_unsigned_t<T>;

@@ -1,5 +1,6 @@
-// f32 products with a transposed right matrix and few rows or columns, as linear layers of small batches have them:
-// computed the other way around, so that the large matrix, the weight, is read as it lies and the small one is packed.
+// f32 products with a transposed right matrix and few rows or columns, as linear layers with small batches have them.
+// They are computed as the transposed product, so that the large matrix, the weight, is read in place and the small one
+// is packed.
 #include <dnnl.h>
 
 #include "core/base/parallel.h"
@@ -10,11 +11,11 @@
 namespace tensord::kernels {
 namespace {
 
-constexpr int64_t kMaxRows = 128;  // from there on, as fast the usual way around
+constexpr int64_t kMaxRows = 128;  // with more, the usual way is as fast
 constexpr int64_t kMinDepth = 128;
 constexpr int64_t kMaxColumns = 32;
 
-// out = alpha * left @ right^T, all row-major and dense but for the strides of rows.
+// out = alpha * left @ right^T, all row-major; only rows may have gaps between them.
 void multiply_rows(float alpha, const Matrix& left, const Matrix& right, float* out) {
   ProductShape shape{left.rows, right.rows, left.cols, left.row_stride, 1, 1, right.row_stride, right.rows};
   shape.alpha = alpha;
@@ -33,7 +34,7 @@ bool try_narrow_gemm(float alpha, const Matrix& a, const Matrix& b, float beta, 
                     b.col_stride >= b.rows && c.row_stride >= c.cols && (beta == 0 || beta == 1);
   if (!fits) return false;
   const int64_t m = c.rows, n = c.cols, k = a.cols;
-  const int64_t min_rows = uses_sgemm() ? 32 : 5;  // tiles take up to 4 without packing
+  const int64_t min_rows = uses_sgemm() ? 32 : 5;  // tiles take up to 4 rows without packing
   const bool has_few_rows = m >= min_rows && m <= kMaxRows && n >= 2 * m && k >= kMinDepth;
   const bool has_few_columns = uses_sgemm() && n > 1 && n <= kMaxColumns && m >= n;
   if (!has_few_rows && !has_few_columns) return false;

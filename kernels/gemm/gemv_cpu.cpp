@@ -1,4 +1,4 @@
-// Matrix times vector in f32, by matrices of f32 or halves, compiled for each instruction set and chosen at run time.
+// Matrix times vector in f32 for matrices of f32 or halves, compiled for each instruction set and chosen at run time.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/gemm/gemv_cpu.cpp"
 #include "kernels/base/simd_targets.h"
@@ -37,7 +37,7 @@ HWY_INLINE V LoadWide(const Half* at) {
 constexpr bool kLoadsHalf = false;  // only F16C's conversions treat every number as IEEE does
 #endif
 
-// Four rows at once: x is loaded once for them and four sums hide the latency of the FMA.
+// Four rows at once: x is loaded once for them, and four sums hide the latency of the FMA.
 template <class T>
 void RowsOf(const T* w, int64_t ld, const float* x, float* y, int64_t begin, int64_t end, int64_t k) {
   const D d;
@@ -74,7 +74,7 @@ void RowsOf(const T* w, int64_t ld, const float* x, float* y, int64_t begin, int
   }
 }
 
-// Columns in groups of four vectors, whose sums stay in registers over all of k.
+// Columns in groups of four vectors, whose sums stay in registers for all of k.
 template <class T>
 void ColumnsOf(const T* w, int64_t ld, const float* x, float* y, int64_t begin, int64_t end, int64_t k) {
   const D d;
@@ -104,7 +104,7 @@ void ColumnsOf(const T* w, int64_t ld, const float* x, float* y, int64_t begin, 
 
 bool LoadsHalf() { return kLoadsHalf; }
 
-// Calls run with the matrix as its elements are.
+// Calls `run` with the matrix in its own element type.
 template <class Run>
 void WithElements(DType dtype, const void* w, Run&& run) {
   if (dtype == DType::kBFloat16) return run(static_cast<const BFloat16*>(w));
@@ -135,7 +135,7 @@ HWY_EXPORT(Columns);
 
 namespace {
 
-// Below this many multiply-adds a thread costs more than it saves.
+// With fewer multiply-adds, a thread costs more than it saves.
 constexpr int64_t kWorkPerThread = 32 * 1024;
 
 bool is_loaded(DType dtype) { return dtype != DType::kFloat16 || HWY_DYNAMIC_DISPATCH(LoadsHalf)(); }
@@ -152,7 +152,7 @@ bool gemv_rows(DType dtype, const void* w, int64_t ld, const float* x, float* y,
 
 bool gemv_columns(DType dtype, const void* w, int64_t ld, const float* x, float* y, int64_t n, int64_t k) {
   if (!is_loaded(dtype)) return false;
-  const ContextPart<&ExecutionContext::cancellation> whole(nullptr);  // narrow columns would read as much memory each
+  const ContextPart<&ExecutionContext::cancellation> whole(nullptr);  // a narrow part would read as much memory
   parallel_for(n, std::max<int64_t>(64, kWorkPerThread / std::max<int64_t>(k, 1)), [&](int64_t begin, int64_t end) {
     HWY_DYNAMIC_DISPATCH(Columns)(dtype, w, ld, x, y, begin, end, k);
   });

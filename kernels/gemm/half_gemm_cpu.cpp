@@ -1,5 +1,5 @@
-// Products of halves, whose sums are float32. Where few rows or columns meet a large matrix, a weight say, that is read
-// as it lies: the whole of it in float32 would go to memory and back.
+// Products of halves, summed in float32. Where few rows or columns meet a large matrix, a weight for example, the large
+// matrix is read in place: a float32 copy of it would go to memory and back.
 #include <algorithm>
 #include <vector>
 
@@ -12,9 +12,9 @@
 namespace tensord::kernels {
 namespace {
 
-constexpr int64_t kBlockNumbers = 32 * 1024;  // of the large matrix, which stay in the second-level cache
-constexpr int64_t kMaxHalfColumns = 64;       // from there on, converting is little beside the product
-constexpr int64_t kMaxVectors = 8;            // up to there, products of the matrix and each of them
+constexpr int64_t kBlockNumbers = 32 * 1024;  // numbers of the large matrix that stay in the L2 cache
+constexpr int64_t kMaxHalfColumns = 64;       // with more, the conversion is cheap beside the product
+constexpr int64_t kMaxVectors = 8;            // up to this many, multiplies the matrix with one at a time
 constexpr double kNsPerMultiply = 0.015;
 
 // Row-major, in memory of its own.
@@ -63,7 +63,7 @@ void narrow_lines(const Wide& from, const Matrix& to) {
   });
 }
 
-// Row-major whatever the order of its memory, which is read row by row; with zeros in further columns.
+// A row-major copy, which reads the source in the order of its memory and has zeros in further columns.
 template <class T>
 Wide widened(const Matrix& from, int64_t columns) {
   const Wide out(from.rows, columns);
@@ -83,7 +83,7 @@ Wide widened(const Matrix& from) {
   return widened<T>(from, from.cols);
 }
 
-// c = from, which is as c or its transpose, and may have further columns.
+// c = from, which has the layout of c or of its transpose, and possibly further columns.
 template <class T>
 void narrow_into(const Wide& from, const Matrix& c, bool is_transposed) {
   const Matrix target = is_transposed ? c.transposed() : c;
@@ -103,11 +103,11 @@ Wide start(const Matrix& c, double beta, int64_t columns) {
   return out;
 }
 
-// A large a, row-major but for gaps: sums of some rows by each block of it.
+// A large `a`, row-major except for gaps between rows: each block of it gives the sums of some rows.
 template <class T>
 void multiply_by_rows(double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c) {
   constexpr int64_t kRows = 12, kDepth = 512,
-                    kLanes = 16;  // whole tiles of every processor; both in the first-level cache
+                    kLanes = 16;  // whole tiles on every processor; both in the L1 cache
   const int64_t columns = (b.cols + kLanes - 1) / kLanes * kLanes;
   const Wide right = widened<T>(b, columns), sums = start<T>(c, beta, columns);
   const double block_ns = kNsPerMultiply * static_cast<double>(kRows * a.cols) * static_cast<double>(b.cols + 4);
@@ -128,13 +128,13 @@ void multiply_by_rows(double alpha, const Matrix& a, const Matrix& b, double bet
   narrow_into<T>(sums, c, false);
 }
 
-// A large a that lies along the depth of the product: each block of it adds to the sums of all columns.
+// A large `a` that is dense along the depth of the product: each block of it adds to the sums of all columns.
 template <class T>
 void multiply_by_depth(double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c) {
   const Matrix right = a.transposed(), out = c.transposed();
   const Wide left = widened<T>(b), sums = start<T>(out, beta, out.cols);
   const double column_ns = kNsPerMultiply * static_cast<double>(a.cols) * static_cast<double>(b.cols + 4);
-  constexpr int64_t kColumns = 64;  // whole vectors of every processor
+  constexpr int64_t kColumns = 64;  // whole vectors on every processor
   parallel_for_cost((right.cols + kColumns - 1) / kColumns, column_ns * kColumns, [&](int64_t begin, int64_t end) {
     const int64_t first = begin * kColumns, columns = std::min(right.cols, end * kColumns) - first;
     const int64_t steps = std::clamp<int64_t>(kBlockNumbers / columns, 8, right.rows < 8 ? 8 : right.rows);
@@ -149,7 +149,7 @@ void multiply_by_depth(double alpha, const Matrix& a, const Matrix& b, double be
   narrow_into<T>(sums, out, false);
 }
 
-// A few vectors times a large a, whose elements are widened on the way, for each of them again.
+// A few vectors times a large `a`, whose elements are converted anew for each of them.
 template <class T>
 bool try_half_gemv(double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c) {
   const bool has_rows = a.col_stride == 1 || a.cols == 1;
@@ -170,7 +170,7 @@ bool try_half_gemv(double alpha, const Matrix& a, const Matrix& b, double beta, 
   return true;
 }
 
-// In the order of its memory.
+// In memory order.
 template <class T>
 Wide widened_as_it_lies(const Matrix& from) {
   const bool turns = is_turned(from);

@@ -1,4 +1,4 @@
-// Products with packed weights: how the work is cut and in what order tiles are done.
+// Products with packed weights: the division of the work and the order of the tiles.
 #include "kernels/gemm/packed_gemm.h"
 
 #include <algorithm>
@@ -9,19 +9,18 @@
 namespace tensord::kernels {
 namespace {
 
-// One block of a panel stays in the second-level cache with the rows of a chunk while these are multiplied
-// by it.
+// A block of a panel stays in the L2 cache together with the chunk of rows that it is multiplied with.
 constexpr int64_t kPanelBlockBytes = 160 * 1024;
 constexpr int64_t kChunkBytes = 384 * 1024;
-// Sums of one row that are finished together, so that few long loops run instead of many short ones.
+// The sums of one row that are finished together: a few long loops instead of many short ones.
 constexpr int64_t kGroupColumns = 512;
-// From so many rows on a panel of halves is widened once, not in each tile.
+// From this many rows on, a panel of halves is converted once, not in each tile.
 constexpr int64_t kWidenedRows = 8;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Rows this far apart fall into one set of the first-level cache.
+// Rows at this distance share a set of the L1 cache.
 bool is_bad_stride(int64_t words) { return words % 1024 == 0; }
 
 }  // namespace
@@ -53,12 +52,12 @@ bool GemmEpilogue::adds_other() const {
                      [](const EpilogueStep& s) { return s.kind == EpilogueStep::Kind::kAdd; });
 }
 
-// What one thread does: blocks of rows by panels, in memory of its own.
+// The work of one thread: blocks of rows by panels, with memory of its own.
 struct PackedGemm::Part {
   const GemmRun& operands;
   char* scratch;
   int64_t first_block, last_block, first_panel, last_panel;
-  // The rows of the chunk being done.
+  // The rows of the current chunk.
   const uint32_t* a;
   int64_t a_stride;
 };
@@ -89,8 +88,8 @@ PackedGemm::PackedGemm(std::shared_ptr<const PackedMatrix> matrix, std::shared_p
   place();
 }
 
-// A grid of parts: the largest part is to be small; of equals the one that reads less of x twice, as
-// several threads reading the same weights share them in a cache.
+// Divides the product into a grid of parts. The largest part should be small; among equals, the grid that reads less of
+// x twice wins, because threads that read the same weights share them in a cache.
 void PackedGemm::cut(int threads) {
   const double ns = std::max(cost().flops / 80, cost().bytes / 40);
   const int parts =
@@ -171,8 +170,8 @@ void PackedGemm::run_part(Part& part) const {
   }
 }
 
-// Rows as words; of halves that are widened, behind their place first, and then from its start on: the words that are
-// read lie further on than what is written.
+// Rows as words. Halves are stored behind their final place first and then converted from the start on: the words still
+// to be read lie beyond those that are written.
 void PackedGemm::load_part(Part& part, int64_t first, int64_t end) const {
   auto* rows = reinterpret_cast<uint32_t*>(part.scratch + rows_at_);
   const RowSource source{part.operands.x, layout_.row_stride, layout_.column_stride,
@@ -198,8 +197,8 @@ void PackedGemm::load_part(Part& part, int64_t first, int64_t end) const {
   part.a_stride = row_words_;
 }
 
-// The blocks begin … end by all panels of the part. A block of a panel is used for all of them before the
-// next, and the next is asked for meanwhile.
+// The blocks begin … end times all panels of the part. A block of a panel is used for all of them, while the next block
+// is prefetched.
 void PackedGemm::run_rows(Part& part, int64_t begin, int64_t end) const {
   const TileKernels& kernels = this->kernels();
   const int64_t words = steps(), columns = kernels.panel_columns(), stride = group_panels_ * columns;
@@ -232,7 +231,7 @@ void PackedGemm::run_rows(Part& part, int64_t begin, int64_t end) const {
   }
 }
 
-// Asks for the memory that results go to, which would otherwise be waited for.
+// Prefetches the memory for results, which stores would otherwise wait for.
 void PackedGemm::expect_results(const Part& part, int64_t row, int64_t rows, int64_t column, int64_t width) const {
   constexpr int64_t kLine = 16;
   const int64_t n = matrix_->columns();

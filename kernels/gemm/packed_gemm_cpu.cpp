@@ -41,7 +41,7 @@ struct F32Math : FloatSums {
   static HWY_INLINE Sum add(Sum s, Operand a, Operand b) { return hn::MulAdd(a, b, s); }
 };
 
-// bf16 widened to f32: the lower and the upper half of each word.
+// bf16 converted to f32: the lower and the upper half of each word.
 struct Bf16Math : FloatSums {
   using Operand = hn::Vec<DF>;
   static constexpr int kParts = 2;
@@ -55,7 +55,7 @@ struct Bf16Math : FloatSums {
 
 // Only F16C's conversions treat every number as IEEE does; Highway's own do not.
 #if HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
-// The same of float16; the words of a vector on the right are its first numbers, then its second ones.
+// The same for float16. A vector of words on the right holds its first numbers, then its second ones.
 struct F16Math : FloatSums {
   using Operand = hn::Vec<DF>;
   using Halves = hn::Rebind<hwy::float16_t, DF>;
@@ -73,7 +73,7 @@ struct F16Math : FloatSums {
 #endif
 
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
-// 8-bit numbers widened to 16: the even and the odd bytes of each word.
+// 8-bit numbers extended to 16 bits: the even and the odd bytes of each word.
 struct Int8Math : IntSums {
   using DH = hn::Repartition<int16_t, DI>;
   using Operand = hn::Vec<DH>;
@@ -91,7 +91,7 @@ struct Int8Math : IntSums {
   }
 };
 #else
-// 8-bit numbers widened to 32, a byte of each word at a time.
+// 8-bit numbers extended to 32 bits, one byte of each word at a time.
 struct Int8Math : IntSums {
   using Operand = hn::Vec<DI>;
   static constexpr int kParts = 4;
@@ -112,8 +112,8 @@ struct Int8Math : IntSums {
 }  // namespace tensord::kernels::HWY_NAMESPACE
 
 #if HWY_TARGET == HWY_AVX3
-// Processors with AVX-512 that also multiply bf16 and 8-bit numbers; Highway has no target for all of them.
-// Asked for by the functions that Highway picks, as hwy::SupportedTargets() would undo TENSORD_MAX_ISA.
+// Processors with AVX-512 that also multiply bf16 and 8-bit numbers, for all of which Highway has no target. The
+// functions that Highway chooses ask for this, since hwy::SupportedTargets() would undo TENSORD_MAX_ISA.
 HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512bf16,avx512vnni")
 namespace tensord::kernels::HWY_NAMESPACE::dot {
 namespace {

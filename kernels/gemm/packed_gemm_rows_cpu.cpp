@@ -1,5 +1,5 @@
-// Before and after the tiles of a packed matrix product: rows turned into its words, sums turned
-// into results. Plain loops that the compiler vectorizes, one build per instruction set.
+// The steps before and after the tiles of a packed product: rows become its words, sums become results. These are plain
+// loops that the compiler vectorizes, compiled for each instruction set.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -21,8 +21,8 @@ namespace tensord::kernels::HWY_NAMESPACE {
 namespace {
 
 using Kind = EpilogueStep::Kind;
-// Columns done at once, those of a panel: loops of a fixed length become straight vector code, whose chains of
-// operations overlap.
+// Handles a panel's columns at once: loops of fixed length become straight vector code, in which chains of operations
+// overlap.
 constexpr int64_t kBlock = kTileVectors * std::max<int64_t>(HWY_LANES(float), 4);
 
 template <Kind kind>
@@ -42,7 +42,7 @@ TENSORD_INLINE float apply(float x, float alpha, float beta) {
   return x;
 }
 
-// One step over the tile. The first also adds the bias; the sum with the other tensor reads its rows.
+// One step over the tile. The first one also adds the bias; a sum with another tensor reads that tensor's rows.
 struct StepRun {
   const float* in;
   int64_t in_stride;
@@ -87,7 +87,7 @@ template <bool kBias>
 void dispatch_step(Kind kind, const StepRun& run) {
   switch (kind) {
     case Kind::kRelu:
-      // max(x, 0), which is not x * 0 where x is infinite.
+      // max(x, 0), which differs from x * 0 where x is infinite.
       if (run.alpha != 0) return run_step<Kind::kRelu, kBias>(run);
       return run_step<Kind::kClip, kBias>({run.in, run.in_stride, run.out, run.out_stride, run.rows, run.columns,
                                            run.bias, run.finish, 0, std::numeric_limits<float>::infinity()});
@@ -126,7 +126,7 @@ void to_bf16(const float* in, uint16_t* out, int64_t k) {
 
 // Returns the scale.
 float to_uint8(const float* in, uint8_t* out, int64_t k) {
-  // The bits of magnitudes compare like the magnitudes.
+  // The bits of magnitudes have the order of the magnitudes.
   uint32_t max = 0;
   for (int64_t i = 0; i < k; ++i) max = std::max(max, std::bit_cast<uint32_t>(in[i]) & 0x7fffffffu);
   const bool is_finite = max < 0x7f800000u;
@@ -142,7 +142,7 @@ float to_uint8(const float* in, uint8_t* out, int64_t k) {
 
 }  // namespace
 
-// One row of k numbers one after the other.
+// One row of k contiguous numbers.
 void load_row(WordType type, const float* in, int64_t k, uint32_t* out, float* scale) {
   switch (type) {
     case WordType::kF32: std::memcpy(out, in, static_cast<size_t>(k) * 4); break;
@@ -195,8 +195,7 @@ void finish_tile(const EpilogueRun& run) { HWY_DYNAMIC_DISPATCH(finish)(&run); }
 
 namespace {
 
-// Rows of any column stride, one after the other: column by column, as neighboring rows may be what lies
-// close together.
+// Rows of any column stride. Goes column by column, since neighboring rows may be what is contiguous.
 void gather(const RowSource& source, int64_t begin, int64_t rows, int64_t k, float* out, int64_t stride) {
   const float* from[kGatherRows];
   for (int64_t r = 0; r < rows; ++r) from[r] = source.row(begin + r);

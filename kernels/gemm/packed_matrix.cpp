@@ -17,7 +17,7 @@ constexpr int64_t numbers_per_word(WordType type) {
   return type == WordType::kF32 ? 1 : type == WordType::kInt8 ? 4 : 2;
 }
 
-// Halves that nobody multiplies before are kept as they are: nothing is lost by it.
+// Keeps halves in 16 bits, which loses nothing, unless they were widened to be multiplied first.
 WordType type_of_words(DType dtype, bool is_widened, Precision precision) {
   if (precision != Precision::kF32 || is_widened) return word_type(precision);
   if (dtype == DType::kBFloat16) return WordType::kBf16;
@@ -25,7 +25,7 @@ WordType type_of_words(DType dtype, bool is_widened, Precision precision) {
   return is_kept ? WordType::kF16 : WordType::kF32;
 }
 
-// Rounds x / scale; what is not finite counts as 0, its column's scale being NaN.
+// Rounds x / scale. Numbers that are not finite count as 0; their column's scale is NaN.
 int32_t to_int8(float x, float inverse_scale) {
   constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
   const float scaled = x * inverse_scale;
@@ -33,7 +33,7 @@ int32_t to_int8(float x, float inverse_scale) {
   return std::bit_cast<int32_t>(bounded + kMagic) - std::bit_cast<int32_t>(kMagic);
 }
 
-// A word of `count` numbers that are multiplied by `by`; the rest of it is zero.
+// A word of `count` numbers, each multiplied by `by`; the rest of the word is zero.
 template <WordType type>
 uint32_t make_word(const float* at, int64_t stride, int64_t count, float by, float inverse_scale) {
   if constexpr (type == WordType::kF32) return std::bit_cast<uint32_t>(*at * by);
@@ -50,7 +50,7 @@ uint32_t make_word(const float* at, int64_t stride, int64_t count, float by, flo
   return word;
 }
 
-// Columns of w^T, as they lie, and where their words go.
+// Columns of w^T in place, and the destination of their words.
 struct PanelSource {
   const float* data;
   int64_t column_stride, stride;  // from column to column, and along k
@@ -68,7 +68,7 @@ void pack_columns(const PanelSource& source) {
         make_word<type>(source.data + j * source.column_stride + i * kPerWord * source.stride, source.stride, count,
                         source.by ? source.by[j] : 1.0f, type == WordType::kInt8 ? source.inverse_scale[j] : 0.0f);
   };
-  // A few cache lines of each column at a time, when columns are what lies together.
+  // A few cache lines of each column at a time, where columns are contiguous.
   const int64_t run = source.stride == 1 ? 64 : 1, run_numbers = run * kPerWord;
   for (int64_t begin = 0; begin < whole; begin += run) {
     const int64_t end = std::min(begin + run, whole);
@@ -85,7 +85,7 @@ void pack_columns(const PanelSource& source) {
     std::fill(source.out + i * source.width + source.columns, source.out + (i + 1) * source.width, 0u);
 }
 
-// Of each vector of pairs, the first numbers and then the second ones: what is widened lies together.
+// For each vector of pairs, the first numbers and then the second ones, so that converted numbers are contiguous.
 void split_pairs(uint32_t* words, int64_t count, int64_t lanes) {
   std::vector<uint16_t> second(static_cast<size_t>(lanes));
   for (uint32_t* vector = words; vector < words + count; vector += lanes) {
@@ -108,7 +108,7 @@ void widen_rows(const Matrix& weight, int64_t first, int64_t rows, float* out) {
   }
 }
 
-// Some rows in float32: where they lie, or in `memory`.
+// Some rows in float32: in place, or converted into `memory`.
 Matrix wide_rows(const Matrix& weight, DType dtype, int64_t first, int64_t rows, std::vector<float>& memory) {
   if (dtype == DType::kFloat32) {
     float* const at = static_cast<float*>(weight.data) + first * weight.row_stride;
@@ -154,7 +154,7 @@ size_t PackedMatrix::size_bytes() const {
   return data_.size_bytes() + scales_.size() * sizeof(float) + offsets_.size() * sizeof(int32_t);
 }
 
-// One scale per column of the result, and the sums of its rounded weights.
+// One scale for each column of the result, and the sums of its rounded weights.
 void PackedMatrix::find_scales(const Matrix& weight, DType dtype, const float* scale) {
   const auto n = static_cast<size_t>(n_);
   scales_.resize(n);

@@ -1,5 +1,5 @@
-// Transposes f32 matrices, built for each instruction set: a block of lines that stays in the first-level cache at a
-// time, in it squares of 4 by 4 in registers.
+// Transposes f32 matrices, compiled for each instruction set: one block of lines at a time that stays in the L1 cache,
+// and within it squares of 4 by 4 in registers.
 #include "kernels/gemm/transpose.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ void TransposeFloats(const float* from, int64_t from_step, int64_t rows, int64_t
 #if HWY_TARGET == HWY_SCALAR
   Plain(from, from_step, rows, columns, to, to_step);
 #else
-  // Lines of the result are written whole, 16 numbers at a time.
+  // Writes whole lines of the result, 16 numbers at a time.
   constexpr int64_t kLine = 16;
   const int64_t whole = columns / kSquare * kSquare;
   for (int64_t r = 0; r < rows; r += kLine) {
@@ -78,7 +78,7 @@ void transpose_floats(const float* from, int64_t from_step, int64_t rows, int64_
 
 namespace {
 
-// Each image's [rows][columns] to [columns][rows], cut by images and by columns.
+// Transposes each image from [rows][columns] to [columns][rows]; threads share images and columns.
 void transpose_images(const float* from, int64_t batch, int64_t rows, int64_t columns, float* to) {
   constexpr int64_t kColumns = 64;
   constexpr double kNsPerFloat = 0.4;

@@ -8,7 +8,7 @@
 namespace tensord::kernels {
 namespace {
 
-// Rows lie anywhere in a table larger than the caches: their loads are started ahead.
+// The table is larger than the caches, so rows are prefetched.
 constexpr int64_t kAhead = 8, kMaxPrefetched = 512;
 
 template <class I>
@@ -80,7 +80,7 @@ RowGather RowGather::of(const Tensor& x, int64_t dim, int64_t count) {
   return g;
 }
 
-// The dimensions after `dim` are row-major, and those before it are one with one stride.
+// The dimensions after `dim` are row-major, and those before it form one dimension with one stride.
 bool RowGather::rows_are_dense(const Tensor& x, int64_t dim) {
   int64_t expected = 1;
   for (int64_t d = x.ndim() - 1; d > dim; --d) {

@@ -16,7 +16,7 @@ using gradient::of_first;
 using ops::GradArgs;
 using ops::Value;
 
-// Each element goes back to where it was read; what was read often is added up.
+// Adds each element of the gradient at the place that it was read from.
 Tensor index_gradient(const GradArgs& args, const Tensor& g) {
   return ops::index_put(gradient::zeros_like(args.inputs[0]),
                         ops::unbox<std::vector<std::optional<Tensor>>>(args.inputs[1]), g, true);
@@ -49,7 +49,7 @@ std::vector<Tensor> masked_scatter_gradient(const GradArgs& args) {
   if (!g) return gradients;
   if (args.needs(0)) gradients[0] = fit_gradient(ops::masked_fill(g, mask, 0), args.inputs[0].to_tensor());
   if (args.needs(2)) {
-    // Elements of the source that were not used get zeros.
+    // Elements of the source that were not used have the gradient 0.
     const Tensor& source = args.inputs[2].to_tensor();
     const Tensor used = ops::masked_select(g, mask);
     const Tensor all = ops::constant_pad_nd(used, Dims{0, source.numel() - used.numel()});

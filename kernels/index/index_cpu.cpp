@@ -1,4 +1,4 @@
-// Advanced indexing on the processor: what an access touches is planned, then elements or rows are copied.
+// Advanced indexing on the CPU: plans which elements an access touches, then copies elements or rows.
 #include "kernels/index/index.h"
 
 #include <cstring>
@@ -13,7 +13,7 @@ namespace tensord::kernels {
 
 Tensor nonzero(const Tensor& x) {
   if (x.is_meta()) fail(ErrorCode::kUnimplemented, "nonzero: the result's shape depends on the tensor's data");
-  // How many there are is the host's to know, so it looks itself.
+  // The host needs the count, so it reads the mask itself.
   if (!x.device().is_host()) return nonzero(x.to(Device{})).to(x.device());
   const Tensor dense = x.contiguous();
   return dispatch_all(x.dtype(), "nonzero", [&]<class T>() {
@@ -25,7 +25,7 @@ Tensor nonzero(const Tensor& x) {
     const auto ndim = static_cast<size_t>(x.ndim());
     for (int64_t i = 0; i < dense.numel(); ++i) {
       if (i % kPieceElements == 0) check_work_cancelled();
-      if constexpr (sizeof(T) == 1) {  // most masks name little
+      if constexpr (sizeof(T) == 1) {  // most masks select little
         uint64_t eight = 1;
         if (i % 8 == 0 && i + 8 <= dense.numel()) std::memcpy(&eight, from + i, 8);
         if (eight == 0) {
@@ -51,8 +51,7 @@ using ops::OptionalTensorList;
 
 bool is_mask(DType dtype) { return dtype == DType::kBool || dtype == DType::kUInt8; }
 
-// A mask without dimensions stands for one of size 1 in the tensor, of which it takes everything or nothing: the tensor
-// gets them, and these masks one dimension each.
+// A 0-d mask selects everything or nothing. The tensor gets a dimension of size 1 for it, and the mask one dimension.
 Tensor with_masked_dims(const Tensor& x, OptionalTensorList& indices) {
   Tensor out = x;
   int64_t at = 0;
@@ -100,12 +99,12 @@ std::vector<Tensor> expand_masks(const Tensor& x, const OptionalTensorList& indi
   return out;
 }
 
-// What an access touches: for every outer position, every index tuple and every inner
-// position one element at outer + indexed + inner.
+// The elements that an access touches: for every outer position, every index tuple and every inner position, the
+// element at outer + indexed + inner.
 struct Access {
   Dims outer_sizes, outer_strides, index_sizes, inner_sizes, inner_strides;
   std::vector<Tensor> indices;  // broadcast to index_sizes
-  std::vector<int64_t> dims;    // of x that the indices stand for
+  std::vector<int64_t> dims;    // the dimensions of x that the indices replace
   Dims sizes() const {
     Dims out = outer_sizes;
     for (int64_t size : index_sizes) out.push_back(size);
@@ -131,7 +130,7 @@ Access plan(const Tensor& x, const OptionalTensorList& given) {
          shapes);
   }
   for (Tensor& index : access.indices) index = expand(index, access.index_sizes);
-  // Indices with slices between them put their dimensions first.
+  // The dimensions of indices with slices between them come first.
   const bool adjacent =
       access.dims.empty() || access.dims.back() - access.dims.front() + 1 == static_cast<int64_t>(access.dims.size());
   for (int64_t d = 0; d < x.ndim(); ++d) {
@@ -194,7 +193,7 @@ bool copy_whole_rows(const Tensor& x, const Access& access, const Tensor& out) {
   return true;
 }
 
-// The same access for kernels of a device.
+// The same access for a device's kernels.
 IndexedAccess access_on_device(const Tensor& x, const Access& access, const Dims& other_strides) {
   IndexedAccess out;
   out.sizes = access.sizes();
@@ -208,7 +207,7 @@ IndexedAccess access_on_device(const Tensor& x, const Access& access, const Dims
   out.other_strides = other_strides;
   for (size_t k = 0; k < access.indices.size(); ++k) {
     const int64_t dim = access.dims[k];
-    const Tensor index = access.indices[k].to(x.device());  // the host's may be used, too
+    const Tensor index = access.indices[k].to(x.device());  // indices in host memory are allowed
     Dims strides(out.sizes.size(), 0);
     for (size_t d = 0; d < access.index_sizes.size(); ++d) strides[access.outer_sizes.size() + d] = index.strides()[d];
     out.indices.push_back({index, strides, x.sizes()[dim], x.strides()[dim], dim});
@@ -323,7 +322,7 @@ Tensor masked_select(const Tensor& x, const Tensor& mask) {
   dispatch_width(x.dtype(), [&]<class T>() {
     const T* const source = static_cast<const T*>(from.raw_data());
     T* const to = static_cast<T*>(out.raw_data());
-    // Without a branch on the mask: what is not used is written over.
+    // Has no branch on the mask: an unused element is overwritten by the next one.
     for (int64_t i = 0, taken = 0; taken < count; ++i) {
       if (i % kPieceElements == kPieceElements - 1) check_work_cancelled();
       to[taken] = source[i];

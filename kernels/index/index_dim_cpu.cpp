@@ -1,4 +1,4 @@
-// Writes by indices along one dimension, and take, on the processor.
+// On the CPU: writes by indices along one dimension, and take.
 #include "core/ops/op.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/index/index.h"
@@ -10,7 +10,7 @@ namespace {
 using ops::KernelContext;
 using ops::Scalar;
 
-// Where the kernel reads self: `out` starts as its copy unless it is self already.
+// `out` starts as a copy of self, from which the kernel reads, unless it is self already.
 void start_from(const Tensor& self, const Tensor& out) {
   if (overlap(self, out) != Overlap::kFull) strided_copy(out, self);
 }

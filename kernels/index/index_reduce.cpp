@@ -14,7 +14,7 @@ namespace {
 using ops::Scalar;
 using ops::WritesInto;
 
-// The index as scatter_reduce takes it: one for each element of the source.
+// The index in scatter_reduce's form: one for each element of the source.
 Tensor spread_index(const Tensor& target, int64_t dim, const Tensor& index, const Tensor& from) {
   check(from.ndim() == target.ndim() && from.size(dim) == index.numel(), "index_reduce(): Number of indices (",
         index.numel(), ") should be equal to source.size(dim): (", from.ndim() > dim ? from.size(dim) : 0,
@@ -29,7 +29,7 @@ Tensor spread_index(const Tensor& target, int64_t dim, const Tensor& index, cons
   return ops::expand(ops::reshape(compose::to(index, DType::kInt64), shape), from.sizes());
 }
 
-// `scatter` is scatter_reduce, or its form that writes self.
+// `scatter` is scatter_reduce or its in-place variant.
 Tensor index_reduce(const char* scatter, const Tensor& self, int64_t given_dim, const Tensor& index,
                     const Tensor& source, const std::string& reduce, bool include_self) {
   check(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
@@ -56,7 +56,7 @@ OP("aten::index_reduce_")
              bool include_self) {
       ops::check_no_internal_overlap(self);
       ops::check_apart(ops::get_op("aten::index_reduce"), self, std::array<ops::Value, 2>{index, source});
-      // A gradient reads what self was.
+      // The gradient reads the values from before the call.
       if (is_grad_enabled() && (autograd::requires_grad(self) || autograd::requires_grad(source)))
         return ops::copy_(
             self, index_reduce("aten::scatter_reduce.two", ops::clone(self), dim, index, source, reduce, include_self));
@@ -65,7 +65,7 @@ OP("aten::index_reduce_")
     })
     .composite();
 
-// Of tall matrices, `wrap` begins the diagonal anew below its end.
+// In tall matrices `wrap` starts the diagonal again below its end.
 Tensor fill_diagonal(const Tensor& x, const Scalar& value, bool wrap) {
   check(x.ndim() >= 2, "dimensions must larger than 1");
   for (int64_t d = 1; x.ndim() > 2 && d < x.ndim(); ++d) {
@@ -84,7 +84,7 @@ Tensor fill_diagonal(const Tensor& x, const Scalar& value, bool wrap) {
 }
 OP("aten::fill_diagonal_").impl(fill_diagonal).composite();
 
-// The side came with PyTorch 2.6.
+// The padding side is new in PyTorch 2.6.
 OP("aten::pad_sequence")
     .impl([](const std::vector<Tensor>& sequences, bool batch_first, double padding, const std::string& side) {
       check(!sequences.empty(), "received an empty list of sequences");

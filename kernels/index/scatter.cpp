@@ -85,7 +85,7 @@ using ops::GradArgs;
 Tensor gather_gradient(const GradArgs& args, const Tensor& g) {
   return ops::scatter_add(gradient::zeros_like(args.inputs[0]), args.inputs[1].to_int(), args.inputs[2].to_tensor(), g);
 }
-// What the index names of x; where the source is larger than the index, zeros for the rest.
+// The elements of x that the index names; zeros where the source is larger than the index.
 Tensor gather_for_source(const GradArgs& args, const Tensor& x) {
   Tensor part = ops::gather(x, args.inputs[1].to_int(), args.inputs[2].to_tensor());
   const Dims& sizes = gradient::sizes_of(args, 3);
@@ -98,7 +98,7 @@ Tensor gather_for_source(const GradArgs& args, const Tensor& x) {
   }
   return ops::constant_pad_nd(part, pad);
 }
-// self has no part where it was overwritten.
+// Elements of self that were overwritten have the gradient 0.
 std::vector<Tensor> scatter_gradient(const GradArgs& args) {
   std::vector<Tensor> gradients(args.inputs.size());
   const Tensor& g = args.grad_outputs[0];
@@ -124,7 +124,8 @@ Expr counts_of(const GradArgs& args, const Tensor& like) {
                                          ops::ones_like(args.inputs[3].to_tensor()));
   return ops::masked_fill(counts, ops::eq(counts, 0), 1);
 }
-// prod: y over each factor; zeros among the factors are left out by adding 1 to them, once.
+// prod: y divided by each factor. Where a factor is the only zero, the gradient is the product of the others, computed
+// with 1 in its place.
 void prod_gradient(const GradArgs& args, const Tensor& g, std::vector<Tensor>& gradients) {
   const Tensor &self = args.inputs[0].to_tensor(), &source = args.inputs[3].to_tensor();
   const Expr y = args.outputs[0];

@@ -1,4 +1,4 @@
-// gather and scatter on the processor.
+// gather and scatter on the CPU.
 #include <cmath>
 #include <unordered_map>
 #include <utility>
@@ -15,8 +15,8 @@ namespace {
 using ops::KernelContext;
 using ops::Scalar;
 
-// A walk over the positions of `index`: the index itself, where it lies in `x` with the indexed dimension left out (the
-// index supplies it), and in `other`.
+// A walk over the positions of `index`: the index itself, the place in `x` without the indexed dimension (the index
+// supplies that), and the place in `other`.
 LoopNest<3> walk_of(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& other) {
   Dims in_x(index.sizes().size(), 0);
   for (int64_t d = 0; d < index.ndim() && d < x.ndim(); ++d) in_x[d] = d == dim ? 0 : x.strides()[d];
@@ -24,8 +24,8 @@ LoopNest<3> walk_of(const Tensor& x, int64_t dim, const Tensor& index, const Ten
   return LoopNest<3>(index.sizes(), {index.strides(), in_x, in_other});
 }
 
-// Calls fn(offset in x that the index names, offset of the same position in `other`). `is_parallel`: no two calls write
-// one place.
+// Calls fn(offset in x that the index names, offset of the same position in `other`). With `is_parallel` no two calls
+// may write to the same place.
 template <class Fn>
 void for_each_indexed(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& other, bool is_parallel,
                       Fn&& fn) {
@@ -55,12 +55,13 @@ void gather_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Ten
   });
 }
 
-// Where the kernel reads self: `out` starts as its copy unless it is self already. All indices are looked at before.
+// `out` starts as a copy of self, from which the kernel reads, unless it is self already. All indices are checked
+// first.
 void start_scatter_from(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& out) {
   if (overlap(self, out) != Overlap::kFull) return strided_copy(out, self);
   Dims sizes = index.sizes();
   for (int64_t d = 0; d < index.ndim(); ++d) {
-    if (index.strides()[d] == 0 && sizes[d] > 1) sizes[d] = 1;  // the same ones again
+    if (index.strides()[d] == 0 && sizes[d] > 1) sizes[d] = 1;  // the same indices again
   }
   const Tensor seen = index.as_view(sizes, index.strides(), index.offset());
   for_each_indexed(out, wrap_dim(dim, self.ndim()), seen, seen, false, [](int64_t, int64_t) {});
@@ -103,7 +104,8 @@ bool is_nan(T x) {
   return x != x;  // NOLINT(misc-redundant-expression)
 }
 
-// How often each element was written, by its offset: of few writes to a large tensor, of those written only.
+// How often each element was written, by its offset. With few writes to a large tensor only those that were written are
+// kept.
 class Writes {
  public:
   Writes(size_t extent, int64_t writes, int64_t first) : first_(first) {
@@ -120,7 +122,7 @@ class Writes {
   std::unordered_map<int64_t, int64_t> some_;
 };
 
-// Elements from the first of a tensor to the end of the last.
+// The elements from a tensor's first to the end of its last.
 size_t extent_of(const Tensor& x) {
   if (x.numel() == 0) return 0;
   int64_t last = 0;
@@ -133,7 +135,7 @@ void reduce_into(const std::string& reduce, const Tensor& x, int64_t dim, const 
                  bool include_self, Tensor& out) {
   T* to = out.data<T>();
   const T* from = static_cast<const T*>(source.raw_data());
-  // A first write replaces when self is left out.
+  // Without include_self the first write replaces.
   const bool counts = !include_self || reduce == "mean";
   Writes writes(counts ? extent_of(out) : 0, index.numel(), include_self ? 1 : 0);
   const int64_t wrapped = wrap_dim(dim, x.ndim());
@@ -151,7 +153,7 @@ void reduce_into(const std::string& reduce, const Tensor& x, int64_t dim, const 
   });
   if (reduce != "mean") return;
   for_each_indexed(out, wrapped, index, source, false, [&](int64_t t, int64_t) {
-    const int64_t count = std::exchange(writes[t], 1);  // a place that comes again has been divided
+    const int64_t count = std::exchange(writes[t], 1);  // a place that occurs twice has been divided already
     if (count < 2) return;
     if constexpr (std::is_integral_v<T>)
       to[t] = static_cast<T>(std::floor(static_cast<double>(to[t]) / static_cast<double>(count)));

@@ -1,5 +1,5 @@
-// A copy of a tensor with one of its views replaced: select_scatter and relatives. And elements by flat position: put,
-// take_along_dim.
+// A copy of a tensor with one of its views replaced: select_scatter and others like it. Also elements by flat index:
+// put, take_along_dim.
 #include <array>
 
 #include "core/ops/attributes/written.h"
@@ -13,7 +13,7 @@ namespace {
 
 using ops::WritesInto;
 
-// A copy of `self`, of which the part that `view` gives is `src`.
+// A copy of `self` in which the part that `view` selects is `src`.
 template <class View>
 Tensor replaced(const Tensor& self, const Tensor& src, View view, const char* name) {
   const Tensor out = ops::clone(self);
@@ -64,7 +64,7 @@ Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<i
         "torch.take_along_dim(): input and indices should have the same number of dimensions, but got ", self.ndim(),
         " dimensions for input, and ", indices.ndim(), " dimensions for indices");
   const int64_t at = wrap_dim(*dim, self.ndim());
-  // Broadcast against each other everywhere but along the dimension.
+  // Broadcasts the tensors against each other in all dimensions but `dim`.
   Dims left = self.sizes(), right = indices.sizes();
   if (self.ndim() > 0) {
     left[at] = indices.sizes()[at];
@@ -89,7 +89,7 @@ void check_put(const Tensor& self, const Tensor& index, const Tensor& source) {
   check(self.numel() > 0 || index.numel() == 0, "put_(): Expected self to be non-empty");
 }
 
-// Positions in the elements of a tensor as an index of each dimension; what is out of range is so in the first.
+// Flat indices as one index for each dimension. An index that is out of range is so in the first dimension.
 std::vector<Tensor> unravelled(const Tensor& flat, const Dims& sizes, int64_t numel) {
   const Tensor wrapped = ops::add(flat, ops::mul(compose::to(ops::lt(flat, 0), DType::kInt64), numel));
   Tensor rest = ops::masked_fill(wrapped, ops::lt(wrapped, 0), numel);

@@ -12,7 +12,7 @@ using ops::Scalar;
 using OptionalTensor = std::optional<Tensor>;
 using OptionalString = std::optional<std::string>;
 
-// NaN is larger than everything, so a value that is NaN belongs at the end.
+// NaN is larger than everything, so a NaN belongs at the end.
 template <class T>
 int64_t position(const T* items, const int64_t* order, int64_t count, T value, bool right) {
   int64_t begin = 0, end = count;
@@ -36,7 +36,7 @@ void run_as(const Search& search, DType common, Tensor& out) {
   const int64_t* order = sorter ? sorter.data<int64_t>() : nullptr;
   for (int64_t i = 0; order && i < sorter.numel(); ++i)
     check(order[i] >= 0 && order[i] < length, "torch.searchsorted(): sorter index out of range");
-  // Values in a row search the same sequence.
+  // The values of a row search the same sequence.
   const bool is_shared = sequences.ndim() == 1;
   const int64_t row = is_shared ? values.numel() : values.sizes().back();
   const auto find = [&]<class R>(R* to) {
@@ -57,7 +57,7 @@ void run_as(const Search& search, DType common, Tensor& out) {
 void run(const Search& search, Tensor& out) {
   if (out.numel() == 0) return;
   const DType have = search.sequences.dtype(), want = search.values.dtype();
-  // A single value of the same kind takes the sequence's dtype.
+  // A single value of the same category takes the sequence's dtype.
   const bool yields = search.values.ndim() == 0 && is_floating(have) >= is_floating(want);
   const DType common = yields ? have : promote_types(have, want);
   if (is_floating(common))

@@ -11,7 +11,7 @@ namespace {
 
 using ops::TensorMeta;
 
-// In the tensor's own order of dimensions.
+// In the order of the tensor's dimensions.
 std::vector<TensorMeta> sort_meta(const Tensor& x, int64_t dim, bool) {
   wrap_dim(dim, x.ndim());
   const std::array operands{Operand(x)};
@@ -51,8 +51,8 @@ std::vector<TensorMeta> kth_meta(const Tensor& x, int64_t k, int64_t dim, bool k
 
 using ops::GradArgs;
 
-// The values' gradient goes to where they were selected. `dim_argument` and the argument keepdim, or
-// -1 for results that keep their dimension.
+// The gradient of the values goes to where they were selected. `dim_argument` and the argument keepdim are positions;
+// keepdim is -1 for results that always keep their dimension.
 gradient::GradientFn selected(size_t dim_argument, int keepdim_argument = -1) {
   return gradient::of_first([=](const GradArgs& args, Tensor g) {
     const int64_t dim = args.inputs[dim_argument].to_int();

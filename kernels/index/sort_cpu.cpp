@@ -1,4 +1,4 @@
-// Sorting and selecting along a dimension, on the processor.
+// Sorting and selecting along a dimension, on the CPU.
 #include <algorithm>
 #include <numeric>
 
@@ -31,7 +31,7 @@ struct Line {
   void load(const T* from, int64_t count, int64_t stride) {
     values.reserve(static_cast<size_t>(count));
     order.reserve(static_cast<size_t>(count));
-    // Memory that is met for the first time takes most of the time.
+    // Reuses its memory, since the first access to new memory takes most of the time.
     in_pieces(count, kPieceElements, [&](int64_t begin, int64_t end) {
       values.resize(static_cast<size_t>(end));
       order.resize(static_cast<size_t>(end));
@@ -52,7 +52,7 @@ struct Line {
   }
 };
 
-// Calls fn(order) with `less`, which in a long line looks whether the work is given up.
+// Calls fn(order) with `less`, which in a long line checks for cancellation.
 template <class Less, class Fn>
 void with_order(size_t count, Less less, Fn&& fn) {
   if (count < static_cast<size_t>(kPieceElements)) return fn(less);
@@ -60,8 +60,8 @@ void with_order(size_t count, Less less, Fn&& fn) {
   fn(WatchedOrder<Less>(less, calls));
 }
 
-// Calls sorter(line) for every line, which puts the first `kept` of its order in place; then
-// writes their values and indices.
+// Calls sorter(line) for every line, which puts the first `kept` elements of its order in place; then writes their
+// values and indices.
 template <class Sorter>
 void sort_lines(const Tensor& x, int64_t dim, int64_t kept, Tensor& values, Tensor& indices, Sorter&& sorter) {
   if (values.numel() == 0) return;
@@ -114,7 +114,7 @@ void stable_kernel(const KernelContext& context, const Tensor& x, std::optional<
 }
 
 void argsort_kernel(const KernelContext& context, const Tensor& x, int64_t dim, bool descending, Tensor& indices) {
-  Tensor values = Tensor::empty(x.sizes(), x.dtype());  // only its memory is used
+  Tensor values = Tensor::empty(x.sizes(), x.dtype());  // a placeholder for its memory
   sort_kernel(context, x, dim, descending, values, indices);
 }
 
@@ -125,12 +125,12 @@ void argsort_stable_kernel(const KernelContext& context, const Tensor& x, bool, 
 
 void topk_kernel(const KernelContext&, const Tensor& x, int64_t k, int64_t dim, bool largest, bool sorted,
                  Tensor& values, Tensor& indices) {
-  const int64_t kept = x.ndim() == 0 ? 1 : k;  // of a scalar always itself
+  const int64_t kept = x.ndim() == 0 ? 1 : k;  // a 0-d tensor holds nothing else
   if (kept == 0) return;
   sort_lines(x, wrap_dim(dim, x.ndim()), kept, values, indices, [&](auto& line) {
     const auto select = [&](auto&& before) {
       const auto begin = line.order.begin(), end = line.order.end();
-      // Few of many: a heap; else a partition. Which of equal values win is as in PyTorch.
+      // A heap for few of many elements; a partition otherwise. The choice among equal values is PyTorch's.
       if (kept * 64 <= static_cast<int64_t>(line.order.size())) {
         std::partial_sort(begin, begin + kept, end, before);
       } else {

@@ -1,4 +1,4 @@
-// Distinct values, counts of values, and their one-hot form on the processor.
+// On the CPU: distinct values, counts of values, and their one-hot form.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -44,7 +44,7 @@ Groups group_sorted(int64_t count, Less&& less) {
   return groups;
 }
 
-// Groups of equal neighbors, in their order.
+// Groups of equal neighbors, in order of occurrence.
 template <class Equal>
 Groups group_consecutive(int64_t count, Equal&& equal) {
   Groups groups;
@@ -84,12 +84,32 @@ Three unique_values(const Tensor& x, bool inverse, bool counts) {
       return group_consecutive(flat.numel(), [v](int64_t a, int64_t b) { return v[a] == v[b]; });
     else
       return group_sorted(flat.numel(), [v](int64_t a, int64_t b) {
-        // NaNs go last, and none equals another. NOLINTNEXTLINE(misc-redundant-expression)
+        // NaNs come last, and each of them is distinct. NOLINTNEXTLINE(misc-redundant-expression)
         const bool nan_a = v[a] != v[a], nan_b = v[b] != v[b];
         return nan_a ? nan_b && a < b : nan_b || v[a] < v[b];
       });
   });
   return results(index(reshape(flat, Dims{-1}), {as_tensor(groups.first)}), groups, x.sizes(), inverse, counts);
+}
+
+enum class Place : uint8_t { kBefore, kAfter, kEqual, kHasNan };
+
+// Compares two rows by their first differing element, NaNs last. Rows that differ in NaNs alone are distinct.
+template <class T>
+Place compare_rows(const T* a, const T* b, int64_t width) {
+  bool has_nan = false;
+  for (int64_t i = 0; i < width; ++i) {
+    // NOLINTNEXTLINE(misc-redundant-expression)
+    const bool nan_a = a[i] != a[i], nan_b = b[i] != b[i];
+    if (nan_a && nan_b) {
+      has_nan = true;
+    } else if (nan_a || nan_b) {
+      return nan_b ? Place::kBefore : Place::kAfter;
+    } else if (!(a[i] == b[i])) {
+      return a[i] < b[i] ? Place::kBefore : Place::kAfter;
+    }
+  }
+  return has_nan ? Place::kHasNan : Place::kEqual;
 }
 
 template <bool kConsecutive>
@@ -107,7 +127,8 @@ Three unique_slices(const Tensor& x, int64_t dim, bool inverse, bool counts) {
       });
     } else {
       return group_sorted(count, [v, width](int64_t a, int64_t b) {
-        return std::lexicographical_compare(v + a * width, v + (a + 1) * width, v + b * width, v + (b + 1) * width);
+        const Place place = compare_rows(v + a * width, v + b * width, width);
+        return place == Place::kBefore || (place == Place::kHasNan && a < b);
       });
     }
   });

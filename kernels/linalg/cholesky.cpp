@@ -1,4 +1,4 @@
-// A = L Lᵀ of symmetric positive-definite matrices, and what is solved with it.
+// A = L Lᵀ of symmetric positive-definite matrices, and the solutions, inverses and gradients based on it.
 #include "kernels/linalg/cholesky.h"
 #include "core/ops/attributes/exported.h"
 
@@ -58,7 +58,7 @@ OP("aten::cholesky")
     })
     .composite();
 
-// A X = B with the factor of A, whose other triangle is not read.
+// A X = B by the factor of A, whose other triangle is not read.
 Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool is_upper) {
   check(b.ndim() >= 2, "b should have at least 2 dimensions, but has ", b.ndim(), " dimensions instead");
   check(factor.ndim() >= 2, "u should have at least 2 dimensions, but has ", factor.ndim(), " dimensions instead");
@@ -71,8 +71,8 @@ Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool is_upper) {
   const Tensor turned = adjoint(factor), &first = is_upper ? turned : factor, &second = is_upper ? factor : turned;
   return solved_triangular(second, solved_triangular(first, b, false), true);
 }
-// Of the factor whose product with itself was inverted, from that of the product. Both triangles get one, as in
-// PyTorch, whose factors have zeros in the other.
+// The gradient of the factor, from that of the product of the factor with itself, which was inverted. Both triangles
+// get one, as in PyTorch, whose factors have zeros in the other triangle.
 Tensor gradient_of_factor(const Tensor& factor, const Tensor& of_product, bool is_upper) {
   const Tensor both = sum_of(of_product, adjoint(of_product));
   return negated(is_upper ? matmul(factor, both) : matmul(both, factor));

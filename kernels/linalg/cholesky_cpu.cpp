@@ -1,4 +1,4 @@
-// The upper half is factored, then the rows below solved with it, and their products taken from the rest.
+// Recursive: factors the upper half, solves the rows below with it, and subtracts their products from the rest.
 #include "kernels/linalg/cholesky.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ Matrix part(const Matrix& a, int64_t row, int64_t rows, int64_t column, int64_t 
   return {at<T>(a, row, column), rows, columns, a.row_stride, a.col_stride};
 }
 
-// In rows of its own, where sums run along memory.
+// Copies into contiguous rows, so that sums run along memory.
 template <class T>
 int32_t factor_small(const Matrix& a) {
   T l[kSmall][kSmall];
@@ -36,7 +36,7 @@ int32_t factor_small(const Matrix& a) {
       } else if (sum <= T(0)) {
         l[r][r] = sum;
         bad = static_cast<int32_t>(r + 1);
-      } else {  // NaN too, which then is all over the factor
+      } else {  // also true for NaN, which then spreads through the factor
         l[r][r] = std::sqrt(sum);
       }
     }
@@ -45,7 +45,7 @@ int32_t factor_small(const Matrix& a) {
   return bad;
 }
 
-// A -= X Xᵀ, at least in the blocks that have a part of the lower triangle.
+// A -= X Xᵀ, at least in the blocks that contain part of the lower triangle.
 template <class T>
 void subtract_square(const Matrix& a, const Matrix& x) {
   constexpr int64_t kStrip = 256;

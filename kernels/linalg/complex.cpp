@@ -1,4 +1,4 @@
-// Complex matrices: what LAPACK does of them, and which operators are right for them as they are.
+// Complex matrices: the operators that LAPACK implements, and those that need no further code.
 #include "kernels/linalg/complex.h"
 
 #include "core/ops/complex.h"
@@ -14,17 +14,17 @@ using ops::GradArgs;
 
 namespace {
 
-// Complex differentiable: conj(formula(conj(g))).
+// Holomorphic functions: conj(formula(conj(g))).
 IMPL("aten::linalg_lu_factor_ex aten::linalg_solve_triangular aten::linalg_inv_ex", ops::kComplexCPU, ops::kSameAsDense)
     .holomorphic();
-// Formulas that are written for both, with conjugate transposes.
+// Formulas written for both kinds, with conjugate transposes.
 IMPL(
     "tensord::exchange_rows aten::linalg_cholesky_ex aten::cholesky_solve aten::cholesky_inverse aten::linalg_qr "
     "aten::linalg_householder_product aten::_linalg_eigh aten::_linalg_svd aten::linalg_eig aten::linalg_eigvals "
     "aten::linalg_pinv.atol_rtol_tensor aten::linalg_lstsq",
     ops::kComplexCPU, ops::kSameAsDense)
     .linear();
-// Compositions, and what has no gradient.
+// Compositions, and operators without a gradient.
 IMPL(
     "aten::linalg_lu_factor aten::_lu_with_info aten::lu_unpack aten::linalg_lu aten::linalg_lu_solve aten::lu_solve "
     "aten::linalg_solve aten::linalg_solve_ex aten::linalg_inv aten::inverse aten::linalg_det aten::det "
@@ -39,14 +39,14 @@ IMPL(
     "aten::linalg_tensorinv aten::linalg_tensorsolve aten::linalg_vander aten::vander",
     ops::kComplexCPU, ops::kSameAsDense);
 
-// Its own gradient works on real factors: recorded as what it is made of.
+// The gradient formula is for real factors, so autograd records the operators that it is composed of.
 IMPL("aten::_linalg_solve_ex", ops::kComplexComposite, [](std::span<const ops::Value> v) {
   ops::Returns returns;
   ops::get_op("aten::_linalg_solve_ex").kernel(kCPU)->function(v, returns.values);
   return returns;
 });
 
-// g conj(det) A⁻ᴴ. Of a singular matrix the solver refuses.
+// g conj(det) A⁻ᴴ. The solver refuses a singular matrix.
 IMPL("aten::_linalg_det", ops::kComplexCPU, ops::kSameAsDense).gradient([](const GradArgs& args) {
   const Tensor &a = args.inputs[0].to_tensor(), &g = args.grad_outputs[0];
   std::vector<Tensor> out(1);
@@ -70,7 +70,7 @@ IMPL("aten::logdet", ops::kComplexComposite, [](const Tensor& a) {
   return sum_of(ops::log(parts[0]), parts[1]);
 });
 
-// exp(A + iB) stands in the exponential of the real [[A, −B], [B, A]].
+// exp(A + iB) is a block of the exponential of the real matrix [[A, −B], [B, A]].
 IMPL("aten::linalg_matrix_exp", ops::kComplexComposite, [](const Tensor& a) {
   check_square("linalg.matrix_exp", a);
   const Tensor real = ops::real(a), imag = ops::imag(a);

@@ -1,4 +1,4 @@
-// What LAPACK does of complex matrices.
+// Operators on complex matrices that LAPACK implements.
 #include "kernels/linalg/complex.h"
 
 #include "kernels/linalg/lapack_complex.h"
@@ -31,7 +31,7 @@ void factor_cholesky_complex(const Tensor& a, bool is_upper, const Tensor& info)
         const LapackMatrix<T> own(a, batch, i);
         T* matrix = own.get();
         Lapack<T>::potrf(&triangle, &n, matrix, &lda, info.data<int32_t>() + i, 1);
-        // The other triangle is zero, as PyTorch's is.
+        // Zeroes the other triangle, as PyTorch does.
         for (int64_t c = 0; c < n; ++c) {
           for (int64_t r = is_upper ? c + 1 : 0; r < (is_upper ? n : c); ++r) matrix[c * lda + r] = T(0);
         }

@@ -1,4 +1,4 @@
-// Eigenvalues and vectors of matrices that need not be symmetric: complex numbers.
+// Eigenvalues and eigenvectors of general matrices, which are complex numbers.
 #include "kernels/expr/expr.h"
 #include "kernels/linalg/algebra.h"
 #include "ops/factory.h"

@@ -1,4 +1,4 @@
-// Eigenvalues and vectors of matrices that need not be symmetric by LAPACK.
+// Eigenvalues and eigenvectors of general matrices by LAPACK.
 #include <algorithm>
 #include <optional>
 
@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kEigName = "linalg.eig";
 
-// Vectors of real matrices come as real parts, followed by the imaginary parts of pairs of conjugates.
+// LAPACK returns the vectors of real matrices as real parts, followed by imaginary parts for pairs of conjugates.
 template <class T>
 void unpack_vectors(const T* packed, const T* imag, int64_t n, std::complex<T>* out) {
   for (int64_t c = 0; c < n; ++c) {
@@ -56,7 +56,7 @@ void run_complex(const Tensor& a, bool has_vectors, const Tensor& values, const 
   const int n = static_cast<int>(rows_of(a)), lda = leading(n), one = 1, query = -1, ldv = has_vectors ? lda : 1;
   const char none = 'N', job = has_vectors ? 'V' : 'N';
   C answer = 0;
-  T written = 0;  // even when only the size is asked for
+  T written = 0;  // referenced even when only the size is asked for
   int info = 0;
   Lapack<C>::geev(&none, &job, &n, nullptr, &lda, nullptr, nullptr, &one, nullptr, &ldv, &answer, &query, &written,
                   &info, 1, 1);
@@ -74,7 +74,7 @@ void run_complex(const Tensor& a, bool has_vectors, const Tensor& values, const 
   });
 }
 
-// Values, and vectors when asked for.
+// Eigenvalues, and eigenvectors when asked for.
 std::pair<Tensor, Tensor> eigen(const Tensor& given, bool has_vectors) {
   check_square(kEigName, given);
   check_real(kEigName, given);
@@ -93,7 +93,7 @@ std::pair<Tensor, Tensor> eigen(const Tensor& given, bool has_vectors) {
   const Tensor a = Tensor::empty_strided(meta.sizes, meta.strides, meta.dtype),
                codes = Tensor::empty(batch, DType::kInt32);
   a.copy_from(given);
-  // LAPACK's heap does not survive infinities.
+  // LAPACK corrupts the heap when a matrix contains infinities.
   for (int64_t i = 0; i < count_of(batch); ++i) {
     check(is_finite(a, batch, i), "torch.linalg.eig: input tensor should not contain infs or NaNs.");
   }

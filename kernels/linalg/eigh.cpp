@@ -31,7 +31,8 @@ std::vector<TensorMeta> infer_eigh(const Tensor& a, const std::string& uplo, boo
   return {values, has_vectors ? column_major(a.sizes(), a) : row_major(Dims{0}, a)};
 }
 
-// V (diag(gL) + skew(Vᵀ gV) / E) Vᵀ with E[i, j] = l_j - l_i, 1 on the diagonal: V stays orthogonal, whatever A does.
+// V (diag(gL) + skew(Vᵀ gV) / E) Vᵀ with E[i, j] = l_j - l_i, and 1 on the diagonal: V stays orthogonal however A
+// changes.
 std::vector<Tensor> gradient_of_eigh(const GradArgs& args) {
   const Tensor& a = args.inputs[0].to_tensor();
   std::vector<Tensor> gradients(args.inputs.size());
@@ -74,7 +75,7 @@ OP("aten::symeig")
       check_square("linalg.symeig", a);
       const auto [values, vectors] =
           call_for<2>("aten::_linalg_eigh", a, std::string(is_upper ? "U" : "L"), has_vectors);
-      // Of nothing the vectors are there in any case.
+      // Empty matrices have vectors in any case.
       return {values, a.numel() == 0 ? ops::clone(a) : vectors};
     })
     .composite();

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-// The library's own prints and goes on; what is wrong comes back as a negative code all the same.
+// LAPACK's own handler prints and goes on. The error also comes back as a negative code, which is what callers check.
 extern "C" void xerbla_(const char*, const int*, size_t) {}
 
 #ifdef TENSORD_REFERENCE_LAPACK
-// All that the archives take from Fortran's runtime: a // b, cut or padded with blanks to `size`.
+// All that LAPACK's archives need of Fortran's runtime: a // b, cut or padded with blanks to `size`.
 extern "C" void _gfortran_concat_string(size_t size, char* to, size_t first_size, const char* first, size_t second_size,
                                         const char* second) {
   const size_t taken = std::min(size, first_size), rest = std::min(size - taken, second_size);

@@ -45,7 +45,7 @@ void ldl_factor_kernel(const KernelContext&, const Tensor& a, bool is_hermitian,
 
 IMPL("aten::linalg_ldl_factor_ex", kCPU, ldl_factor_kernel);
 
-// Whether LAPACK can follow the pivots: rows from 1, or negative ones, which come in pairs of equal numbers.
+// Whether LAPACK accepts the pivots: rows counted from 1, or negative ones in pairs of equal numbers.
 bool are_pivots(const int32_t* pivots, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     if (pivots[i] == 0 || pivots[i] > n || pivots[i] < -n) return false;

@@ -24,14 +24,14 @@ Driver driver_of(const std::optional<std::string>& name) {
   return Driver::kGelss;
 }
 
-// One problem: `a` of m rows and n columns and `b` of max(m, n) rows, both written over.
+// One problem: `a` of m rows and n columns, and `b` of max(m, n) rows. Both are overwritten.
 template <class T>
 struct Problem {
   using R = decltype(std::abs(T()));
   int m, n, columns;
   R condition;
 
-  // With size -1 the answer of `work` is the size.
+  // With size -1, `work` returns the size that is needed.
   int run(Driver driver, T* a, T* b, R* values, int* rank, T* work, int size, [[maybe_unused]] R* reals,
           int* integers) const {
     const int lda = leading(m), ldb = leading(std::max(m, n));
@@ -64,7 +64,7 @@ struct Problem {
 };
 
 struct Parts {
-  Tensor a, b, ranks, values, info;  // column-major copies, and what comes out beside the solution
+  Tensor a, b, ranks, values, info;  // column-major copies, and the results beside the solution
 };
 
 template <class T>
@@ -79,7 +79,7 @@ void run_batches_of(Driver driver, double condition, const Parts& parts) {
   T unused = 0;
   R unused_value = 0, real_answer = 0;
   problem.run(driver, &unused, &unused, &unused_value, &unused_rank, &answer, -1, &real_answer, &integer_answer);
-  // gelsy wants twice the columns, gelss five times the smaller size; gelsd says what it wants.
+  // gelsy needs twice the columns, gelss five times the smaller size; gelsd tells what it needs.
   const int64_t real_size =
       std::max<int64_t>({static_cast<int64_t>(real_answer) + 1, 2 * int64_t{problem.n}, 5 * steps});
   const int size = work_size(answer), integer_size = std::max({integer_answer, problem.n, 1});
@@ -126,7 +126,7 @@ void check_lstsq(const Tensor& a, const Tensor& b) {
   check_lapack_sizes(kLstsqName, rows_of(a), columns_of(a));
 }
 
-// The sum of squares of what is left of B, where every matrix has full rank and more rows than columns.
+// The sum of squares of B's residual, if every matrix has full rank and more rows than columns.
 Tensor residuals_of(Driver driver, const Parts& parts, int64_t rows, int64_t columns) {
   Tensor none = Tensor::empty(Dims{0}, real_dtype(parts.b.dtype()));
   if (driver == Driver::kGelsy || rows <= columns) return none;

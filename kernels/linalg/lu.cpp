@@ -1,4 +1,4 @@
-// A = P L U with rows exchanged, and what is solved with it.
+// A = P L U with exchanged rows, and the solutions and gradients based on it.
 #include <limits>
 
 #include "kernels/expr/expr.h"
@@ -25,8 +25,8 @@ std::vector<TensorMeta> infer_lu_factor(const Tensor& a, bool exchanges, bool) {
           row_major(batch, DType::kInt32, a)};
 }
 
-// With A' = Pᵀ A in blocks, L = [L1; L2], U = [U1, U2]: A1' = L1 U1, L2 = A2' U1⁻¹, U2 = L1⁻¹ A2'. So L1 has the
-// gradient of what hangs on it, less L1⁻ᵀ gU2 U2ᵀ, and U1 less L2ᵀ gL2 U1⁻ᵀ.
+// With A' = Pᵀ A in blocks, L = [L1; L2], U = [U1, U2]: A1' = L1 U1, L2 = A2' U1⁻¹, U2 = L1⁻¹ A2'. So the gradient of
+// L1 is its own less L1⁻ᵀ gU2 U2ᵀ, and that of U1 its own less L2ᵀ gL2 U1⁻ᵀ.
 std::vector<Tensor> gradient_of_lu_factor(const GradArgs& args) {
   std::vector<Tensor> gradients(args.inputs.size());
   const Tensor& g = args.grad_outputs[0];
@@ -58,7 +58,7 @@ std::vector<Tensor> gradient_of_lu_factor(const GradArgs& args) {
 
 OP("aten::linalg_lu_factor_ex").infer(infer_lu_factor).gradient(gradient_of_lu_factor).saves("result0, result1");
 
-// Applies the exchanges of a factorization to the rows of x, which gives Pᵀ x, or undoes them, which gives P x.
+// Applies a factorization's row exchanges to x, which gives Pᵀ x, or reverts them, which gives P x.
 OP("tensord::exchange_rows")
     .infer([](const Tensor& x, const Tensor& pivots, bool) -> TensorMeta {
       check_matrix("exchange_rows", x, "x");
@@ -137,7 +137,7 @@ void check_lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, boo
         " instead");
 }
 
-// X with A X = B, X A = B (not `is_left`) or with Aᴴ (`is_adjoint`) in the place of A.
+// X with A X = B or, without `is_left`, X A = B; with `is_adjoint` Aᴴ replaces A.
 Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool is_left, bool is_adjoint) {
   check_lu_solve(lu, pivots, b, is_left);
   if (!is_left) return adjoint(lu_solve(lu, pivots, adjoint(b), true, !is_adjoint));

@@ -1,4 +1,4 @@
-// Halves of columns: the left one is factored, the right one brought up to it by a product, then factored itself.
+// Recursive: factors the left half of the columns, updates the right half by a product, then factors it.
 #include "kernels/linalg/lu.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// LU of batches, and its exchanges of rows.
+// LU of batches of matrices, and their row exchanges.
 #include "kernels/linalg/lu.h"
 
 #include <algorithm>

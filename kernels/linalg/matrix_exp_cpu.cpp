@@ -1,5 +1,5 @@
-// Taylor's series of a degree that the norm asks for, of a matrix halved so often that 18 is enough, then squared as
-// often.
+// Taylor's series, whose degree depends on the norm. The matrix is halved until degree 18 is enough, and the result
+// squared as often.
 #include "kernels/linalg/matrix_exp.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 struct Degree {
   int degree;
-  double float_bound, double_bound;  // largest norm for which the rest of the series is below the precision
+  double float_bound, double_bound;  // the largest norm for which the remainder of the series is below the precision
 };
 // From Bader, Blanes and Casas, "Computing the matrix exponential with an optimized Taylor polynomial approximation".
 constexpr std::array<Degree, 6> kDegrees = {{{1, 1.192092800768788e-07, 2.220446049250313e-16},

@@ -27,7 +27,7 @@ std::string text_of(const IntList& dims, const char* between) {
   return out;
 }
 
-// The two dimensions from 0, checked.
+// The two dimensions as numbers from 0, checked.
 IntList matrix_dims(const Tensor& a, const IntList& dim) {
   check_matrix(kMatrixNormName, a);
   check(dim.size() == 2, kMatrixNormName, ": dim must be a 2-tuple. Got ", text_of(dim, " "));
@@ -49,7 +49,7 @@ Tensor in_dtype(const Tensor& a, std::optional<DType> dtype) {
   return a.dtype() == *dtype ? a : ops::to(a, *dtype);
 }
 
-// Reduced singular values, with dimensions of size 1 in the place of the two when `keeps`.
+// The reduced singular values; `keeps` puts dimensions of size 1 in place of the two.
 Tensor of_singular_values(const Tensor& a, const IntList& dims, bool keeps, const char* reduction) {
   check_real(kMatrixNormName, a);
   IntList order;
@@ -72,7 +72,7 @@ Tensor matrix_norm(const Tensor& given, const Scalar& ord, const IntList& dim, b
   const Tensor a = in_dtype(given, dtype);
   const char* reduction = order > 0 ? "aten::amax" : "aten::amin";
   if (size == 2) return of_singular_values(a, dims, keeps, reduction);
-  // Sums along columns, or rows; then the extreme one of them.
+  // Sums along columns or rows, then their maximum or minimum.
   const int64_t summed = size == 1 ? dims[0] : dims[1];
   int64_t rest = size == 1 ? dims[1] : dims[0];
   const Tensor sums = ops::linalg_vector_norm(a, Scalar(1.0), IntList{summed}, keeps);
@@ -156,7 +156,7 @@ OP("aten::frobenius_norm.dim")
     })
     .composite();
 
-// The first and last of the singular values, one by the other.
+// The first singular value divided by the last, or the other way around.
 Tensor condition_by_values(const Tensor& a, bool is_inverse) {
   const Tensor values = ops::linalg_svdvals(a);
   const Tensor first = ops::select(values, -1, 0), last = ops::select(values, -1, -1);
@@ -191,7 +191,7 @@ OP("aten::linalg_cond.p_str")
       check_square(concat("linalg.cond(ord=", p, ")"), a);
       if (a.numel() == 0) return ops::zeros(batch_of(a), {.dtype = real_dtype(a.dtype()), .device = a.device()});
       if (p == "fro") return condition_by_inverse(a, p);
-      // The sum of the values times that of their inverses.
+      // The sum of the singular values times that of their inverses.
       const Tensor values = ops::linalg_svdvals(a);
       return product(ops::sum(values, IntList{-1}), ops::sum(ops::reciprocal(values), IntList{-1}));
     })

@@ -27,8 +27,8 @@ struct Tolerances {
   Tensor absolute, relative;
 };
 
-// What is not given: no absolute tolerance, and a relative one of the precision times the larger size, unless an
-// absolute one above 0 is there.
+// The defaults: no absolute tolerance, and as the relative one the precision times the larger size, unless an absolute
+// one above 0 is given.
 Tolerances tolerances_of(const Tensor& a, const OptionalTensor& absolute, const OptionalTensor& relative) {
   Tolerances out;
   out.absolute = absolute ? *absolute : number(0, a);
@@ -42,8 +42,8 @@ Tolerances tolerances_of(const Tensor& a, const OptionalTensor& absolute, const 
   return out;
 }
 
-// Of values (…, k) those at most this, (…, 1), are 0: the larger of the absolute tolerance and the relative one times
-// the largest value.
+// The threshold (…, 1) at or below which values (…, k) count as 0: the larger of the absolute tolerance and the
+// relative one times the largest value.
 Tensor tolerance_of(const Tensor& values, const Tolerances& tolerances) {
   const Tensor largest = ops::amax(values, Dims{-1});
   return unsqueezed(ops::maximum(tolerances.absolute, product(tolerances.relative, largest)), -1);
@@ -135,7 +135,7 @@ OP("aten::linalg_matrix_rank.tol_tensor")
 
 }  // namespace
 
-// Golub and Pereyra's derivative, with the products in the order that is smaller.
+// Golub and Pereyra's derivative. The products are in the cheaper order.
 Tensor gradient_of_pinv(const Tensor& g, const Tensor& inverse, const Tensor& a) {
   const Tensor turned = adjoint(inverse), of_turned = adjoint(g);
   if (rows_of(a) <= columns_of(a)) {

@@ -32,7 +32,7 @@ void matrix_exp_kernel(const ops::KernelContext&, const Tensor& a, Tensor& out) 
   });
 }
 
-// The exponential of [[Aᵀ, g], [0, Aᵀ]] has the gradient above its diagonal.
+// The exponential of [[Aᵀ, g], [0, Aᵀ]] has the gradient in its upper right block.
 Tensor gradient_of_matrix_exp(const GradArgs& args, const Tensor& g) {
   const Tensor turned = transposed(args.inputs[0].to_tensor());
   const int64_t n = rows_of(turned);
@@ -48,12 +48,12 @@ OP("aten::linalg_matrix_exp")
 IMPL("aten::linalg_matrix_exp", kCPU, matrix_exp_kernel);
 OP("aten::matrix_exp").impl([](const Tensor& a) { return ops::linalg_matrix_exp(a); }).composite();
 
-// By squaring.
+// By repeated squaring.
 Tensor matrix_power(const Tensor& a, int64_t n) {
   check_square("linalg.matrix_power", a);
   check(n != std::numeric_limits<int64_t>::min(), "linalg.matrix_power: the power is too small");
   if (n == 0) {
-    // Zeros that hang on a, so that the result requires a gradient where a does.
+    // Zeros that depend on a, so that the result requires a gradient where a does.
     return sum_of(lower_part(upper_part(a, 1), -1), identity(rows_of(a), a));
   }
   Tensor square = n < 0 ? ops::linalg_inv(a) : a, result;

@@ -1,4 +1,4 @@
-// Products of several matrices, of vectors along a dimension, and systems of tensors seen as matrices.
+// Products of several matrices, products of vectors along a dimension, and linear systems of tensors seen as matrices.
 #include <algorithm>
 #include <limits>
 
@@ -15,8 +15,8 @@ namespace {
 
 using ops::WritesInto;
 
-// The order of products that takes the fewest multiplications: split[i][j] is where the product of matrices i to j is
-// cut in two. Matrix i has sizes[i] rows and sizes[i + 1] columns.
+// The order of products that takes the fewest multiplications: the product of matrices i to j is split at split[i][j].
+// Matrix i has sizes[i] rows and sizes[i + 1] columns.
 class ChainOrder {
  public:
   explicit ChainOrder(const std::vector<int64_t>& sizes) : count_(sizes.size() - 1), split_(count_ * count_) {
@@ -48,7 +48,7 @@ class ChainOrder {
   std::vector<size_t> split_;
 };
 
-constexpr size_t kMaxMatrices = 1000;  // the order takes their cube
+constexpr size_t kMaxMatrices = 1000;  // finding the order takes their cube
 
 void check_multi_dot(const std::vector<Tensor>& tensors) {
   const size_t count = tensors.size();
@@ -115,7 +115,7 @@ Dims part_of(const Dims& sizes, int64_t begin, int64_t end) {
   return Dims(sizes.span().subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
 }
 
-// The inverse of the map that takes the later dimensions to the first `ind`.
+// The inverse of the map from the later dimensions to the first `ind`.
 Tensor tensorinv(const Tensor& a, int64_t ind) {
   check(ind > 0, "Expected a strictly positive integer for 'ind', but got ", ind);
   const int64_t split = std::min(ind, a.ndim());
@@ -132,7 +132,7 @@ OP("aten::linalg_tensorinv").impl(tensorinv).composite();
 
 Tensor tensorsolve(const Tensor& given_a, const Tensor& b, const std::optional<ops::IntList>& dims) {
   Tensor a = given_a;
-  if (dims) {  // those go to the end
+  if (dims) {  // these go to the end
     Dims order, last;
     for (const int64_t dim : *dims) last.push_back(wrap_dim(dim, a.ndim()));
     for (int64_t d = 0; d < a.ndim(); ++d) {
@@ -152,7 +152,7 @@ Tensor tensorsolve(const Tensor& given_a, const Tensor& b, const std::optional<o
 }
 OP("aten::linalg_tensorsolve").impl(tensorsolve).composite();
 
-// Powers of x from the first, `count` of them.
+// Powers of x from the first one on, `count` of them.
 Tensor powers_of(const Tensor& x, int64_t count) {
   Dims sizes = x.sizes();
   sizes.push_back(1);
@@ -178,7 +178,7 @@ OP("aten::vander")
       check(x.ndim() == 1, "x must be a one-dimensional tensor.");
       const int64_t count = given.value_or(x.sizes()[0]);
       check(count >= 0, "N must be non-negative.");
-      // Integers become int64; PyTorch multiplies in it.
+      // Integers become int64, in which PyTorch multiplies.
       const Tensor wide = is_floating(x.dtype()) || is_complex(x.dtype()) ? x : ops::to(x, DType::kInt64);
       if (count == 0) return ops::empty(Dims{x.sizes()[0], 0}, {.dtype = wide.dtype(), .device = x.device()});
       const Tensor powers = powers_of(wide, count);

@@ -1,4 +1,4 @@
-// A = Q R by Householder's reflections, and the reflections themselves.
+// A = Q R by Householder reflections, and the reflections themselves.
 #include "core/ops/attributes/exported.h"
 #include "core/ops/attributes/written.h"
 #include "kernels/expr/expr.h"
@@ -127,7 +127,7 @@ std::tuple<Tensor, Tensor> qr(const Tensor& a, const std::string& mode) {
   return {ops::linalg_householder_product(reflectors, tau), r};
 }
 
-// With R = [R1, R2] and R2 = Qᵀ A2, where A is wider than high. For the square part, gA = (gQ + Q sym(triu(gR Rᵀ - Qᵀ
+// For an A that is wider than high, R = [R1, R2] and R2 = Qᵀ A2. For the square part, gA = (gQ + Q sym(triu(gR Rᵀ - Qᵀ
 // gQ))) R⁻ᵀ with the diagonal counted once.
 std::vector<Tensor> gradient_of_qr(const GradArgs& args) {
   const Tensor &q = args.outputs[0].to_tensor(), &r = args.outputs[1].to_tensor();
@@ -152,7 +152,7 @@ std::vector<Tensor> gradient_of_qr(const GradArgs& args) {
   if (of_r) inner = matmul(narrowed(of_r, -1, 0, steps), adjoint(square));
   if (of_q) inner = inner ? difference(inner, matmul(adjoint(q), of_q)) : negated(matmul(adjoint(q), of_q));
   const Tensor strict = upper_part(inner, 1);
-  // The diagonal once; of complex matrices its real part.
+  // Counts the diagonal once; for complex matrices its real part.
   Tensor diagonal = diagonal_of(inner);
   if (is_complex(diagonal.dtype())) diagonal = ops::to(ops::real(diagonal), inner.dtype());
   const Tensor both = matmul(q, sum_of(sum_of(strict, adjoint(strict)), as_diagonal(diagonal)));

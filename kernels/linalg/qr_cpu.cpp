@@ -1,4 +1,4 @@
-// Householder's reflections by LAPACK.
+// Householder reflections by LAPACK.
 #include <algorithm>
 
 #include "kernels/linalg/lapack_complex.h"
@@ -88,7 +88,7 @@ void run_ormqr(const Tensor& a, const Tensor& tau, const Tensor& c, bool is_left
   });
 }
 
-// A copy that lies column by column.
+// A column-major copy.
 Tensor in_columns(const Tensor& x) {
   const TensorMeta meta = column_major(x.sizes(), x);
   Tensor out = Tensor::empty_strided(meta.sizes, meta.strides, meta.dtype);

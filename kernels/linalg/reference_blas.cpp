@@ -1,4 +1,4 @@
-// The reference LAPACK's products of matrices on our own tiles; the rest of its BLAS is what its archive has.
+// Gives the reference LAPACK our own matrix products; the rest of its BLAS is in its archive.
 #ifdef TENSORD_REFERENCE_LAPACK
 #include <cstddef>
 

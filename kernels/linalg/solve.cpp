@@ -1,4 +1,4 @@
-// Systems, inverses and determinants by LU.
+// Linear systems, inverses and determinants by LU.
 #include <limits>
 
 #include "kernels/expr/expr.h"
@@ -15,7 +15,7 @@ namespace {
 
 using ops::GradArgs;
 
-// A right side of one dimension less than the matrices is a batch of vectors.
+// A right side with one dimension fewer than the matrices is a batch of vectors.
 bool is_vector(const Tensor& a, const Tensor& b) {
   return b.ndim() == 1 || (a.ndim() - 1 == b.ndim() && b.sizes() == Dims(a.sizes().span().first(a.sizes().size() - 1)));
 }
@@ -45,7 +45,7 @@ ops::Returns linalg_solve_parts(const Tensor& a, const Tensor& b, bool is_left, 
   return {{solved.result, solved.lu, solved.pivots, solved.info}};
 }
 
-// With X = A⁻¹ B: A⁻ᵀ g for B, and -A⁻ᵀ g Xᵀ for A. The factors are at hand, but have no history of their own.
+// With X = A⁻¹ B: A⁻ᵀ g for B, and -A⁻ᵀ g Xᵀ for A. The factors are reused, but are not part of the autograd graph.
 std::vector<Tensor> gradient_of_solve(const GradArgs& args) {
   const Tensor &a = args.inputs[0].to_tensor(), &b = args.inputs[1].to_tensor(), &x = args.outputs[0].to_tensor();
   const bool is_left = args.inputs[2].to_bool(), takes_vector = is_vector(a, b);
@@ -104,7 +104,7 @@ Tensor checked_inverse(const Tensor& a) {
 OP("aten::linalg_inv").impl(checked_inverse).composite();
 OP("aten::inverse").impl(checked_inverse).composite();
 
-// -1 for an odd number of exchanges, of each matrix.
+// For each matrix, -1 if its number of row exchanges is odd.
 OP("tensord::sign_of_exchanges")
     .infer([](const Tensor& pivots, DType dtype) -> ops::TensorMeta {
       return {Dims(pivots.sizes().span().first(pivots.sizes().size() - 1)), dtype, {}, pivots.device()};
@@ -120,7 +120,7 @@ ops::Returns det_parts(const Tensor& a) {
   return {{product(of_upper, sign_of_exchanges(pivots, a.dtype())), lu, pivots}};
 }
 
-// Whether some matrix is so near to singular that det(A) A⁻¹ would be made of rounding errors.
+// Whether some matrix is so close to singular that det(A) A⁻¹ would consist of rounding errors.
 bool has_nearly_singular(const Tensor& lu) {
   const Tensor diagonals = absolute_of(diagonal_of(lu)).to(Device{}).to(DType::kFloat64).contiguous();
   const double precision =
@@ -128,8 +128,8 @@ bool has_nearly_singular(const Tensor& lu) {
   return has_nearly_singular_diagonal(diagonals, precision);
 }
 
-// The matrix of cofactors, by which a determinant changes: det(U V) U diag(the product of all other values) Vᵀ,
-// whatever the rank.
+// The matrix of cofactors, the derivative of the determinant: det(U V) U diag(the product of all other singular values)
+// Vᵀ, for any rank.
 Tensor cofactors(const Tensor& a) {
   const auto [u, s, vh] = call_for<3>("aten::_linalg_svd", a, false, true);
   const Tensor one = identity(rows_of(a), a), others = difference(ops::ones_like(one), one);
@@ -140,7 +140,7 @@ Tensor cofactors(const Tensor& a) {
   return product(unsqueezed(unsqueezed(sign, -1), -1), whole);
 }
 
-// det(A) A⁻ᵀ g. Where the gradient is recorded a singular matrix is an error, as in PyTorch.
+// det(A) A⁻ᵀ g. When the gradient itself is recorded, a singular matrix is an error, as in PyTorch.
 Tensor gradient_of_det(const GradArgs& args, const Tensor& g) {
   const Tensor &a = args.inputs[0].to_tensor(), &det = args.outputs[0].to_tensor();
   const Tensor &lu = args.outputs[1].to_tensor(), &pivots = args.outputs[2].to_tensor();

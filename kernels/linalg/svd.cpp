@@ -59,7 +59,7 @@ std::vector<Tensor> gradient_of_svd(const GradArgs& args) {
   Tensor inner = of_s ? as_diagonal(of_s) : Tensor();
   if (of_u) inner = joined(inner, product(quotient(skew_part(matmul(adjoint(u), of_u)), gaps), by_column));
   if (of_vh) inner = joined(inner, product(by_row, quotient(skew_part(matmul(vh, adjoint(of_vh))), gaps)));
-  // Of complex matrices the phases of pairs of vectors turn together.
+  // In complex matrices the phases of each pair of vectors rotate together.
   if (of_u && of_vh && is_complex(a.dtype())) {
     const Tensor turning = diagonal_of(skew_part(matmul(adjoint(u), of_u)));
     inner = sum_of(inner, as_diagonal(quotient(turning, scaled(s, 2))));

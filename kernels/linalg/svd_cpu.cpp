@@ -10,7 +10,7 @@ namespace {
 
 using SvdDriver = std::optional<std::string>;
 
-// Copies matrix `index` into `to`, column by column.
+// A column-major copy of matrix `index` in `to`.
 template <class T>
 void copy_matrix(const Tensor& x, const Dims& batch, int64_t index, T* to) {
   const Matrix from = matrix_at(x, batch, index);
@@ -28,7 +28,7 @@ void run_gesdd(const Tensor& a, char job, const Tensor& u, const Tensor& s, cons
   T answer = 0;
   int info = 0;
   using R = decltype(std::abs(T()));
-  // Complex routines want real numbers beside.
+  // Complex routines need an array of real numbers too.
   const auto gesdd = [&](T* matrix, R* values, T* left, T* right, T* work, const int* size, [[maybe_unused]] R* reals,
                          int* integers, int* code) {
     if constexpr (is_complex_type<T>) {
@@ -39,8 +39,8 @@ void run_gesdd(const Tensor& a, char job, const Tensor& u, const Tensor& s, cons
     }
   };
   gesdd(nullptr, nullptr, nullptr, nullptr, &answer, &query, nullptr, nullptr, &info);
-  // As LAPACK's page says of rwork: for values alone 7 of the smaller size, else its square five times or with the
-  // larger.
+  // The size of rwork by LAPACK's documentation: 7 times the smaller size for values alone, else its square five times
+  // or with the larger size.
   const int64_t small = steps, large = std::max(m, n);
   const int64_t real_size =
       !is_complex_type<T> ? 1
@@ -64,7 +64,7 @@ void run_gesdd(const Tensor& a, char job, const Tensor& u, const Tensor& s, cons
   });
 }
 
-// Without rows or columns there are no singular values, and any vectors will do: those of the identity.
+// Without rows or columns there are no singular values, and any vectors are right: those of the identity.
 void fill_identity(const Tensor& x) {
   if (x.numel() == 0) return;
   const Tensor one = identity(rows_of(x), x);

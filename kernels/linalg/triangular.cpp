@@ -1,4 +1,4 @@
-// Systems with triangular matrices.
+// Linear systems with triangular matrices.
 #include "core/ops/attributes/written.h"
 #include "kernels/expr/expr.h"
 #include "kernels/linalg/complex.h"
@@ -27,7 +27,7 @@ ops::TensorMeta infer_solve_triangular(const Tensor& a, const Tensor& b, bool, b
   return column_major(with(broadcast_sizes(batch_of(a), batch_of(b)), {rows_of(b), columns_of(b)}), b);
 }
 
-// With X = A⁻¹ B: the gradient of B is A⁻ᵀ g, that of A is -A⁻ᵀ g Xᵀ, of which only the triangle counts.
+// With X = A⁻¹ B: the gradient of B is A⁻ᵀ g, and that of A is the triangle of -A⁻ᵀ g Xᵀ.
 std::vector<Tensor> gradient_of_solve_triangular(const GradArgs& args) {
   const Tensor &a = args.inputs[0].to_tensor(), &b = args.inputs[1].to_tensor(), &x = args.outputs[0].to_tensor();
   const bool is_upper = args.inputs[2].to_bool(), is_left = args.inputs[3].to_bool(),
@@ -70,7 +70,7 @@ OP("aten::linalg_solve_triangular")
     .set<WritesInto>(WritesInto::kSameDType);
 IMPL("aten::linalg_solve_triangular", kCPU, solve_triangular_kernel);
 
-// The older form: both operands broadcast, and the matrices are returned too.
+// The older operator, which broadcasts both operands and also returns the matrices.
 std::tuple<Tensor, Tensor> triangular_solve(const Tensor& b, const Tensor& a, bool is_upper, bool is_transposed,
                                             bool is_unit) {
   const auto check_rank = [](const Tensor& x, const char* name) {
@@ -88,7 +88,7 @@ std::tuple<Tensor, Tensor> triangular_solve(const Tensor& b, const Tensor& a, bo
   const Tensor solution = ops::linalg_solve_triangular(is_transposed ? transposed(a) : a, b,
                                                        {.upper = is_upper != is_transposed, .unitriangular = is_unit});
   const Tensor whole = ops::expand(a, with(batch_of(solution), {rows_of(a), columns_of(a)}));
-  // Copied through its transpose, so that it lies column by column.
+  // Copies the transpose, so that the memory is column-major.
   return {solution, transposed(ops::clone(transposed(whole), {.memory_format = MemoryFormat::kContiguous}))};
 }
 OP("aten::triangular_solve").impl(triangular_solve).composite();

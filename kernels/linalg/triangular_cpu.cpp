@@ -1,4 +1,4 @@
-// Substitution in blocks: the triangle on the diagonal by tiles of columns, what is beside it as a product.
+// Substitution in blocks: the triangles on the diagonal by tiles of columns, the blocks beside them by products.
 #include <algorithm>
 
 #include "core/base/parallel.h"
@@ -20,7 +20,7 @@ Matrix part_of(const Matrix& m, DType dtype, int64_t row, int64_t rows, int64_t 
   return {first, rows, columns, m.row_stride, m.col_stride};
 }
 
-// A triangle of up to kBlock rows, packed by rows with its diagonal apart. Of an upper one rows and columns are
+// A triangle of up to kBlock rows, packed by rows, its diagonal apart. In an upper triangle rows and columns are
 // counted from the end, which makes it a lower one.
 template <class T>
 struct Triangle {

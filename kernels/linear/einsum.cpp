@@ -1,5 +1,5 @@
-// einsum: operands are multiplied from left to right, each pair as one batched matrix product over
-// permuted views; labels that nothing later needs are summed as early as possible.
+// einsum: multiplies operands from left to right, each pair as one batched matrix product over permuted views. Labels
+// that nothing later needs are summed as early as possible.
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -20,7 +20,7 @@ struct Operand {
 
 bool has(const Labels& labels, int label) { return std::find(labels.begin(), labels.end(), label) != labels.end(); }
 
-// A term of the equation; -1 for an ellipsis.
+// One term of the equation; -1 stands for an ellipsis.
 Labels parse_term(std::string_view text) {
   Labels out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -40,7 +40,7 @@ Labels parse_term(std::string_view text) {
   return out;
 }
 
-// Replaces an ellipsis by its labels for a tensor of `ndim` dimensions.
+// Replaces an ellipsis by its labels, for a tensor of `ndim` dimensions.
 Labels expand_ellipsis(const Labels& term, int64_t ndim, size_t operand) {
   Labels out;
   const int64_t covered = ndim - static_cast<int64_t>(term.size()) + 1;
@@ -66,7 +66,7 @@ size_t position(const Labels& labels, int label) {
   return static_cast<size_t>(std::find(labels.begin(), labels.end(), label) - labels.begin());
 }
 
-// The diagonal over repeated labels, as a view whose last dimension it is.
+// The diagonal over repeated labels, as a view whose last dimension is that diagonal.
 Operand make_operand(const Tensor& tensor, const Labels& labels, size_t number) {
   Operand out{tensor, {}};
   for (const int label : labels) {
@@ -76,7 +76,7 @@ Operand make_operand(const Tensor& tensor, const Labels& labels, size_t number) 
     const Dims& sizes = out.tensor.sizes();
     check(sizes[seen] == sizes[here], "einsum(): subscript ", static_cast<char>(label), " is repeated for operand ",
           number, " but the sizes don't match, ", sizes[here], " != ", sizes[seen]);
-    // The dimensions that were not looked at yet come before the diagonal, so it is put where the second one was.
+    // diagonal() puts its dimension last, behind those that the loop has not yet reached.
     out.tensor = call("aten::diagonal", {out.tensor, 0, static_cast<int64_t>(seen), static_cast<int64_t>(here)});
     out.tensor = call("aten::movedim.int", {out.tensor, -1, static_cast<int64_t>(here) - 1});
     out.labels.erase(out.labels.begin() + static_cast<int64_t>(seen));
@@ -105,7 +105,7 @@ Tensor permuted(const Operand& operand, const Labels& order) {
   return call("aten::permute", {operand.tensor, ops::make_int_list(dims)});
 }
 
-// As a batch of matrices: dimensions merged in three groups.
+// Reshapes to a batch of matrices: the dimensions merged in three groups.
 Tensor as_matrices(const Operand& operand, const Labels& first, const Labels& second, const Labels& third) {
   Labels order = first;
   order.insert(order.end(), second.begin(), second.end());
@@ -119,7 +119,7 @@ Tensor as_matrices(const Operand& operand, const Labels& first, const Labels& se
   return call("aten::reshape", {t, ops::make_int_list(sizes)});
 }
 
-// Product of two operands; labels outside of `keep` are summed.
+// The product of two operands; sums over the labels that are not in `keep`.
 Operand multiply_operands(const Operand& a, const Operand& b, const Labels& keep) {
   const auto needed = [&](const Operand& of, const Operand& other) {
     Labels labels = keep;
@@ -147,7 +147,8 @@ Operand multiply_operands(const Operand& a, const Operand& b, const Labels& keep
   return out;
 }
 
-// Output labels when the equation has no arrow: the ellipsis, then labels that occur once, in order.
+// The output labels of an equation without an arrow: the ellipsis, then the labels that occur once, in alphabetical
+// order.
 Labels implicit_output(const std::vector<Labels>& terms) {
   std::map<int, int> counts;
   for (const Labels& term : terms) {
@@ -163,7 +164,7 @@ Labels implicit_output(const std::vector<Labels>& terms) {
   return out;
 }
 
-// Dimensions of size 1 are repeated to the size that the label has elsewhere.
+// Expands dimensions of size 1 to the size that the label has elsewhere.
 void broadcast_labels(std::vector<Operand>& operands) {
   std::map<int, int64_t> sizes;
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -235,7 +236,7 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& tensors, c
     result = multiply_operands(result, operands[i], keep);
   }
   const Tensor out = permuted(sum_over(result, output), output);
-  // The schema promises fresh memory.
+  // The schema promises new memory.
   const bool is_view = !out.is_meta() && std::any_of(tensors.begin(), tensors.end(),
                                                      [&](const Tensor& t) { return t.storage() == out.storage(); });
   return is_view ? call("aten::clone", {out}) : out;

@@ -1,4 +1,4 @@
-// _grouped_mm: one product of matrices for each group (the experts of a mixture), groups given by where they end.
+// _grouped_mm: one matrix product for each group (the experts of a mixture). Groups are given by their ends.
 #include "kernels/base/numbers.h"
 #include "kernels/expr/compose.h"
 #include "ops/factory.h"
@@ -10,7 +10,7 @@ namespace {
 
 using MaybeTensor = std::optional<Tensor>;
 
-// Where groups end along a dimension of `size`: growing, none beyond it.
+// The ends of groups along a dimension of `size`: ascending, none beyond it.
 std::vector<int64_t> group_ends(const Tensor& offsets, int64_t size) {
   std::vector<int64_t> ends = integers_of(offsets);
   int64_t before = 0;
@@ -26,7 +26,7 @@ Tensor part(const Tensor& x, int64_t dim, int64_t begin, int64_t end) {
   return ops::narrow(x, dim, begin, end - begin);
 }
 
-// The groups' products one behind the other along `dim`; what belongs to no group is zero.
+// The groups' products one after another along `dim`; zero where there is no group.
 Tensor joined(std::vector<Tensor> products, int64_t dim, const Dims& sizes, const Tensor& like) {
   int64_t filled = 0;
   for (const Tensor& product : products) filled += product.size(dim);

@@ -22,7 +22,7 @@ TensorMeta infer_linear(const Tensor& input, const Tensor& weight, const MaybeTe
   if (weight.ndim() == 1) {
     check(weight.sizes()[0] == features, "size mismatch, got input (", rows, "), mat (", rows, "x", features,
           "), vec (", weight.sizes()[0], ")");
-    // As PyTorch 2 has it, which gives matrices and all other biases to addmm.
+    // As in PyTorch 2, which calls addmm for matrices and for all other biases.
     check(!bias || (bias->ndim() == 0 && input.ndim() != 2), "linear(): mat2 must be a matrix, got 1-D tensor");
   } else {
     check(weight.sizes()[1] == features, "mat1 and mat2 shapes cannot be multiplied (", rows, "x", features, " and ",

@@ -1,4 +1,4 @@
-// linear on the processor: one product.
+// linear on the CPU: one product.
 #include <optional>
 
 #include "core/ops/op.h"

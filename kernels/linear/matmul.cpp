@@ -13,7 +13,7 @@ using ops::Scalar;
 using ops::TensorMeta;
 using ops::WritesInto;
 
-// A text only where something is wrong: making it takes longer than a small product.
+// Makes the text only in the case of an error: that takes longer than a small product.
 struct Shapes {
   const Dims &a, &b;
 };
@@ -156,7 +156,7 @@ TensorMeta infer_matmul(const Tensor& a, const Tensor& b) {
   return {std::move(out), a.dtype(), {}, a.device()};
 }
 
-// A matrix of fewer dimensions belongs to all samples; two of two dimensions are one product.
+// A matrix with fewer dimensions is the same for all samples; two 2-d operands are one product.
 bool is_matmul_batch_independent(std::span<const ops::Value> v) {
   const auto ndim_of = [](const ops::Value& value) { return value.is_tensor() ? value.to_tensor().ndim() : 0; };
   return ops::is_constant_tensor(v[1]) ? ndim_of(v[1]) <= 2 : std::max(ndim_of(v[0]), ndim_of(v[1])) >= 3;

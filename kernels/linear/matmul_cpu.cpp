@@ -1,4 +1,4 @@
-// Matrix products on the processor: gemm on the operands as they lie, matmul over any ranks as one product or a batch.
+// Matrix products on the CPU: gemm on the operands in place; matmul over any ranks as one product or a batch.
 #include <optional>
 
 #include "core/ops/op.h"
@@ -16,7 +16,7 @@ Tensor as_row(const Tensor& v) {
   return v.as_view(Dims{1, v.sizes()[0]}, Dims{v.sizes()[0], v.strides()[0]}, v.offset());
 }
 
-// Puts self, broadcast, into out; gives back the factor that the product's addition applies to it.
+// Copies self, broadcast, into `out`. Returns the factor by which gemm scales what is there.
 double start_from(const Tensor& self, const Scalar& beta, Tensor& out) {
   if (beta.to_double() != 0) start_product(self, out);
   return beta.to_double();
@@ -74,7 +74,7 @@ struct MatmulShape {
   Dims batch;                       // broadcast batch sizes
 };
 
-// The rows of all batches as one matrix, when the memory allows it.
+// The rows of all batches as one matrix, if the memory layout allows it.
 std::optional<Matrix> folded_rows(const Tensor& a, const Dims& sizes, const Dims& strides, int64_t rows) {
   const int64_t k = sizes.back();
   bool possible = false;
@@ -89,7 +89,7 @@ void run_matmul(Context, const Tensor& a, const Tensor& b, Tensor& out) {
   const int64_t m = s.a[na - 2], n = s.b[nb - 1];
   if (out.numel() == 0) return;
   if (nb == 2) {
-    // One matrix on the right: all rows of the left in one product.
+    // With one matrix on the right, all rows of the left are one product.
     const int64_t rows = out.numel() / n, k = s.a[na - 1];
     Tensor dense;
     std::optional<Matrix> left = folded_rows(a, s.a, s.a_strides, rows);

@@ -20,7 +20,7 @@ bool is_column_major(const Tensor& matrix) {
   return matrix.strides()[0] == 1 && matrix.strides()[1] == matrix.sizes()[0] && matrix.sizes()[1] != 1;
 }
 
-// left @ right in the memory order of `like`, so that optimizers meet gradients that lie as the parameter does.
+// left @ right in the memory order of `like`, so that gradients have the layout of their parameters in optimizers.
 Tensor product_like(const Tensor& like, const Tensor& left, const Tensor& right) {
   if (!is_column_major(like)) return ops::mm(left, right);
   return transposed(ops::mm(transposed(right), transposed(left)));
@@ -35,7 +35,7 @@ Tensor right_of_mm(const Tensor& g, const Tensor& left, const Tensor& right) {
   return product_like(right, transposed(left), g);
 }
 
-// The sum's first operand, and the factors of the others.
+// The first operand of the sum, and the factors of the others.
 struct Sum {
   explicit Sum(const GradArgs& args)
       : g(args.grad_outputs[0]),
@@ -79,7 +79,7 @@ std::vector<Tensor> of_dot(const GradArgs& args) {
 
 std::vector<Tensor> of_outer(const GradArgs& args) {
   const Tensor &g = args.grad_outputs[0], &a = tensor(args, 0), &b = tensor(args, 1);
-  // The result has the dtype that both promote to.
+  // The result has the dtype that both operands promote to.
   const auto in = [&g](const Tensor& t) { return t.dtype() == g.dtype() ? t : ops::to(t, g.dtype()); };
   return {args.needs(0) ? fit_gradient(ops::mv(g, in(b)), a) : Tensor(),
           args.needs(1) ? fit_gradient(ops::mv(transposed(g), in(a)), b) : Tensor()};
@@ -125,7 +125,7 @@ std::vector<Tensor> of_matmul(const GradArgs& args) {
   Tensor of_left, of_right;
   if (args.needs(0)) of_left = fit_gradient(ops::matmul(g, transposed(right)), left);
   if (args.needs(1)) {
-    // One matrix on the right was multiplied by all rows: their sum is one product.
+    // One matrix on the right is multiplied by all rows: the sum of its gradients is one product.
     of_right = right.ndim() == 2 ? right_of_mm(as_rows(g), as_rows(left), right)
                                  : fit_gradient(ops::matmul(transposed(left), g), right);
   }

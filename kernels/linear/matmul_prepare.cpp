@@ -1,4 +1,5 @@
-// Prepared matrix products of tensors that both come with the run: strides as they are, nothing copied.
+// Prepared matrix products of two tensors that are both inputs of the run: their strides are used unchanged, and
+// nothing is copied.
 #include <array>
 #include <optional>
 
@@ -32,7 +33,7 @@ int64_t from_end(const Dims& dims, size_t i) { return dims[dims.size() - i]; }
 
 struct Problem {
   Batch left, right, out;
-  std::optional<Batch> addend;  // of the result's sizes or broadcast to them
+  std::optional<Batch> addend;  // the result's sizes, or broadcast to them
   double alpha = 1, beta = 1;
 };
 
@@ -106,7 +107,7 @@ class PreparedProduct final : public PreparedCall {
     const double rows = static_cast<double>(shape_.rows), columns = static_cast<double>(shape_.columns),
                  depth = static_cast<double>(shape_.depth), batch = static_cast<double>(count);
     cost = {2 * batch * rows * columns * depth, 4 * batch * (rows * depth + columns * depth + rows * columns)};
-    // About 80 operations, or 16 bytes, in a nanosecond.
+    // About 80 operations, or 16 bytes, a nanosecond.
     parts_ = parallel_parts(
         count * std::max<int64_t>(1, shape_.rows / 12),
         (cost.flops / 80 + cost.bytes / 16) / (batch * std::max(1.0, static_cast<double>(shape_.rows / 12))), threads);
@@ -126,7 +127,7 @@ class PreparedProduct final : public PreparedCall {
   int parts_ = 1;
 };
 
-// Dimensions of the left that run over one right matrix become rows of one product.
+// Dimensions of the left that share one right matrix become rows of one product.
 void fold(Problem& p) {
   if (p.right.sizes.size() != 2 || p.left.sizes.size() <= 2 || p.addend) return;
   const int64_t rows = checked_numel(p.left.sizes.span().first(p.left.sizes.size() - 1));
@@ -148,7 +149,7 @@ std::unique_ptr<PreparedCall> prepare(Problem p, const PrepareArgs& args) {
   if (args.outputs[0].numel() == 0) return nullptr;
   if (p.addend && p.beta == 0) p.addend.reset();
   fold(p);
-  // The columns of the result are to be dense, and more than one where that can be had.
+  // Arranges for the columns of the result to be dense and, if possible, for more than one of them.
   const bool is_across = from_end(p.out.strides, 1) != 1 && from_end(p.out.sizes, 1) != 1;
   if (is_across || (from_end(p.out.sizes, 1) == 1 && from_end(p.out.strides, 2) == 1)) {
     if (from_end(p.out.strides, 2) != 1 && from_end(p.out.sizes, 2) != 1) return nullptr;

@@ -12,7 +12,7 @@ namespace {
 
 using PackedPtr = IntrusivePtr<ops::PackedOp>;
 
-// A tensor that only this call holds may be written over.
+// A tensor that only this call holds may be overwritten.
 bool is_sole_holder(const Tensor& tensor) {
   return tensor.impl()->use_count() == 1 && tensor.storage() && tensor.storage()->use_count() == 1 &&
          tensor.storage()->is_writable();
@@ -40,8 +40,8 @@ OP("tensord::packed.other")
     })
     .kind(ops::OpKind::kComposite);
 
-// A packed operator's call reads one or two tensors. Those that are constants do not come with the run:
-// this puts them where the call looks.
+// A packed operator's call reads one or two tensors. Constants among them are not inputs of the run: this puts them
+// where the call expects them.
 class CallWithConstants final : public ops::PreparedCall {
  public:
   CallWithConstants(std::unique_ptr<ops::PreparedCall> call, PreparedOperands operands)
@@ -63,7 +63,7 @@ class CallWithConstants final : public ops::PreparedCall {
 
  private:
   std::unique_ptr<ops::PreparedCall> call_;
-  PreparedOperands operands_;  // the input, and the second tensor where there is one
+  PreparedOperands operands_;  // the input, and the second tensor if there is one
 };
 
 std::unique_ptr<ops::PreparedCall> prepare_packed(const ops::PrepareArgs& args) {

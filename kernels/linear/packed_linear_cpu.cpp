@@ -1,5 +1,5 @@
-// Packed linear: a product with weights in panels (packed_gemm.h), with what follows done while a
-// tile of the result is in the cache.
+// Packed linear: a product with weights in panels (packed_gemm.h). Steps that follow are done while a tile of the
+// result is in the cache.
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -40,7 +40,7 @@ class PreparedLinear final : public ops::PreparedCall {
 struct Weights {
   Tensor weight, bias;  // n × k; n, or undefined
   double scale = 1;     // of the weight
-  int input = 0;        // the argument that comes with each call
+  int input = 0;        // the argument that varies from call to call
   bool needs_matrix = false;
 };
 
@@ -58,7 +58,7 @@ class PackedLinear final : public PackedOp {
     if (weights.scale != 1) scale_ = filled(weight_.sizes()[0], static_cast<float>(weights.scale));
     finish_ = std::make_shared<const GemmEpilogue>(std::move(finish));
   }
-  // Copies what is constant; `with` may change it.
+  // Copies the constant parts, which `with` may change.
   PackedLinear(const PackedLinear& other)
       : PackedOp(other),
         weight_(other.weight_),
@@ -82,7 +82,7 @@ class PackedLinear final : public PackedOp {
     if (!covers(input, other) || !args.outputs[0].is_contiguous() || (other.defined() && !other.is_contiguous()))
       return nullptr;
     auto call = std::make_unique<PreparedLinear>(gemm(input, other, args.threads));
-    // The rows of x are still read when the first results are written.
+    // In place: rows of x are still read when the first results are written.
     const bool is_input =
         other.defined() && (other.is_same(input) || (other.alias_id() != 0 && other.alias_id() == input.alias_id()));
     if (other.defined() && !is_input && other.sizes() == args.outputs[0].sizes()) call->may_overwrite = 2;
@@ -118,7 +118,7 @@ class PackedLinear final : public PackedOp {
     return t;
   }
 
-  // False, and nothing changed, when `next` cannot come after what is there.
+  // Returns false, and changes nothing, when `next` cannot follow the present steps.
   bool join(const ops::Epilogue& next) {
     GemmEpilogue finish = *finish_;
     if (next.kind == ops::Epilogue::Kind::kChannelAffine) {
@@ -134,7 +134,7 @@ class PackedLinear final : public PackedOp {
     return true;
   }
 
-  // A batch norm goes into the weights and the bias.
+  // A batch norm is folded into the weights and the bias.
   bool join_affine(const ops::Epilogue& next, GemmEpilogue& finish) {
     const auto channels = static_cast<int64_t>(finish.bias.size());
     if (!finish.steps.empty() || next.scale.numel() != channels || next.shift.numel() != channels) return false;
@@ -162,7 +162,7 @@ class PackedLinear final : public PackedOp {
     return !other.defined() || (is_cpu_f32(other) && repeats(other, result_sizes(input)));
   }
 
-  // Whether `other`, broadcast to `sizes`, is its rows over and over.
+  // Whether `other`, broadcast to `sizes`, repeats its rows.
   static bool repeats(const Tensor& other, const Dims& sizes) {
     const size_t dims = static_cast<size_t>(other.ndim());
     if (dims == 0 || dims > sizes.size()) return false;
@@ -180,7 +180,7 @@ class PackedLinear final : public PackedOp {
     return PackedGemm(matrix(), finish_, RowLayout::of(input), other_rows, threads);
   }
 
-  // The weight as tiles need it, of the store, which lives as long as who holds it.
+  // The weight in the layout that tiles need, from the store, which lives as long as its holder.
   std::shared_ptr<const PackedMatrix> matrix() const {
     const PackedMatrix* known = matrix_.load(std::memory_order_acquire);
     if (!known) {
@@ -205,12 +205,12 @@ class PackedLinear final : public PackedOp {
   Tensor scale_;   // of its rows, or undefined
   std::shared_ptr<const GemmEpilogue> finish_;
   bool needs_matrix_;
-  bool is_widened_;  // halves that are float32 in the call
+  bool is_widened_;  // halves that the call sees as float32
   Precision precision_;
   mutable std::atomic<const PackedMatrix*> matrix_{nullptr};
 };
 
-// Of an argument, in the call.
+// the position of an argument in the call
 DType dtype_of_call(const PackArgs& args, size_t i) {
   return args.widened >> i & 1 ? DType::kFloat32 : args.arguments[i].to_tensor().dtype();
 }
@@ -220,7 +220,7 @@ bool is_plain(const Tensor& t) {
 }
 
 Precision precision_of(const PackArgs& args, const Weights& weights) {
-  constexpr int64_t kMostInt8 = 65'536;  // sums of so many 8-bit products stay below 2^31
+  constexpr int64_t kMostInt8 = 65'536;  // sums of this many 8-bit products stay below 2^31
   const bool is_too_deep = args.precision == Precision::kInt8 && weights.weight.sizes()[1] > kMostInt8;
   return is_too_deep ? Precision::kBf16 : args.precision;
 }
@@ -231,7 +231,7 @@ IntrusivePtr<PackedOp> pack(const PackArgs& args, const Weights& weights) {
   return is_half(dtype) && args.widened == 0 ? pack_half(args, dtype, packed) : packed;
 }
 
-// The matrix on the right of a product, as n × k; undefined when it cannot be prepared.
+// The right matrix of a product, as n × k; undefined when it cannot be prepared.
 Tensor right_matrix(const ops::Value& value) {
   if (!value.is_tensor()) return {};
   const Tensor& right = value.to_tensor();
@@ -287,8 +287,8 @@ IntrusivePtr<PackedOp> pack_addmm(const PackArgs& args) {
   return pack(args, weights);
 }
 
-// The weight, and a bias: one row. A matrix bound on the right of a product is the weight of a linear without bias, of
-// its transpose; that of mm takes matrices alone, and addmm's first argument is the same for each row.
+// The weight, and a bias of one row. A constant matrix on the right of a product is the transposed weight of a linear
+// layer without bias. mm takes matrices only, and the first argument of addmm is the same for each row.
 PACK("aten::linear", DeviceKind::kCPU, &pack_linear);
 PACK("aten::matmul", DeviceKind::kCPU, &pack_matmul);
 PACK("aten::mm", DeviceKind::kCPU, &pack_mm);

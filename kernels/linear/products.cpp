@@ -1,4 +1,4 @@
-// Products and distances made of others: addr, inner, kron, bilinear, cdist, pdist.
+// Products and distances composed of others: addr, inner, kron, bilinear, cdist, pdist.
 #include <cmath>
 
 #include "core/ops/attributes/written.h"
@@ -20,18 +20,18 @@ using ops::Scalar;
 using ops::WritesInto;
 
 bool is_zero(const Scalar& x) { return x.to_double() == 0; }
-// A factor of 1 leaves the type as it is, bool too.
+// A factor of 1 does not change the type, not even bool.
 Tensor scaled(const Tensor& x, const Scalar& factor) { return factor.to_double() == 1 ? x : ops::mul(x, factor); }
 
 Tensor addr(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& given_beta, const Scalar& given_alpha) {
-  // Of bool tensors the numbers count as bool too.
+  // For bool tensors the factors count as bools too.
   const bool is_bool = self.dtype() == DType::kBool && a.dtype() == DType::kBool && b.dtype() == DType::kBool;
   const auto factor = [&](const Scalar& x) { return is_bool ? Scalar(!is_zero(x)) : x; };
   const Scalar beta = factor(given_beta), alpha = factor(given_alpha);
   check(a.ndim() == 1, "addr: Expected 1-D argument vec1, but got ", a.ndim(), "-D");
   check(b.ndim() == 1, "addr: Expected 1-D argument vec2, but got ", b.ndim(), "-D");
   const Tensor product = ops::outer(a, b);
-  // The numbers do not widen what the tensors make together: bool and int32 are int32.
+  // The numbers do not widen the type that the tensors promote to: bool and int32 give int32.
   const DType type = ops::result_type(self, product);
   const Tensor outer = scaled(ops::to(product, type), alpha);
   check(broadcast_sizes(self.sizes(), outer.sizes()) == outer.sizes(), "addr: expected self to be expandable to ",
@@ -51,7 +51,7 @@ OP("aten::inner")
     .composite()
     .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole);
 
-// Every element of a times all of b: [a0, 1, a1, 1 …] · [1, b0, 1, b1 …], pairs of dimensions joined.
+// Every element of a times all of b: [a0, 1, a1, 1 …] · [1, b0, 1, b1 …], then pairs of dimensions are joined.
 OP("aten::kron")
     .impl([](const Tensor& a, const Tensor& b) {
       const int64_t ndim = std::max(a.ndim(), b.ndim());
@@ -108,7 +108,7 @@ OP("aten::bilinear").impl(bilinear).composite();
 
 Tensor norm_of(const Tensor& x, double p) { return ops::norm(x, p, Dims{-1}); }
 
-// |a|² + |b|² - 2 a·b, as one product; its root has gradient 0 where it is 0.
+// |a|² + |b|² - 2 a·b as one product. Where the distance is 0, the gradient of its root is 0.
 Tensor euclidean(const Tensor& a, const Tensor& b) {
   const auto squares = [](const Tensor& x) { return ops::sum(ops::square(x), Dims{-1}, true); };
   const Tensor left = squares(a), right = squares(b), ones = ops::ones_like(left), others = ops::ones_like(right);
@@ -119,7 +119,7 @@ Tensor euclidean(const Tensor& a, const Tensor& b) {
   return gradient::where(is_none, 0.0, gradient::sqrt(gradient::where(is_none, 1.0, square))).tensor();
 }
 
-constexpr int64_t kSmallest = 25;  // above, PyTorch takes the product as well
+constexpr int64_t kSmallest = 25;  // above this many rows PyTorch uses the product too
 
 Tensor cdist(const Tensor& x, const Tensor& y, double p, std::optional<int64_t> mode) {
   check(x.ndim() >= 2, "cdist only supports at least 2D tensors, X1 got: ", x.ndim(), "D");

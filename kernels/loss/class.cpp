@@ -1,4 +1,4 @@
-// nll_loss in its forms, and what the losses of labeled samples share.
+// nll_loss and its variants, and what losses of labeled samples have in common.
 #include "kernels/loss/class.h"
 
 #include <vector>
@@ -89,7 +89,7 @@ void add_nll(const char* name, bool has_planes) {
               "the gradient is of size ", g.sizes());
         return TensorMeta{x.sizes(), x.dtype(), {}, x.device()};
       })
-      // It is linear in the gradient that comes in, and its transpose is the loss itself.
+      // Linear in the incoming gradient; its transpose is the loss itself.
       .gradient([forward](const ops::GradArgs& args) {
         const auto& v = args.inputs;
         std::vector<Value> out(v.size());
@@ -107,7 +107,7 @@ Tensor nll(const char* forward, const Tensor& x, const Tensor& target, const May
   const Value by = weight ? Value(*weight) : Value();
   return ops::run(op, ops::bind(op, {x, target, by, reduction, ignore})).at(0).to_tensor();
 }
-// More dimensions than two are one plane.
+// More than two dimensions are treated as one plane.
 Tensor nll_nd(const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction, int64_t ignore) {
   check(x.ndim() >= 1, "Expected 1 or more dimensions (got ", x.ndim(), ")");
   if (x.ndim() <= 2) return nll("aten::nll_loss_forward", x, target, weight, reduction, ignore);

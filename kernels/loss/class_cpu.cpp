@@ -13,7 +13,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
 namespace {
 
-// The scores after the last whole vector, filled up with what adds nothing.
+// The scores after the last whole vector, padded with numbers that add nothing.
 constexpr int64_t kTail = 16;
 template <class T>
 void load_tail(const T* x, int64_t count, T* tail) {
@@ -21,7 +21,7 @@ void load_tail(const T* x, int64_t count, T* tail) {
   for (int64_t i = 0; i < count; ++i) tail[i] = x[i];
 }
 
-// A NaN is passed over: it makes the sum of exponentials one.
+// The maximum skips a NaN, which then makes the sum of exponentials NaN.
 template <class T>
 T largest_of(const T* x, int64_t count, T best) {
 #pragma omp simd reduction(max : best)
@@ -36,7 +36,7 @@ T sum_of_exp(const T* x, int64_t count, T largest) {
   return sum;
 }
 
-// One sample whose scores are neighbors.
+// One sample with contiguous scores.
 template <class T>
 void row_moments(const T* x, int64_t classes, T* largest, T* sum_of_all) {
   T tail[kTail];
@@ -50,7 +50,7 @@ void row_moments(const T* x, int64_t classes, T* largest, T* sum_of_all) {
   *sum_of_all = sum;
 }
 
-// Samples that are neighbors.
+// Several contiguous samples.
 template <class T>
 void column_moments(const T* x, int64_t classes, int64_t step, int64_t count, T* largest, T* sums) {
   for (int64_t i = 0; i < count; ++i) {
@@ -80,7 +80,7 @@ void moments(const T* x, int64_t classes, int64_t step, int64_t count, T* larges
   for (int64_t i = 0; i < count; ++i) log_sum[i] = formula::log(log_sum[i]);
 }
 
-// kHasShare: for label smoothing.
+// kHasShare: with label smoothing.
 template <bool kHasShare, class T>
 void dense_slopes(const T* x, int64_t count, T largest, T log_sum, T scale, T share, const T* weight, T* out) {
 #pragma GCC ivdep

@@ -1,5 +1,5 @@
-// cross_entropy_loss. With labels it is one operator that gives the loss from two reads of the scores, and keeps two
-// numbers of each sample, from which the gradient is written in one pass: the softmax is never in memory.
+// cross_entropy_loss. With labels it is one operator that computes the loss in two reads of the scores and keeps two
+// numbers for each sample. The gradient is written from these in one pass: the softmax is never stored.
 #include <algorithm>
 #include <vector>
 
@@ -34,13 +34,13 @@ using ops::Value;
 using MaybeTensor = std::optional<Tensor>;
 
 DType wide_dtype(const Tensor& x) { return x.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32; }
-// In terms of operators, for the gradient of the gradient. Arguments are those of the backward below.
+// Composed of operators, for the gradient of the gradient. The arguments are those of the backward below.
 struct Slopes {
   const std::span<const Value>& v;
   Tensor x = v[1].to_tensor(), target = v[2].to_tensor();
   int64_t dim = x.ndim() == 1 ? 0 : 1;
   double smoothing = v[6].to_float(), share = smoothing / static_cast<double>(std::max<int64_t>(1, x.sizes()[dim]));
-  Expr mask, labels;  // of x's sizes but for one class; labels that are ignored are 0
+  Expr mask, labels;  // one-hot labels: x's sizes with one class; 0 where a label is ignored
 
   explicit Slopes(const std::span<const Value>& arguments) : v(arguments) {
     Dims one = x.sizes();
@@ -52,7 +52,7 @@ struct Slopes {
   }
   Expr at_label(const Expr& all) const { return Expr(ops::gather(all.tensor(), dim, labels.tensor())); }
   Expr sum(const Expr& all) const { return Expr(ops::sum(all.tensor(), Dims{dim}, true)); }
-  // The class weights along the classes, or ones.
+  // The class weights along the dimension of classes, or ones.
   Expr weights() const {
     Dims sizes(static_cast<size_t>(x.ndim()), 1);
     sizes[static_cast<size_t>(dim)] = x.sizes()[static_cast<size_t>(dim)];
@@ -89,7 +89,7 @@ std::vector<Value> gradient_of_backward(const ops::GradArgs& args) {
 constexpr const char* kForward = "tensord::cross_entropy";
 constexpr const char* kBackward = "tensord::cross_entropy_backward";
 
-// `moments` are the largest score of each sample, and behind them the logarithms of the sums of exponentials.
+// `moments` holds the largest score of each sample, followed by the logarithms of the sums of exponentials.
 OP("tensord::cross_entropy")
     .infer([](const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction, int64_t ignore,
               double smoothing) {
@@ -123,7 +123,7 @@ OP("tensord::cross_entropy_backward")
     .gradient(gradient_of_backward)
     .saves("grad_output, self, target, weight, total_weight");
 
-// A target of the scores' sizes holds probabilities.
+// A target with the sizes of the scores holds probabilities.
 Tensor with_probabilities(const Tensor& x, const Tensor& target, const MaybeTensor& weight, int64_t reduction,
                           int64_t ignore, double smoothing) {
   check(is_floating(target.dtype()), "Expected floating point type for target with class probabilities, got ",

@@ -21,10 +21,10 @@ using MaybeTensor = std::optional<Tensor>;
 template <class T>
 struct Samples {
   ClassLoss loss;
-  Tensor scores, labels, weights;  // held for x, y and w
+  Tensor scores, labels, weights;  // kept alive for x, y and w
   const T* x;
   const int64_t* y;
-  const T* w;  // null: 1
+  const T* w;  // null stands for ones
   double share, weight_sum;
 
   Samples(const ClassLoss& loss, const Tensor& given, const Tensor& target, const MaybeTensor& weight)
@@ -49,7 +49,7 @@ struct Samples {
   // The first score of sample i, and the distance to that of the next class.
   int64_t first(int64_t i) const { return i / loss.inner * loss.classes * loss.inner + i % loss.inner; }
   int64_t step() const { return loss.inner; }
-  // Calls fn(first sample, samples) for runs of samples that lie in one form, in fixed parts.
+  // Calls fn(first sample, samples) for runs of samples of one layout; the parts are fixed.
   template <class Fn>
   void for_each_run(double class_ns, Fn&& fn) const {
     constexpr int64_t kRun = 256;

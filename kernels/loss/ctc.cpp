@@ -75,7 +75,7 @@ OP("aten::_ctc_loss")
     }))
     .saves("log_probs, targets, result0, result1");
 
-// As in PyTorch it has no gradient of its own.
+// As in PyTorch, the backward has no gradient of its own.
 OP("aten::_ctc_loss_backward")
     .infer([](const Tensor& g, const Tensor& log_probs, const Tensor& targets, const IntList& input_lengths,
               const IntList& target_lengths, const Tensor& losses, const Tensor& log_alpha, int64_t blank, bool) {
@@ -86,7 +86,7 @@ OP("aten::_ctc_loss_backward")
       return TensorMeta{log_probs.sizes(), log_probs.dtype(), {}, log_probs.device()};
     });
 
-// A single sample may come without its dimension.
+// A single sample may come without a batch dimension.
 Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const IntList& input_lengths,
                 const IntList& target_lengths, int64_t blank, int64_t reduction, bool zero_infinity) {
   const bool is_single = log_probs.ndim() == 2;

@@ -48,11 +48,12 @@ struct Sample {
   int64_t states() const { return 2 * length + 1; }
   int64_t label(int64_t s) const { return s % 2 == 0 ? blank : labels[s / 2]; }
   double at(int64_t t, int64_t s) const { return log_probs[t * step + label(s)]; }
-  // Whether the blank before state s may be left out.
+  // Whether the blank before state s may be skipped.
   bool skips(int64_t s) const { return s >= 2 && label(s) != label(s - 2); }
 };
 
-// alpha[t][s]: of the first t + 1 steps, ending in state s. Gives minus the logarithm of the likelihood.
+// alpha[t][s]: the likelihood of the first t + 1 steps that end in state s. Returns minus the logarithm of the whole
+// likelihood.
 double forward(const Sample& sample, int64_t row, double* alpha) {
   const int64_t states = sample.states();
   if (sample.steps == 0) return sample.length == 0 ? 0 : -kLogZero;
@@ -70,8 +71,8 @@ double forward(const Sample& sample, int64_t row, double* alpha) {
   return -(states > 1 ? log_add(last[states - 1], last[states - 2]) : last[0]);
 }
 
-// The gradient of the scores that the log_probs are log_softmax of, as PyTorch defines it:
-// exp(log_probs) less what of the likelihood goes through each class, times the incoming gradient.
+// The gradient of the scores of which log_probs is the log_softmax, as PyTorch defines it: exp(log_probs) less the
+// share of the likelihood that goes through each class, times the incoming gradient.
 void backward(const Sample& sample, const CtcBatch& batch, const double* alpha, double loss, double g, double* dx) {
   const int64_t states = sample.states();
   std::vector<double> beta(static_cast<size_t>(states)), before(beta), through(static_cast<size_t>(batch.classes));

@@ -1,4 +1,4 @@
-// Distances and similarities between rows, and the losses made of them.
+// Distances and similarities between rows, and the losses based on them.
 #include <cmath>
 #include <limits>
 
@@ -18,10 +18,10 @@ using gradient::Expr;
 
 Expr at_least(const Expr& x, double low) { return Expr(ops::clamp_min(x.tensor(), low)); }
 Expr sum(const Expr& x, const Dims& dims, bool keepdim = false) { return Expr(ops::sum(x.tensor(), dims, keepdim)); }
-// 1 - x, and the like.
+// 1 - x, for example.
 Expr minus_from(double number, const Expr& x) { return Expr(ops::rsub(x.tensor(), number)); }
 
-// The norm of x, at least eps. Where it is less, its gradient is x / eps, as if it were the root of eps^2 + sum(x^2) -
+// The norm of x, at least eps. Below that, its gradient is x / eps, as if the norm were the root of eps^2 + sum(x^2) -
 // c.
 Expr bounded_norm(const Tensor& x, const Dims& dims, double eps) {
   const auto norm = [&](const Tensor& of) { return Expr(ops::linalg_vector_norm(of, 2, dims, true)); };
@@ -77,7 +77,7 @@ OP("aten::margin_ranking_loss")
     })
     .composite();
 
-// The products and norms carry their own small number, as PyTorch's do.
+// The products and norms include a small number, as PyTorch's do.
 Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin, int64_t reduction) {
   check(target.ndim() == 0 || target.ndim() == 1, "0D or 1D target tensor expected, multi-target not supported");
   if (target.ndim() == 1) {

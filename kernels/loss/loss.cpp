@@ -1,5 +1,5 @@
-// Losses of elements: a function of input and target, then a sum or a mean. Their gradients are written out, as
-// they take fewer passes than those of the operators the losses are made of.
+// Losses of elements: a function of input and target, then a sum or a mean. Their gradients are written out, since that
+// takes fewer passes than the gradients of the composed operators.
 #include "kernels/loss/loss.h"
 #include "core/ops/complex.h"
 
@@ -34,35 +34,36 @@ Expr clamp(const Expr& x, double low, double high) { return Expr(ops::clamp(x.te
 Expr clamp_min(const Expr& x, double low) { return Expr(ops::clamp_min(x.tensor(), low)); }
 Expr unary(const char* op, const Expr& x) { return Expr(ops::call_by_name(op, x.tensor())); }
 Expr from_one(const Expr& x) { return Expr(ops::rsub(x.tensor(), 1.0)); }
-// PyTorch writes these losses into a tensor of one argument's dtype.
+// PyTorch writes these losses into a tensor with the dtype of one argument.
 Tensor as_dtype_of(const Tensor& like, const Expr& losses) {
   const DType dtype = losses.tensor().dtype();
   check(can_cast(dtype, like.dtype()), "result type ", name_of(dtype), " can't be cast to the desired output type ",
         name_of(like.dtype()));
   return dtype == like.dtype() ? losses.tensor() : ops::to(losses.tensor(), like.dtype());
 }
-// PyTorch multiplies the losses by a weight in place, so that it may not make them larger.
+// PyTorch multiplies the losses by a weight in place, so the weight must not broadcast them.
 void check_weighted(const Tensor& losses, const Dims& sizes) {
   check(losses.sizes() == sizes, "output with shape ", to_string(sizes), " doesn't match the broadcast shape ",
         losses.sizes());
 }
 Expr log_sigmoid(const Expr& x) { return unary("aten::log_sigmoid", x); }
 
-// What flows into each element's loss.
+// The gradient that flows into each element's loss.
 Expr incoming(const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
   Expr g = grad;
   if (reduction != kLossMean) return g;
   return g / static_cast<double>(checked_numel(broadcast_sizes(x.sizes(), target.sizes())));
 }
 
-// The gradient of a loss of input - target by the operator of this name, which gives that of the input; that of the
-// target is the opposite. Arguments 0 and 1 are input and target, 2 the reduction, 3 what else there is.
+// The gradient of a loss of input - target. The named operator computes the input's; the target's is its negative.
+// Arguments 0 and 1 are input and target, 2 is the reduction, 3 whatever else there is.
 gradient::GradientFn difference_gradient(const char* name) {
   return [name](const ops::GradArgs& args) {
     std::vector<Tensor> out(args.inputs.size());
     if (!args.grad_outputs[0].defined()) return out;
     const Tensor &grad = args.grad_outputs[0], &x = args.inputs[0].to_tensor(), &target = args.inputs[1].to_tensor();
-    // In the dtype of the first one, as PyTorch's; of two, the target's is computed by itself.
+    // In the dtype of the first operand, as in PyTorch. With two different dtypes the target's gradient is computed
+    // separately.
     const auto of = [&](const Tensor& a, const Tensor& b) -> Expr {
       return args.inputs.size() > 3 ? ops::call_by_name(name, grad, a, b, args.inputs[2], args.inputs[3])
                                     : ops::call_by_name(name, grad, a, b, args.inputs[2]);
@@ -107,7 +108,7 @@ IMPL("aten::l1_loss", ops::kComplexComposite, [](const Tensor& x, const Tensor& 
   return reduce_loss(gradient::abs(Expr(x) - Expr(target)).tensor(), reduction);
 });
 
-// Half a square up to `delta`, a line from there on.
+// Half of the square up to `delta`, a line beyond.
 Expr huber(const Expr& difference, double delta) {
   const Expr size = gradient::abs(difference), near = clamp(size, 0, delta);
   return near * (size - near * 0.5);
@@ -125,7 +126,7 @@ OP("aten::huber_loss_backward")
       return as_dtype_of(x, clamp(Expr(x) - Expr(target), -delta, delta) * incoming(grad, x, target, reduction));
     })
     .composite();
-// The same over beta; with beta 0 the absolute value.
+// The same divided by beta; with beta 0, the absolute value.
 OP("aten::smooth_l1_loss")
     .impl([](const Tensor& x, const Tensor& target, int64_t reduction, double beta) {
       check(beta >= 0, "smooth_l1_loss does not support negative values for beta.");
@@ -145,7 +146,7 @@ OP("aten::smooth_l1_loss_backward")
     })
     .composite();
 
-// Logarithms are not below -100, so that the loss of a certain mistake is finite.
+// Logarithms are at least -100, so that the loss of a confident mistake is finite.
 Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const MaybeTensor& weight, int64_t reduction) {
   check(x.sizes() == target.sizes(), "Using a target size (", target.sizes(), ") that is different to the input size (",
         x.sizes(), ") is deprecated. Please ensure they have the same size.");
@@ -245,7 +246,7 @@ OP("aten::poisson_nll_loss")
     .impl([](const Tensor& x, const Tensor& target, bool log_input, bool full, double eps, int64_t reduction) {
       const Expr in = x, y = target;
       Expr losses = log_input ? gradient::exp(in) - y * in : in - y * gradient::log(in + eps);
-      if (full) {  // the logarithm of the target's factorial, by Stirling
+      if (full) {  // the logarithm of the target's factorial, by Stirling's formula
         const Expr safe = gradient::where(y > 1, y, 2.0);
         const Expr stirling = y * gradient::log(safe) - y + gradient::log(safe * (2 * M_PI)) * 0.5;
         losses = losses + gradient::where(y > 1, stirling, 0.0);

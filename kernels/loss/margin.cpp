@@ -1,4 +1,4 @@
-// multi_margin_loss and multilabel_margin_loss: how far the scores of wrong classes come near those of right ones.
+// multi_margin_loss and multilabel_margin_loss: how close the scores of wrong classes come to those of right ones.
 #include <vector>
 
 #include "core/ops/op.h"
@@ -52,7 +52,7 @@ OP("aten::multi_margin_loss")
     }))
     .saves("self, target, weight");
 
-// As in PyTorch it has no gradient of its own.
+// As in PyTorch, the backward has no gradient of its own.
 OP("aten::multi_margin_loss_backward")
     .infer([](const Tensor& g, const Tensor& x, const Tensor& target, Scalar p, Scalar, MaybeTensor weight,
               int64_t reduction) {

@@ -14,7 +14,7 @@ using ops::KernelContext;
 using ops::Scalar;
 using MaybeTensor = std::optional<Tensor>;
 
-// What a row's loss is multiplied with: 1 over the classes, and over the rows for the mean.
+// The factor of a row's loss: 1 over the classes, and over the rows for the mean.
 double share_of(const MarginRows& rows, int64_t reduction) {
   const double share = 1.0 / static_cast<double>(rows.classes);
   return reduction == kLossMean ? share / static_cast<double>(rows.count) : share;

@@ -1,5 +1,5 @@
-// batch_norm and instance_norm. Statistics become one scale and shift for each channel,
-// applied by the elementwise formula "affine", so every memory order is handled there.
+// batch_norm and instance_norm. The statistics become one scale and shift for each channel, which the elementwise
+// formula "affine" applies; so any memory order works.
 #include <vector>
 
 #include "core/ops/attributes/batch_independence.h"
@@ -28,7 +28,7 @@ TensorMeta infer_batch_norm(const char* op, const Tensor& in, std::initializer_l
   return infer_pointwise(std::array{Operand(in)}, in.dtype());
 }
 
-// The statistics of the batch are summed again in the backward, in the pass over memory that it needs anyway.
+// The backward computes the batch's statistics again, in a pass over memory that it needs anyway.
 std::vector<ops::Value> batch_norm_gradient(const ops::GradArgs& args) {
   const auto& v = args.inputs;
   return norm_gradients(args, {0, 1, 2}, "tensord::native_batch_norm_backward",
@@ -40,7 +40,7 @@ std::vector<ops::Value> native_batch_norm_gradient(const ops::GradArgs& args) {
                         {args.grad_outputs[0], v[0], v[1], v[3], v[4], args.outputs[1], args.outputs[2], v[5], v[7]});
 }
 
-// After a packed operator it is a scale and a shift of its channels.
+// After a packed operator, batch norm is a scale and a shift of the channels.
 std::optional<ops::Epilogue> batch_norm_epilogue(std::span<const ops::Value> v) {
   if (!v[0].is_none() || !v[3].is_tensor() || !v[5].is_bool() || !v[7].is_float()) return std::nullopt;
   const int64_t channels = v[3].to_tensor().numel();
@@ -60,7 +60,7 @@ std::optional<ops::Epilogue> batch_norm_epilogue(std::span<const ops::Value> v) 
   return ops::Epilogue{.kind = ops::Epilogue::Kind::kChannelAffine, .scale = flat(1), .shift = flat(2)};
 }
 
-// The running statistics are written in training; in evaluation it is pure and can be folded.
+// Training writes the running statistics. In evaluation the operator is pure and can be folded.
 OP("aten::batch_norm")
     .set<ops::BatchIndependent>([](std::span<const ops::Value> v) { return v[5].is_bool() && !v[5].to_bool(); })
     .set<ops::KeepsRank>()
@@ -90,8 +90,7 @@ OP("aten::native_batch_norm")
     .writes_when("training")
     .keeps_layout();
 
-// batch_norm in training without writes: the running statistics that it leaves are results. For plans of training
-// steps.
+// batch_norm in training without writes: it returns the new running statistics. Plans of training steps use it.
 std::vector<TensorMeta> infer_training(const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean,
                                        MaybeTensor variance, double, double) {
   const auto statistics = [&](const MaybeTensor& running) {
@@ -103,7 +102,7 @@ std::vector<TensorMeta> infer_training(const Tensor& in, MaybeTensor weight, May
 }
 OP("tensord::batch_norm_training").infer(infer_training);
 
-// Every sample's channels are normalized alone: batch_norm of one sample with N C channels.
+// Normalizes the channels of every sample separately: batch_norm of one sample with N C channels.
 Tensor instance_norm(const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean, MaybeTensor variance,
                      bool use_input_stats, double momentum, double eps, bool) {
   check(in.ndim() >= 2, "instance_norm: Expected 2 or more dimensions, got ", in.ndim());

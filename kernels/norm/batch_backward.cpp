@@ -40,7 +40,7 @@ Tensor summed(const Tensor& gradient, const Dims& per_channel, const Tensor& lik
   return ops::reshape(sum, like.sizes());
 }
 
-// In evaluation dx = g weight rstd, dweight = sum of g (x - mean) rstd, dbias = sum of g.
+// In evaluation: dx = g weight rstd, dweight = sum of g (x - mean) rstd, dbias = sum of g.
 NormBackwardGradients differentiate_evaluation(const NormBackward& b) {
   const Expr rstd = *b.rstd, normal = (Expr(b.x) - Expr(*b.mean)) * rstd;
   std::optional<Expr> to_g, to_x, to_weight;
@@ -88,7 +88,7 @@ std::vector<Value> gradient_of_backward(const ops::GradArgs& args) {
   return out;
 }
 
-// In training without saved statistics they are those of the input.
+// In training without saved statistics, those of the input are used.
 OP("tensord::native_batch_norm_backward")
     .infer(infer_backward)
     .gradient(gradient_of_backward)

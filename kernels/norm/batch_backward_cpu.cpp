@@ -20,7 +20,7 @@ std::vector<double> values_of(const MaybeTensor& tensor) {
   return {wide.data<double>(), wide.data<double>() + wide.numel()};
 }
 
-// What is known before the sums: nothing, in training without saved statistics.
+// The values that are known before the sums; none in training without saved statistics.
 struct BatchBackward {
   bool training = true;
   double eps = 0;
@@ -29,7 +29,7 @@ struct BatchBackward {
   double rstd_of(size_t c, const ChannelSums& sums) const {
     return rstd.empty() ? 1.0 / std::sqrt(sums.squares / sums.count + eps) : rstd[c];
   }
-  // The line that gives dx; in evaluation it has no slope and no shift.
+  // The line that gives dx; in evaluation it has neither slope nor shift.
   template <class T>
   ChannelSlopes<T> slopes(size_t c, const ChannelSums& sums) const {
     const double r = rstd_of(c, sums), scale = weight.empty() ? r : r * weight[c];
@@ -51,7 +51,7 @@ struct BatchBackward {
   std::vector<ChannelSums> run_rows(const Tensor& x, const Tensor& g, const Tensor& dx) const;
 };
 
-// A channel's gradient is written while the channel is in the cache from summing it.
+// Writes a channel's gradient while the channel is still in the cache after it was summed.
 template <class T>
 std::vector<ChannelSums> BatchBackward::run_planes(const Tensor& x, const Tensor& g, const Tensor& dx) const {
   const ChannelLayout layout(x);

@@ -22,7 +22,7 @@ std::vector<double> values_or(const MaybeTensor& tensor, int64_t count, double o
   return {wide.data<double>(), wide.data<double>() + wide.numel()};
 }
 
-// A tensor of `values` in the compute type that broadcasts over dimension 1 of `like`.
+// A tensor of `values` in the compute type that broadcasts along dimension 1 of `like`.
 Tensor channel_tensor(const std::vector<double>& values, const Tensor& like) {
   const DType dtype = like.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
   Dims sizes(static_cast<size_t>(like.ndim()), 1);
@@ -41,7 +41,7 @@ struct Statistics {
   std::vector<double> mean, variance;
 };
 
-// Dense float32 in both usual memory orders, without the elementwise machinery.
+// Dense float32 in both common memory orders, without the elementwise machinery.
 bool apply_dense(const Tensor& in, const Tensor& scales, const Tensor& shifts, const Tensor& out) {
   if (in.dtype() != DType::kFloat32 || out.dtype() != DType::kFloat32) return false;
   const int64_t channels = in.sizes()[1], inner = in.numel() / std::max<int64_t>(1, in.sizes()[0] * channels);
@@ -63,7 +63,7 @@ bool apply_dense(const Tensor& in, const Tensor& scales, const Tensor& shifts, c
   return true;
 }
 
-// Scale and shift of each channel, as tensors that broadcast to `in`.
+// The scale and shift of each channel, as tensors that broadcast to `in`.
 std::pair<Tensor, Tensor> affine_of(const Tensor& in, const Statistics& statistics, const MaybeTensor& weight,
                                     const MaybeTensor& bias, double eps) {
   const int64_t channels = in.sizes()[1];
@@ -95,7 +95,7 @@ void update_running(const MaybeTensor& running, const std::vector<double>& fresh
   running->storage()->bump_version();
 }
 
-// Mean and biased variance of each channel.
+// The mean and biased variance of each channel.
 Statistics batch_statistics(std::span<const ChannelSums> sums) {
   Statistics statistics;
   for (const ChannelSums& of : sums) {
@@ -105,7 +105,7 @@ Statistics batch_statistics(std::span<const ChannelSums> sums) {
   return statistics;
 }
 
-// Planes of float32: each channel is normalized while it is in the cache from summing it.
+// Planes of float32: normalizes each channel while it is still in the cache after it was summed.
 Statistics normalize_planes(const Tensor& in, const MaybeTensor& weight, const MaybeTensor& bias, double eps,
                             const Tensor& out) {
   const ChannelLayout layout(in);
@@ -128,12 +128,12 @@ Statistics normalize_planes(const Tensor& in, const MaybeTensor& weight, const M
   return batch_statistics(sums);
 }
 
-// Normalizes by the batch's own statistics, which it also gives, and updates the running ones.
+// Normalizes by the batch's own statistics, returns them, and updates the running ones.
 Statistics normalize_batch(const KernelContext& context, const Tensor& in, const MaybeTensor& weight,
                            const MaybeTensor& bias, const MaybeTensor& mean, const MaybeTensor& variance,
                            double momentum, double eps, Tensor& out) {
   const int64_t channels = in.sizes()[1], count = in.numel() / std::max<int64_t>(channels, 1);
-  // One value has no unbiased variance, which only the running one is.
+  // A single value has no unbiased variance, which only the running variance is.
   check(count > 1 || (count == 1 && !mean && !variance),
         "Expected more than 1 value per channel when training, got input size ", in.sizes());
   Statistics statistics;

@@ -1,4 +1,4 @@
-// Sums of the channels of a tensor: how the work is cut.
+// Sums over the channels of a tensor: the division of the work.
 #include <algorithm>
 
 #include "core/base/parallel.h"

@@ -17,7 +17,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr int64_t kBlock = 2048;  // elements that are summed in T
+constexpr int64_t kBlock = 2048;  // elements that are summed in T before they are added in double
 
 template <class T>
 T row_sum(const T* x, int64_t count) {
@@ -27,7 +27,7 @@ T row_sum(const T* x, int64_t count) {
   return sum;
 }
 
-// Sums of (x - center)^2, or of g and g (x - center), over a row; added to `out`.
+// Adds to `out` the sums of (x - center)^2, or of g and g (x - center), over a row.
 template <class T>
 void row_squares(const T* x, T center, int64_t count, T* out) {
   T sum = 0;
@@ -47,7 +47,7 @@ void row_products(const T* x, const T* g, T center, int64_t count, T* sum_g, T* 
   *sum_gx += b;
 }
 
-// A block of `planes` pieces of `count` elements.
+// A block of `planes` parts of `count` elements each.
 template <class T>
 ChannelSums sum_block(const T* x, const T* g, int64_t planes, int64_t step, int64_t count, const double* mean) {
   ChannelSums block;
@@ -89,14 +89,14 @@ ChannelSums channel(const T* x, const T* g, int64_t planes, int64_t step, int64_
   return total;
 }
 
-// Sums of v = x - center over a block of rows.
+// The sums of v = x - center over a block of rows.
 template <class T>
 struct ColumnSums {
   static constexpr int64_t kMax = 4 * HWY_MAX_BYTES / sizeof(T);  // channels
   T center[kMax], rest[kMax], squares[kMax], sum_g[kMax], sum_gx[kMax];
 };
 
-// kVectors vectors of channels, over rows few enough to be summed in T; added to `sums`.
+// Adds to `sums` those of kVectors vectors of channels, over rows few enough to be summed in T.
 template <bool kHasG, int kVectors, class D, class T>
 HWY_INLINE void sum_columns(D d, const T* x, const T* g, int64_t rows, int64_t step, ColumnSums<T>* sums) {
   using V = hn::Vec<D>;
@@ -148,12 +148,12 @@ void join_columns(const ColumnSums<T>& from, const double* means, int64_t rows, 
   }
 }
 
-// The channels of a block are summed around what their mean was before it, or their first element: when a block lies
-// far from that, so does it from the rest, and the variance between them is as large as what rounding loses.
+// Sums the channels of a block around the mean before it, or around their first element. When a block lies far from
+// that center it also lies far from the rest, and then the variance between blocks is as large as what rounding loses.
 template <int kVectors, class D, class T>
 HWY_INLINE void sum_block_columns(D d, const T* x, const T* g, int64_t rows, int64_t step, const double* means,
                                   ChannelSums* sums) {
-  constexpr int64_t kExact = 64;  // rows that are summed at once
+  constexpr int64_t kExact = 64;  // rows that are summed together
   const int64_t count = kVectors * static_cast<int64_t>(hn::Lanes(d));
   ColumnSums<T> block;
   for (int64_t i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// PyTorch's backward operators of norms: those of this room, but what output_mask leaves out is None.
+// PyTorch's backward operators of norms: those of this folder, with None for what output_mask leaves out.
 #include "core/ops/attributes/may_lack_results.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"

@@ -35,7 +35,7 @@ std::vector<ops::Value> layer_norm_gradient(const ops::GradArgs& args) {
   return norm_gradients(args, {0, 2, 3}, "tensord::layer_norm_backward",
                         {args.grad_outputs[0], args.inputs[0], args.inputs[1], args.inputs[2], args.inputs[4]});
 }
-// With the mean and the deviation that the forward gave.
+// Uses the mean and the deviation that the forward returned.
 std::vector<ops::Value> native_layer_norm_gradient(const ops::GradArgs& args) {
   return norm_gradients(args, {0, 2, 3}, "tensord::native_layer_norm_backward",
                         {args.grad_outputs[0], args.inputs[0], args.inputs[1], args.outputs[1], args.outputs[2],
@@ -96,7 +96,7 @@ OP("aten::group_norm")
     .saves("input, weight")
     .reduction();
 
-// Mean and rstd are results here, and have gradients: 1 / n and - rstd^2 x^ / n.
+// Here mean and rstd are results, whose gradients are 1 / n and - rstd^2 x^ / n.
 std::vector<ops::Value> native_group_norm_gradient(const ops::GradArgs& args) {
   const auto& v = args.inputs;
   std::vector<ops::Value> out =

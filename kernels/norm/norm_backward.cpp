@@ -1,5 +1,5 @@
-// The backward of layer_norm and group_norm. Mean and deviation are computed again where they do not come with
-// the call: the row is read anyway, and is in the cache by then.
+// The backward of layer_norm and group_norm. Computes mean and deviation again when the call does not have them: the
+// row is read anyway, and is in the cache then.
 #include "kernels/norm/norm_backward.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ using ops::Value;
 using Mask = std::vector<bool>;
 using MaybeTensor = std::optional<Tensor>;
 
-// What is not asked for comes back empty.
+// Results that are not asked for are empty.
 std::vector<TensorMeta> infer_norm_backward(const Tensor& g, const Tensor& x, const Dims& parameter, DType dtype,
                                             const Mask& mask) {
   check(g.sizes() == x.sizes(), "the gradient is of size ", g.sizes(), ", the input of ", x.sizes());
@@ -52,12 +52,12 @@ Dims last_dims(const Tensor& x, size_t count) {
 }
 
 MaybeTensor maybe(const Value& value) { return value.is_tensor() ? MaybeTensor(value.to_tensor()) : std::nullopt; }
-// A gradient for `input` when there is one.
+// A gradient for `input`, if there is one.
 Value fitted(const Tensor& gradient, const Value& input) {
   return gradient.defined() && input.is_tensor() ? Value(gradient::fit_gradient(gradient, input.to_tensor())) : Value();
 }
 
-// `weight` and `mean` are positions of arguments, -1 where there is none; 3 and 4 follow in the schema.
+// `weight` and `mean` are positions of arguments, or -1; 3 and 4 follow in the schema.
 std::vector<Value> layer_backward_gradient(const ops::GradArgs& args, size_t weight, bool has_moments) {
   NormBackward backward;
   backward.g = args.inputs[0].to_tensor();
@@ -102,7 +102,7 @@ OP("tensord::native_layer_norm_backward")
 
 // --- group_norm
 
-// The groups become dimension 1, their channels and what follows 2 and 3.
+// The groups become dimension 1; their channels and the rest become 2 and 3.
 std::vector<Value> group_backward_gradient(const ops::GradArgs& args, size_t weight, int64_t groups, bool has_moments) {
   const Tensor& x = args.inputs[1].to_tensor();
   const int64_t batch = x.sizes()[0], per_group = x.sizes()[1] / groups;

@@ -12,7 +12,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
 namespace {
 
-// Sums of h and of h (x - mean), h = g weight. Blocks are summed in T, and added in double.
+// The sums of h and of h (x - mean), with h = g weight. Blocks are summed in T and added in double.
 template <bool kHasWeight, class T>
 void row_sums(const T* g, const T* x, const T* weight, T mean, int64_t count, double* sum_h, double* sum_hx) {
   constexpr int64_t kBlock = 2048;

@@ -22,7 +22,7 @@ template <class T>
 Tensor dense(const Tensor& x) {
   return x.to(dtype_of<T>).contiguous();
 }
-// Writes through a tensor of T where `out` is of another dtype.
+// Writes through a tensor of T when `out` has another dtype.
 template <class T, class Fill>
 void fill_as(const Tensor& out, Fill&& fill) {
   if (out.dtype() == dtype_of<T> && out.is_contiguous()) return fill(out.data<T>());
@@ -50,7 +50,7 @@ struct LayerBackward {
   void run(const Mask& mask, const Tensor& dx, const Tensor& dweight, const Tensor& dbias) const;
 };
 
-// Rows are cut into parts that do not depend on the threads, so that neither do the sums.
+// The division of rows into parts does not depend on the threads, so neither do the sums.
 template <class T>
 void LayerBackward::run(const Mask& mask, const Tensor& dx, const Tensor& dweight, const Tensor& dbias) const {
   const auto n = static_cast<size_t>(length);

@@ -1,4 +1,4 @@
-// Lanes of the normalizations, for each instruction set.
+// Sums and normalization of one row, for each instruction set.
 #include "kernels/norm/norm.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Sum of x - center, or of its square. Four sums at once, as one would wait for its own result.
+// The sum of x - center, or of its square. Four partial sums, since a single one would wait for its own result.
 template <bool kSquare, class T>
 T block_sum(const T* in, int64_t count, T center) {
   const hn::ScalableTag<T> d;
@@ -43,8 +43,9 @@ T block_sum(const T* in, int64_t count, T center) {
   return sum;
 }
 
-// Sums of blocks in T are added in double, so the error does not grow with the length. They are sums around the first
-// element: where all are equal, or nearly so, their mean is exact, and 1 / sqrt(eps) makes nothing of its rounding.
+// Blocks are summed in T and added in double, so the error does not grow with the length. The sums are around the first
+// element: if all elements are equal, or nearly so, their mean is exact, and 1 / sqrt(eps) does not magnify its
+// rounding.
 template <class T>
 Moments moments(const T* in, int64_t count, double eps) {
   constexpr int64_t kBlock = 4096;
@@ -68,7 +69,7 @@ Moments moments(const T* in, int64_t count, double eps) {
   }
   const double rounding = mean - static_cast<double>(center);
   const double variance = std::max(0.0, squares / static_cast<double>(count) - rounding * rounding);
-  // max() drops NaN, which must reach the result.
+  // max() would drop a NaN, which must reach the result.
   const double kept = squares != squares ? squares : variance;
   return {mean, 1.0 / std::sqrt(kept + eps)};
 }

@@ -8,7 +8,7 @@ namespace {
 
 using gradient::Expr;
 
-// Adds where both are there.
+// Adds the two if both are defined.
 void join(std::optional<Expr>& sum, const Expr& term) { sum = sum ? *sum + term : term; }
 Tensor tensor_of(const std::optional<Expr>& sum) { return sum ? sum->tensor() : Tensor(); }
 

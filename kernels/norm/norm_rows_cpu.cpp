@@ -1,4 +1,4 @@
-// layer_norm and group_norm on the processor: rows or groups of a row-major tensor.
+// layer_norm and group_norm on the CPU: rows or groups of a row-major tensor.
 #include <optional>
 #include <vector>
 
@@ -16,7 +16,7 @@ using ops::IntList;
 using ops::KernelContext;
 using MaybeTensor = std::optional<Tensor>;
 
-// A weight or bias as a dense array of T; empty when there is none.
+// A weight or bias as a dense array of T; empty if there is none.
 template <class T>
 std::vector<T> dense_parameter(const MaybeTensor& tensor) {
   if (!tensor) return {};
@@ -24,7 +24,7 @@ std::vector<T> dense_parameter(const MaybeTensor& tensor) {
   return {wide.data<T>(), wide.data<T>() + wide.numel()};
 }
 
-// Normalizes rows of `length` elements; writes each row's mean and rstd where asked.
+// Normalizes rows of `length` elements, and writes each row's mean and rstd if asked to.
 template <class T>
 void layer_norm_rows(const Tensor& in, int64_t length, const MaybeTensor& weight, const MaybeTensor& bias, double eps,
                      const Tensor& out, T* means, T* rstds) {
@@ -95,7 +95,7 @@ IMPL("aten::native_layer_norm", kCPU,
         Tensor& out, Tensor& mean,
         Tensor& rstd) { layer_norm(in, checked_numel(shape), weight, bias, eps, out, &mean, &rstd); });
 
-// Groups: row-major N, C, rest; C / groups channels share mean and variance.
+// Groups: row-major N, C, rest; the C / groups channels of a group share mean and variance.
 template <class T>
 void group_norm_rows(const Tensor& in, int64_t groups, const MaybeTensor& weight, const MaybeTensor& bias, double eps,
                      const Tensor& out, T* means, T* rstds) {

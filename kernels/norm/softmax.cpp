@@ -55,7 +55,7 @@ void add(const char* name, bool is_log) {
   ops::PrepareBuilder(name, DeviceKind::kCPU,
                       [is_log](const ops::PrepareArgs& args) { return prepare_softmax(args, is_log); });
 }
-// The forms with the half_to_float flag, which concerns CUDA only.
+// The overloads with the half_to_float flag, which has a meaning on CUDA only.
 void add_internal(const char* name, bool is_log) {
   ops::OpBuilder(name, __FILE__, __LINE__)
       .infer([name](const Tensor& in, int64_t dim, bool) { return infer_softmax(name, in, dim, {}); })
@@ -87,7 +87,7 @@ bool register_softmax() {
 }
 [[maybe_unused]] const bool softmax_registered = register_softmax();
 
-// Of complex numbers there is none, but a dtype may ask for real ones.
+// There is no softmax of complex numbers, but the dtype argument may ask for real ones.
 Tensor of_real_parts(const char* name, const Tensor& in, int64_t dim, std::optional<DType> dtype) {
   if (!dtype || is_complex(*dtype))
     fail(ErrorCode::kUnimplemented, "not implemented for ", name_of(dtype.value_or(in.dtype())));

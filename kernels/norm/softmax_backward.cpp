@@ -14,9 +14,8 @@ using ops::TensorMeta;
 
 Expr sum(const Expr& value, int64_t dim) { return Expr(ops::sum(value.tensor(), Dims{dim}, true)); }
 
-// Of softmax's backward y (g - sum(g y)), with a the gradient that comes in:
-//   dg = y (a - sum(a y)),  dy = a (g - sum(g y)) - g sum(a y);
-// of log_softmax's g - exp(y) sum(g): dg = a - sum(a exp(y)), dy = - a exp(y) sum(g).
+// With a as the incoming gradient. softmax's backward y (g - sum(g y)) has dg = y (a - sum(a y)), dy = a (g - sum(g y))
+// - g sum(a y). log_softmax's backward g - exp(y) sum(g) has dg = a - sum(a exp(y)), dy = - a exp(y) sum(g).
 std::vector<ops::Value> gradient_of_softmax_backward(const ops::GradArgs& args, bool is_log) {
   std::vector<ops::Value> out(args.inputs.size());
   const Expr a = args.grad_outputs[0], g = args.inputs[0], y = args.inputs[1];
@@ -40,7 +39,7 @@ void add_backward(const char* name, bool is_log) {
         check(g.sizes() == y.sizes(), "the gradient is of size ", g.sizes(), ", the result of ", y.sizes());
         if (!is_floating(y.dtype())) fail_dtype("softmax_backward", y.dtype());
         wrap_dim(dim, y.ndim());
-        // What was computed in float of a half becomes one again.
+        // The result is rounded to half again when a half was computed in float.
         const bool narrows = dtype == DType::kFloat16 || dtype == DType::kBFloat16;
         return TensorMeta{y.sizes(), narrows ? dtype : y.dtype(), {}, y.device()};
       })

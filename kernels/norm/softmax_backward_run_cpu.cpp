@@ -23,7 +23,7 @@ void run_softmax_backward(const Tensor& g, const Tensor& y, int64_t dim, bool is
         softmax_backward_row(incoming + i * length, from + i * length, out + i * length, length, is_log);
     });
   }
-  // Blocks of columns, so that a call of many rows and one of many columns are both cut.
+  // Blocks of columns, so that calls with many rows and calls with many columns are both divided.
   constexpr int64_t kColumns = 256;
   const int64_t blocks = (inner + kColumns - 1) / kColumns;
   parallel_for_cost(outer * blocks, row_ns * static_cast<double>(std::min(kColumns, inner)),

@@ -65,7 +65,7 @@ void columns_block(const float* in, int64_t in_step, float* out, int64_t out_ste
     for (int64_t i = 0; i < count; ++i) {
       const float x = from[i], best = largest[i];
       const float larger = x > best ? x : best;
-      largest[i] = x != x ? x : larger;  // NaN stays, as nothing is larger
+      largest[i] = x != x ? x : larger;  // keeps NaN, as nothing is larger
     }
   }
   for (int64_t r = 0; r < rows; ++r) {

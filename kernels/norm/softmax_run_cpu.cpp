@@ -40,11 +40,11 @@ void run_lines(const Tensor& in, int64_t dim, bool is_log, const Tensor& out) {
                    });
 }
 
-// Softmax along a dimension in which neighbors are not next to each other, over one in which they
-// are: many lanes at once. Laid out for known shapes.
+// Softmax along a dimension whose elements are not contiguous, beside one whose elements are: many lanes at once.
+// Prepared for known shapes.
 class ColumnPlan {
  public:
-  // Whether there is such a dimension; the tensors may be meta.
+  // Whether there is such a dimension. The tensors may be meta tensors.
   static bool covers(const Tensor& in, int64_t dim, const Tensor& out) {
     if (in.dtype() != DType::kFloat32 || out.dtype() != DType::kFloat32 || in.ndim() < 2 || out.numel() == 0)
       return false;

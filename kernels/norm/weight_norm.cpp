@@ -1,4 +1,4 @@
-// Norms that scale: weight normalization, renorm, rms_norm. And sum_to_size.
+// Operators that scale by a norm: weight normalization, renorm, rms_norm. Also sum_to_size.
 #include "core/ops/attributes/written.h"
 #include "core/ops/complex.h"
 #include "kernels/expr/compose.h"
@@ -36,7 +36,7 @@ OP("aten::_weight_norm")
 
 // Slices along `dim` whose norm is above the bound are scaled down to it.
 Tensor renorm(const Tensor& self, const Scalar& p, int64_t given_dim, const Scalar& bound) {
-  const Tensor x = ops::clone(self);  // the gradient reads it, also when renorm_ has written self
+  const Tensor x = ops::clone(self);  // the gradient reads it, also after renorm_ has overwritten self
   check(p.to_double() > 0, "renorm: non-positive-norm not supported");
   check(bound.to_double() >= 0, "renorm: expected maxnorm to be >= 0 but got ", bound.to_double());
   check(x.ndim() > 1, "renorm: input needs at least 2 dimensions, got ", x.ndim(), " dimensions");
@@ -87,7 +87,7 @@ OP("aten::sum_to_size")
         fits = is_extra || size[dim - extra] == 1 || size[dim - extra] == x.size(dim);
       }
       check(fits, "size {", to_string(size), "} is not expandable to size {", x.sizes(), "}.");
-      if (size.empty()) return ops::sum(x);  // of bool a count, as every sum
+      if (size.empty()) return ops::sum(x);  // `a` may be bool, which counts as integers in a sum
       if (summed.empty()) return ops::clone(x);
       return ops::reshape(ops::sum(x, summed, true), size);
     })

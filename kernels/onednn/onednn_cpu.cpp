@@ -13,7 +13,7 @@ dnnl::stream& onednn_stream() {
 }
 
 MemoryDesc onednn_desc(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
-  // Dimensions of size 1 may have any stride in a tensor, but oneDNN compares descriptors and refuses some.
+  // A tensor may have any stride in dimensions of size 1, but oneDNN compares descriptors and refuses some of them.
   Dims plain(strides);
   if (is_contiguous(sizes, strides))
     plain = contiguous_strides(sizes);

@@ -81,7 +81,7 @@ void PackedPlan::run(const void* src, void* dst, void* scratch) const {
 
 namespace {
 
-// The weight's rows (dimension 0) times scale.
+// The weight's rows (dimension 0), multiplied by scale.
 Tensor scaled_rows(const Tensor& weight, const Tensor& scale) {
   const Tensor source = weight.contiguous();
   Tensor out = Tensor::empty(source.sizes(), DType::kFloat32);
@@ -134,7 +134,7 @@ bool Epilogues::join(const ops::Epilogue& next, int64_t channels) {
     if (has_add || !steps.empty()) return false;
     return has_add = true;
   }
-  // Two post-ops of one algorithm and other numbers: oneDNN 2.6's vector code gives both the first one's.
+  // oneDNN 2.6's vector code gives two post-ops of the same algorithm the parameters of the first.
   if (std::any_of(steps.begin(), steps.end(), [&](const EpilogueStep& e) { return e.kind == step->kind; }))
     return false;
   constexpr size_t kMaxSteps = 3;
@@ -145,7 +145,7 @@ bool Epilogues::join(const ops::Epilogue& next, int64_t channels) {
 
 size_t Epilogues::onednn_steps() const {
   using Kind = EpilogueStep::Kind;
-  // On processors without AVX2 its sigmoid makes a 0 of a NaN.
+  // On processors without AVX2, oneDNN's sigmoid turns NaN into 0.
   static const bool has_sigmoid = [] {
     const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
     return isa != dnnl::cpu_isa::sse41 && isa != dnnl::cpu_isa::avx;

@@ -1,8 +1,8 @@
-// One step of an optimizer over a list of parameters, as one operator: tensord::sgd_step_ and its like, and
-// the clipping of gradients. Written for core/nn; arguments are lists of the same length, states are empty
-// lists where not in use. Tensors: float32 or float64 of one device; gradients to clip may be of 16 bits. `rounded`:
-// empty, or parameters of 16 bits of which `params` are float32 copies: their gradients have their dtype, and each copy
-// is rounded to its parameter in the same pass.
+// One step of an optimizer over a list of parameters as one operator: tensord::sgd_step_ and others, and the clipping
+// of gradients. core/nn calls them. Arguments are lists of the same length; the lists of states that are not in use are
+// empty. Tensors are float32 or float64 on one device; gradients that are clipped may have 16 bits. `rounded` is empty
+// or has parameters of 16 bits, of which `params` are float32 copies: gradients then have the parameters' dtype, and
+// each copy is rounded to its parameter in the same pass.
 #include "core/ops/op.h"
 
 namespace tensord::kernels {

@@ -1,4 +1,4 @@
-// Updates of optimizers, compiled for every instruction set and chosen at run time. One pass over memory each.
+// The updates of optimizers, each in one pass over memory; compiled for every instruction set and chosen at run time.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/optim/optim_cpu.cpp"
 #include "kernels/base/simd_targets.h"
@@ -20,8 +20,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Calls body(d, i) for vectors, and for what is left one by one: the same operations, so that results do not
-// hang on where a piece begins.
+// Calls body(d, i) for vectors, and for the remaining elements one by one: the same operations, so that results do not
+// depend on where a part begins.
 template <class T, class Body>
 HWY_INLINE void ForVectors(int64_t count, const Body body) {
   const hn::ScalableTag<T> d;
@@ -40,7 +40,7 @@ struct Operands {
         state0(static_cast<T*>(span.state[0])),
         state1(static_cast<T*>(span.state[1])),
         state2(static_cast<T*>(span.state[2])) {}
-  // The gradient that is followed downwards.
+  // The gradient to descend along.
   template <class D, class V>
   HWY_INLINE V Downwards(D d, int64_t i, V param_value, bool maximize, double weight_decay) const {
     V g = hn::LoadU(d, grad + i);
@@ -169,7 +169,7 @@ void AdagradSpan(const AdagradNumbers& n, const OptimSpan& span) {
     ForVectors<float>(span.count, AdagradBody<float>{Operands<float>(span), n});
 }
 
-// Sums of |x| or x² in runs short enough for T, added in double.
+// The sums of |x| or x², in runs short enough for T, added in double.
 template <bool kSquares, class T>
 double SumSpan(const T* data, int64_t count) {
   const hn::ScalableTag<T> d;

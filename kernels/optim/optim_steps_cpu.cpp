@@ -1,4 +1,4 @@
-// The steps of optimizers and the clipping of gradients (optim.cpp) on the processor.
+// The steps of optimizers and the clipping of gradients (optim.cpp) on the CPU.
 #include "kernels/optim/optim.h"
 
 #include <algorithm>
@@ -38,10 +38,11 @@ bool have_same_order(const Tensor& a, const Tensor& b) {
   return true;
 }
 
-// The operands of an update as flat memory: what lies in another order than its parameter goes through a copy.
+// The operands of an update as flat memory. Tensors whose order differs from their parameter's are copied.
 class FlatOperands {
  public:
-  // `columns`: parameters, gradients, states; all are written but the gradients. `rounded`: see optim.cpp.
+  // `columns` are the parameters, the gradients and the states; all but the gradients are written. `rounded`: see
+  // optim.cpp.
   FlatOperands(std::span<const TensorList* const> columns, const TensorList& rounded) {
     const TensorList& params = *columns[0];
     const size_t count = params.size();
@@ -97,14 +98,14 @@ class FlatOperands {
     });
   }
 
-  // Puts back what was copied.
+  // Writes the copies back.
   void finish() const {
     for (const auto& [target, copy] : copies_) target.copy_from(copy);
     for (const Tensor& tensor : written_) tensor.storage()->bump_version();
   }
 
  private:
-  // A parameter of 16 bits, and its gradient.
+  // A parameter of 16 bits and its gradient.
   struct Narrow {
     DType dtype;
     const void* grad;
@@ -118,7 +119,7 @@ class FlatOperands {
     spans_[i].grad = nullptr;
   }
 
-  // By blocks that stay in the first cache.
+  // In blocks that stay in the L1 cache.
   template <class Update>
   void run_narrow(size_t i, int64_t begin, int64_t count, const Update& update) const {
     constexpr int64_t kBlock = 1024;
@@ -164,8 +165,8 @@ class FlatOperands {
   }
 
   std::vector<OptimSpan> spans_;
-  std::vector<Narrow> narrow_;  // empty: the parameters are themselves updated
-  std::vector<int64_t> ends_;   // of the parameters, as if all lay one after the other
+  std::vector<Narrow> narrow_;  // empty if the parameters are updated themselves
+  std::vector<int64_t> ends_;   // the offset in the parameters, as if all were one array
   std::vector<std::pair<Tensor, Tensor>> copies_;
   std::vector<Tensor> kept_, written_;
 };
@@ -220,8 +221,8 @@ void adagrad_step(const TensorList& params, const TensorList& grads, const Tenso
   });
 }
 
-// Gradients as lists of flat pieces of at most kBlock elements; sums over them do not hang on the threads. Those of 16
-// bits are computed with in float32, and rounded once when they are written.
+// Gradients as lists of flat parts of at most kBlock elements; their sums do not depend on the threads. Those of 16
+// bits are computed in float32 and rounded once on writing.
 class FlatGradients {
  public:
   FlatGradients(const TensorList& tensors, bool is_written) : tensors_(tensors) {

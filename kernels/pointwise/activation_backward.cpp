@@ -1,5 +1,6 @@
-// Gradients of activations that bend at numbers, each one loop: of (Tensor grad_output, Tensor self, numbers). Linear
-// in their first argument, so its gradient is the operator itself; that of the second is a formula.
+// Gradients of activations that change slope at given numbers, each one loop over (Tensor grad_output, Tensor self,
+// numbers). They are linear in the first argument, so its gradient is the operator itself; that of the second is a
+// formula.
 #include "kernels/pointwise/pointwise_backward.h"
 
 #include "ops/pointwise.h"

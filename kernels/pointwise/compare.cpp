@@ -1,5 +1,5 @@
-// Comparisons of whole tensors: isclose, allclose, equal, isin. And what complex numbers need and real ones pass: conj,
-// real, angle.
+// Comparisons of whole tensors: isclose, allclose, equal, isin. Also operators that complex numbers need and that leave
+// real ones unchanged: conj, real, angle.
 #include <numbers>
 
 #include "core/ops/attributes/written.h"
@@ -103,8 +103,8 @@ OP("aten::angle")
     .impl([](const Tensor& self) {
       const Expr x = is_floating(self.dtype()) ? self : compose::to(self, DType::kFloat32);
       const Expr turned = compose::to((x < 0.0).tensor(), x.tensor().dtype());
-      const Expr zero = ops::nan_to_num((x * 0.0).tensor(), 0.0, 0.0, 0.0);  // so that there is a gradient, of 0
-      // NOLINTNEXTLINE(misc-redundant-expression): where it is NaN
+      const Expr zero = ops::nan_to_num((x * 0.0).tensor(), 0.0, 0.0, 0.0);  // with a gradient of 0
+      // NOLINTNEXTLINE(misc-redundant-expression): true for NaN
       return gradient::where(x != x, x, turned * std::numbers::pi + zero).tensor();
     })
     .composite();

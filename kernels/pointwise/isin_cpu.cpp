@@ -28,7 +28,7 @@ void isin_kernel(const KernelContext&, const Tensor& elements, const Tensor& tes
   const Tensor found = out.is_contiguous() ? out : Tensor::empty(out.sizes(), DType::kBool);
   dispatch_all(dtype, "isin", [&]<class T>() {
     T* begin = sorted.data<T>();
-    // NaN is in nothing.
+    // NaN is an element of nothing.
     const auto is_nan = [](T value) { return value != value; };  // NOLINT(misc-redundant-expression)
     T* end = std::remove_if(begin, begin + sorted.numel(), is_nan);
     std::sort(begin, end);

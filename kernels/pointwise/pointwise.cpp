@@ -1,5 +1,4 @@
-// Registers the lines of kernels/pointwise_*.def that follow a family: schemas, infer,
-// kernels and gradients.
+// Registers the lines of kernels/pointwise_*.def that follow a family: schemas, infer, kernels and gradients.
 #include "kernels/pointwise/pointwise.h"
 
 #include <algorithm>
@@ -41,7 +40,8 @@ void run_pointwise(const KernelContext& context, const PointwiseCall& call, Tens
 
 namespace {
 
-// What a gradient formula sees: g, y, a, b, alpha and numbers p0 … p2, the Scalar arguments in schema order.
+// The names in a gradient formula: g, y, a, b, alpha, and the numbers p0 … p2, which are the Scalar arguments in schema
+// order.
 constexpr size_t kGradOperands = 8;
 using GradExpr = gradient::GradientFormula;
 
@@ -64,8 +64,8 @@ struct Line {
   }
 };
 
-// Gradient of an op whose Tensor arguments are a (and b): the Scalar arguments after them
-// are p0 … p2, and the last one is alpha where the family has it.
+// The gradient of an operator whose Tensor arguments are a (and b). The Scalar arguments after them are p0 … p2; the
+// last one is alpha where the family has it.
 gradient::GradientFn make_gradient(const Line& line) {
   if (line.grad_a == nullptr && line.grad_b == nullptr) return nullptr;
   return [line](const ops::GradArgs& args) {
@@ -214,7 +214,7 @@ void check_alpha(const Line& line, DType compute, const Scalar& alpha) {
   check(!alpha.is_bool() || compute == DType::kBool, line.name, ": Boolean alpha only supported for Boolean results.");
 }
 
-// Among bools a factor is one, too: any number but 0 is True.
+// Between bools a factor is a bool too: any number but 0 is True.
 PointwiseCall call_with_alpha(const Line& line, Operands operands, const Scalar& alpha) {
   PointwiseCall call = line.call(operands, {alpha});
   if (call.compute == DType::kBool) call.numbers = Numbers{Scalar(alpha.to_bool())};
@@ -238,7 +238,7 @@ void add_binary_alpha(const Line& line) {
   add_overload.template operator()<Scalar>(name_of_op(line, "Scalar"), Scalar(0));
 }
 
-// The names a gradient formula may use.
+// The names that a gradient formula may use.
 #define GRADIENT(...)                                                                                          \
   [](std::span<const gradient::Expr> operands) -> gradient::Expr {                                             \
     using namespace gradient;                                                                                  \
@@ -285,7 +285,7 @@ bool register_activation() {
 #include "kernels/pointwise/activation.def"
   return true;
 }
-// pointwise_prepare.cpp has its own.
+// pointwise_prepare.cpp has its own list.
 #undef GRADIENT
 #undef ZERO
 #undef NONE

@@ -1,6 +1,6 @@
-// The gradients of activations that are operators of their own, each one loop: threshold_backward (relu),
-// sigmoid_backward, tanh_backward, silu_backward, gelu_backward. Linear in their first argument, so its
-// gradient is the operator itself; that of the second is a formula.
+// Gradients of activations that are operators of their own, each one loop: threshold_backward (relu), sigmoid_backward,
+// tanh_backward, silu_backward, gelu_backward. They are linear in the first argument, so its gradient is the operator
+// itself; that of the second is a formula.
 #include "kernels/pointwise/pointwise_backward.h"
 
 #include "ops/pointwise.h"

@@ -1,6 +1,5 @@
-// Runs one elementwise formula on the CPU: walks the broadcast loop nest and hands dense
-// tiles of the compute type to the formula's row function. Operands that are dense and of
-// the compute type are used where they lie.
+// Runs one elementwise formula on the CPU: walks the broadcast loop nest and passes dense tiles of the compute type to
+// the formula's row function. Dense operands of the compute type are used in place.
 #include <algorithm>
 #include <cstring>
 
@@ -50,7 +49,7 @@ Cell cell_of(const ops::Scalar& number, DType loop) {
   return cell;
 }
 
-// One input as the loop sees it.
+// One input of the loop.
 struct Input {
   const char* data;
   DType dtype;
@@ -60,7 +59,7 @@ struct Input {
 struct Job {
   RowFn row;
   const Numbers* numbers;
-  DType loop, result;  // result: what the row writes
+  DType loop, result;  // for the result: what the row function writes
   char* out;
   DType out_dtype;
   std::array<Input, 3> inputs;
@@ -103,7 +102,7 @@ template <class T>
 void fill_row(T* x, int64_t step, const uint8_t* mask, int64_t mask_step, int64_t count, T value) {
   if (mask_step == 0 && *mask == 0) return;
   for (int64_t i = 0; i < count; ++i) {
-    // Most masks name little.
+    // Most masks select few elements.
     if (mask_step == 1 && i % 8 == 0) {
       uint64_t eight = 0;
       for (; i + 8 <= count && (std::memcpy(&eight, mask + i, 8), eight == 0); i += 8) {
@@ -114,7 +113,7 @@ void fill_row(T* x, int64_t step, const uint8_t* mask, int64_t mask_step, int64_
   }
 }
 
-// Where the result is the first operand itself: what the mask does not name is not touched.
+// When the result is the first operand itself, elements outside of the mask are not touched.
 void fill_named(const PointwiseCall& call, Tensor& out) {
   const Tensor one = Tensor::empty(Dims{1}, out.dtype()), yes = Tensor::empty(Dims{1}, DType::kBool);
   std::memset(one.raw_data(), 0, one.size_bytes());
@@ -170,7 +169,7 @@ void run_pointwise_cpu(const PointwiseCall& call, Tensor& out) {
   std::array<int64_t, 4> step{1, 0, 0, 0};
   for (size_t k = 0; k < call.count; ++k) {
     if (const Tensor* given = call.tensor(k)) {
-      // A 0-d operand may be of a wider dtype than the result; it is rounded to that first.
+      // A 0-d operand may have a wider dtype than the result, and is rounded to the result's first.
       const bool narrows = given->ndim() == 0 && given->dtype() != call.compute && loop != call.compute;
       if (narrows) converted[k] = given->to(call.compute);
       const Tensor& tensor = narrows ? converted[k] : *given;
@@ -184,7 +183,7 @@ void run_pointwise_cpu(const PointwiseCall& call, Tensor& out) {
       job.inputs[k] = {reinterpret_cast<const char*>(&cells[k]), loop, 8};
     }
   }
-  // All elements lie one after another: the common case, which small tensors should not pay a loop nest for.
+  // All operands are contiguous: the common case, in which small tensors need no loop nest.
   if (is_one_row) return run_row(job, {}, out.numel(), step);
   std::array<Dims, 4> strides;
   strides[0] = out.strides();

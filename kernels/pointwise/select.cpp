@@ -23,7 +23,7 @@ using ops::Scalar;
 using ops::TensorMeta;
 using ops::WritesInto;
 
-// What a gradient formula is given, in the order of the call of `put`.
+// The arguments of a gradient formula, in the order of the calls of `put`.
 using Given = std::span<const Expr>;
 
 // where: the condition chooses, self and other are promoted.
@@ -81,7 +81,7 @@ void add_masked_fill(const char* op) {
       .pointwise()
       .keeps_layout();
   add_pointwise_kernel(op, [](const Tensor& a, const Tensor& mask, V value) {
-    // 0.5 is true, and must not become an integer first.
+    // 0.5 is true, and must not be cut to an integer first.
     if constexpr (std::is_same_v<V, Scalar>) {
       if (a.dtype() == DType::kBool) value = Scalar(value.to_double() != 0);
     }
@@ -140,7 +140,7 @@ OP("aten::gelu")
 
 // prelu: weight has one value, or one for each channel (dimension 1).
 
-// Sizes in which the weight broadcasts.
+// The sizes with which the weight broadcasts.
 Dims prelu_sizes(const Tensor& a, const Tensor& weight) {
   check(weight.dtype() == a.dtype(), "prelu: Type promoting not supported. Got ", name_of(a.dtype()), " and ",
         name_of(weight.dtype()));
@@ -181,12 +181,12 @@ OP("aten::prelu")
     .saves("self: self, weight; weight: self")
     .keeps_layout();
 
-// Both gradients; `shaped` broadcasts with a. That of the weight has a's sizes.
+// Both gradients. `shaped` broadcasts with a; the weight's gradient has a's sizes.
 std::tuple<Tensor, Tensor> prelu_gradients(const Tensor& grad, const Tensor& a, const Tensor& shaped) {
   const Expr g = grad, x = a, is_kept = x > 0;
   return {gradient::where(is_kept, g, g * Expr(shaped)).tensor(), gradient::where(is_kept, 0.0, g * x).tensor()};
 }
-// Of PyTorch 1.13.
+// PyTorch 1.13's form.
 OP("aten::prelu_backward")
     .set<ops::NotInPyTorch>()
     .impl([](const Tensor& grad, const Tensor& a, const Tensor& weight) {
@@ -197,7 +197,7 @@ OP("aten::prelu_backward")
       return std::tuple(of_a, ops::reshape(fit_gradient(of_weight, shaped), weight.sizes()));
     })
     .composite();
-// Of PyTorch 2, with a weight that has been shaped.
+// PyTorch 2's form, whose weight has been reshaped.
 OP("aten::_prelu_kernel")
     .impl([](const Tensor& a, const Tensor& weight) {
       return gradient::where(Expr(a) > 0, a, Expr(a) * Expr(weight)).tensor();
@@ -215,7 +215,7 @@ Expr logit_clamped_gradient(Given x) {
   return gradient::where(a < low, 0.0, gradient::where(a > high, 0.0, g / (a * (-a + 1))));
 }
 
-// A number as an element of that type.
+// A number rounded to the dtype of that tensor.
 double as_element(DType dtype, double number) {
   switch (dtype) {
     case DType::kFloat16: return static_cast<float>(Half(static_cast<float>(number)));
@@ -247,7 +247,7 @@ OP("aten::logit")
     .pointwise()
     .keeps_layout();
 
-// Below 0 an eps counts as none, as in PyTorch.
+// A negative eps counts as none, as in PyTorch.
 OP("aten::logit_backward")
     .impl([](const Tensor& grad, const Tensor& a, MaybeDouble eps) {
       check(is_floating(grad.dtype()) || is_floating(a.dtype()), "logit_backward: not implemented for ",
@@ -326,12 +326,12 @@ void add_xlogy(const char* op) {
   });
 }
 
-// The gradient of the first of two where it is the larger one; half of it where they are equal.
+// The gradient of the first operand where it is the larger one, and half of it where they are equal.
 Expr losing_gives_none(Given x) {
   return gradient::where(x[1] < x[2], 0.0, x[0] * gradient::where(x[1] == x[2], 0.5, 1.0));
 }
 
-// max.other and min.other are maximum and minimum by another name.
+// max.other and min.other are other names of maximum and minimum.
 void add_extremum(const char* op, Formula formula, bool is_max) {
   ops::OpBuilder(op, __FILE__, __LINE__)
       .infer([](const Tensor& a, const Tensor& b) {

@@ -1,5 +1,5 @@
-// Elementwise operators whose schemas fit no family of the tables: powers, division modes,
-// clamping and ternary ones. Selection is in select.cpp.
+// Elementwise operators whose schemas fit no family of the tables: powers, division modes, clamping and ternary ones.
+// Selection is in select.cpp.
 #include <cmath>
 #include <limits>
 
@@ -17,7 +17,7 @@ using ops::Scalar;
 using ops::TensorMeta;
 using ops::WritesInto;
 
-// What a gradient formula is given, in the order of the call of `put`.
+// The arguments of a gradient formula, in the order of the calls of `put`.
 using Given = std::span<const Expr>;
 
 // Division.
@@ -41,7 +41,7 @@ std::vector<Tensor> div_mode_gradient(const GradArgs& args) {
   put(gradients, args, 1, [](Given x) { return -(x[0] * x[1]) / x[2]; }, {g, args.outputs[0], b});
   return gradients;
 }
-// None for what cuts off a quotient of float16 or bfloat16.
+// None for operators that truncate a quotient of float16 or bfloat16.
 template <class B>
 PointwiseCall div_mode_call(const Tensor& a, B b, const std::optional<std::string>& mode) {
   const std::array operands{Operand(a), Operand(b)};
@@ -50,7 +50,7 @@ PointwiseCall div_mode_call(const Tensor& a, B b, const std::optional<std::strin
   const Formula formula = div_formula(mode);
   return is_half && formula == Formula::div_trunc ? PointwiseCall() : PointwiseCall(formula, compute, operands);
 }
-// PyTorch rounds the quotient to the type before it cuts it off: in bfloat16 12.99 is 13.
+// PyTorch rounds the quotient to the dtype before it truncates: in bfloat16, 12.99 is 13.
 template <class B>
 void run_div_mode(const ops::KernelContext& context, const Tensor& a, B b, const std::optional<std::string>& mode,
                   Tensor& out) {
@@ -182,13 +182,13 @@ PointwiseCall clamp(const Tensor& a, const MaybeScalar& low, const MaybeScalar& 
   const DType dtype = clamp_dtype(a, low, high);
   if (low && high && is_floating(dtype) && has_nan({*low, *high})) return nan_of(a, dtype);
   Numbers numbers = clamp_numbers(low, high);
-  if (dtype == DType::kUInt8) {  // PyTorch takes a bound below zero modulo 256
+  if (dtype == DType::kUInt8) {  // PyTorch takes a negative bound modulo 256
     if (low && low->to_int() < 0) numbers.ints[0] &= 255;
     if (high && high->to_int() < 0) numbers.ints[1] &= 255;
   }
   return {Formula::clamp, dtype, std::array{Operand(a)}, numbers};
 }
-// Passes what is within the bounds; a bound that is not there is None.
+// Passes the gradient of elements within the bounds; a missing bound is None.
 Expr clamp_gradient_self(Given x) {
   const Expr &a = x[1], &low = x[2], &high = x[3];
   Expr g = x[0];
@@ -241,7 +241,7 @@ OP("aten::clamp_max")
     .set<WritesInto>(WritesInto::kSameDType);
 
 using MaybeTensor = std::optional<Tensor>;
-// The operands there are: self, then min and max.
+// The operands that are present: self, then min and max.
 std::vector<Operand> clamp_operands(const Tensor& a, const MaybeTensor& low, const MaybeTensor& high) {
   check(low || high, "clamp: At least one of 'min' or 'max' must not be None");
   std::vector<Operand> operands{Operand(a)};
@@ -258,7 +258,7 @@ OP("aten::clamp.Tensor")
     .saves("self, min, max")
     .pointwise()
     .keeps_layout();
-// Without these a bound without dimensions would be taken for a number, which has no gradient.
+// Without these, a 0-d bound would be treated as a number, which has no gradient.
 OP("aten::clamp_min.Tensor")
     .infer([](const Tensor& a, const Tensor& low) {
       const std::array operands{Operand(a), Operand(low)};

@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Before AVX2, Highway's conversion to half precision cuts off instead of rounding, and has no infinities.
+// Without AVX2, Highway's conversion to half precision truncates instead of rounding, and has no infinities.
 constexpr bool kHasHalf = !HWY_ARCH_X86 || HWY_TARGET <= HWY_AVX2;
 
 template <class To, class From>
@@ -28,7 +28,7 @@ struct Convert {
     } else if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) {
       return Convert<To, float>::one(static_cast<float>(value));
     } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-      // Through int64, as PyTorch does; what does not fit is the smallest int64.
+      // By way of int64, as in PyTorch; a number that does not fit becomes the smallest int64.
       const bool fits = value >= From(-9.2233720368547758e18) && value < From(9.2233720368547758e18);
       return static_cast<To>(fits ? static_cast<int64_t>(value) : std::numeric_limits<int64_t>::min());
     } else {
@@ -76,7 +76,7 @@ struct Loader {
     const From* from = static_cast<const From*>(source);
     To* target = static_cast<To*>(to);
     if (step == 1) return load_dense(from, target, count);
-    // Locals, which the stores cannot be thought to change.
+    // Local copies, which the compiler knows no store changes.
     const int64_t n = count, stride = step;
     if (step == 0) {
       const To value = Convert<To, From>::one(*from);

@@ -1,4 +1,4 @@
-// Dtype promotion, broadcasting and memory order of elementwise operators.
+// Type promotion, broadcasting and memory order of elementwise operators.
 #include <algorithm>
 #include <optional>
 
@@ -10,7 +10,7 @@ Numbers::Numbers(std::initializer_list<ops::Scalar> values) {
   size_t i = 0;
   for (const ops::Scalar& value : values) {
     floats[i] = value.to_double();
-    // A double outside of int64 is only used by the floating point loops.
+    // Only the floating-point loops use a double outside of int64's range.
     ints[i] = value.is_float() && !(value.to_double() > -9.2e18 && value.to_double() < 9.2e18) ? 0 : value.to_int();
     ++i;
   }
@@ -30,8 +30,7 @@ int category(DType dtype) {
   return dtype == DType::kBool ? 0 : is_floating(dtype) ? 2 : 1;
 }
 
-// `high` decides unless `low` is of a higher category; complex numbers beside floating point ones have parts of their
-// width.
+// `high` wins unless `low` is of a higher category. Complex beside floating point keeps the wider of the two widths.
 std::optional<DType> combine_ranks(std::optional<DType> high, std::optional<DType> low) {
   if (!high) return low;
   if (!low || category(*high) >= category(*low)) return high;
@@ -82,9 +81,9 @@ DType compute_dtype(std::string_view op, TypeClass type_class, Operands operands
 
 namespace {
 
-// PyTorch's order of dimensions for an output whose inputs disagree: innermost first, by
-// the first operand with different strides; equal strides put the larger size outside.
-// Returns >0 when dimension x belongs outside of y, <0 for the opposite, 0 for no opinion.
+// PyTorch's order of dimensions for an output whose inputs disagree: innermost first, by the first operand with
+// different strides; with equal strides the larger size is outside. Returns > 0 when dimension x belongs outside of y,
+// < 0 for the opposite, and 0 if undecided.
 int compare_dims(std::span<const Dims> strides, const Dims& sizes, int64_t x, int64_t y) {
   for (const Dims& s : strides) {
     if (s[x] == 0 || s[y] == 0) continue;
@@ -98,7 +97,7 @@ Dims mixed_strides(std::span<const Dims> strides, const Dims& sizes) {
   const auto ndim = static_cast<int64_t>(sizes.size());
   std::array<int64_t, kMaxDims> order;  // innermost first
   for (int64_t i = 0; i < ndim; ++i) order[i] = ndim - 1 - i;
-  // Insertion sort that can cope with "no opinion".
+  // An insertion sort that copes with undecided pairs.
   for (int64_t i = 1; i < ndim; ++i) {
     int64_t moving = i;
     for (int64_t j = i - 1; j >= 0; --j) {

@@ -16,7 +16,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Four sums at once: one waits for its last addition longer than for memory.
+// Four partial sums, since a single one would wait longer for its last addition than for memory.
 template <class T>
 T sum_of(const T* x, int64_t count) {
   const hn::ScalableTag<T> d;
@@ -37,7 +37,7 @@ T sum_of(const T* x, int64_t count) {
   return sum;
 }
 
-// Each line of pixels by itself, so that long sums stay exact; lines that touch are one, in pieces.
+// Sums each line of pixels separately, so that long sums stay exact; adjacent lines are one line, in parts.
 template <class T>
 T sum_window(const PoolProblem& pool, const PoolExtents& e, const T* x, int64_t d, int64_t h, int64_t w) {
   const auto& [ad, ah, aw] = pool.windows.axes;
@@ -105,7 +105,7 @@ void planes(const PoolProblem& pool, const PoolExtents& e, const T* g, T* dx, in
   }
 }
 
-// `count` channels of one image in memory order spatial…, C.
+// `count` channels of one image whose memory order is spatial…, C.
 template <class T>
 void last(const PoolProblem& pool, const PoolExtents& e, const T* g, T* dx, int64_t channel, int64_t count,
           int64_t image) {

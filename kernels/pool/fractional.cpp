@@ -1,4 +1,4 @@
-// Fractional max pooling: windows of one size at pseudo-random places, which samples in 0 … 1 choose.
+// Fractional max pooling: windows of one size at pseudo-random positions, which samples in 0 … 1 determine.
 #include "kernels/pool/fractional.h"
 
 #include "kernels/expr/compose.h"
@@ -48,7 +48,7 @@ std::vector<ops::TensorMeta> infer_pool(const Tensor& x, const IntList& window, 
   return {{sizes, x.dtype(), {}, x.device()}, {sizes, DType::kInt64, {}, x.device()}};
 }
 
-// The gradient goes to where the values came from; windows may share a place.
+// The gradient goes to where the values came from; windows may overlap there.
 template <int kDims>
 Tensor pool_back(const Tensor& g, const Tensor& x, const IntList&, const IntList&, const Tensor& places) {
   check(g.sizes() == places.sizes(), "fractional_max_pool", kDims, "d_backward(): the gradient is of shape ", g.sizes(),

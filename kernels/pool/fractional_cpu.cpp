@@ -14,7 +14,7 @@ namespace {
 using ops::IntList;
 using ops::KernelContext;
 
-// Where windows begin along one dimension.
+// The begins of the windows along one dimension.
 template <class T>
 void starts_of(T sample, int64_t input, int64_t output, int64_t window, int64_t* starts) {
   if (output > 1) {
@@ -66,7 +66,7 @@ void pool(const KernelContext&, const Tensor& given, const IntList& window, cons
         const T* own = samples.data<T>() + p * kDims;
         for (int i = 0; i < kDims; ++i) {
           const int to = 3 - kDims + i;
-          // In two dimensions the first sample is of the width.
+          // In two dimensions the first sample is for the width.
           starts_of(own[kDims == 2 ? 1 - i : i], s.in[to], s.out[to], s.window[to], by_dim[to]);
         }
         pool_plane<T>(s, by_dim, x.data<T>() + p * pixels, values.data<T>() + p * results,

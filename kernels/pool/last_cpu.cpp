@@ -1,4 +1,4 @@
-// Pooling of f32 in memory order N, spatial…, C: vectors of channels, several in step.
+// Pooling of f32 in memory order N, spatial…, C: several vectors of channels at a time.
 #include "kernels/base/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -17,13 +17,13 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A window's pixels: `rows` lines of `columns`, from `first` on.
+// The pixels of a window: `rows` lines of `columns`, from `first` on.
 struct Window {
   const float* first;
   int64_t planes, plane_step, rows, row_step, columns, column_step;
 };
 
-// Keeps a NaN that is in either.
+// Keeps a NaN of either operand.
 struct Largest {
   template <class V>
   static HWY_INLINE V join(V best, V x) {
@@ -39,7 +39,7 @@ struct Total {
   static constexpr float kStart = 0;
 };
 
-// kVectors vectors of channels over one window. Each line of pixels by itself, so that long sums stay exact.
+// kVectors vectors of channels over one window. Sums each line of pixels separately, so that long sums stay exact.
 template <class Join, int kVectors, class D>
 HWY_INLINE void fold(D d, const Window& window, float scale, float* out) {
   using V = hn::Vec<D>;

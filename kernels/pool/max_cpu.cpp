@@ -1,6 +1,6 @@
-// Max pooling with the positions of the largest, for each instruction set. In planes a whole row of outputs is
-// compared at once: an input row is cut into `stride` rows of every stride-th element, in which the pixels that
-// neighboring windows have in the same place are neighbors too.
+// Max pooling with indices, for each instruction set. In planes a whole row of outputs is compared at once: an input
+// row is split into `stride` rows of every stride-th element, in which pixels that have the same place in neighboring
+// windows are contiguous.
 #include "kernels/base/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -18,7 +18,7 @@
 #ifndef TENSORD_POOL_MAX_INDEX
 #define TENSORD_POOL_MAX_INDEX
 namespace tensord::kernels {
-// A position in the lane width of the elements.
+// An index in the lane width of the elements.
 template <class T>
 using PoolIndex = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
 }  // namespace tensord::kernels
@@ -35,16 +35,15 @@ constexpr T kLowest = -std::numeric_limits<T>::infinity();
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
-// The same row of outputs of `planes` planes in work: what is largest so far, and where. Short rows of several
-// planes fill vectors together. Everything that is the same for all rows is found once; the arrays end with room
-// for a vector.
+// The state of one row of outputs in `planes` planes: the maxima so far, and their indices. Short rows of several
+// planes fill vectors together. Values common to all rows are computed once; the arrays end with room for one vector.
 template <class T>
 struct Rows {
-  // Elements begin … end of a cut row, and the first of them in the row.
+  // Elements begin … end of a split row, and the place of the first of them in the row.
   struct Phase {
     int64_t begin, end, from;
   };
-  // Where the windows' k-th pixels start in the cut rows, and how far they are from the outputs' pixel.
+  // The start of the windows' k-th pixels in the split rows, and their distance from the outputs' pixel.
   struct Tap {
     int64_t cut, offset;
   };
@@ -54,11 +53,11 @@ struct Rows {
   int64_t outs, length, planes;
   std::vector<Phase> phases;
   std::vector<Tap> taps;
-  std::vector<T> cut, best;                  // `length` elements for each plane, `outs` of them used in the end
-  std::vector<PoolIndex<T>> index, windows;  // windows: where the outputs' windows are, without padding
+  std::vector<T> cut, best;                  // `length` elements for each plane, of which `outs` are used in the end
+  std::vector<PoolIndex<T>> index, windows;  // windows: those of the outputs, without padding
 
   Rows(const PoolAxis& axis, int64_t width, int64_t outs, int64_t max_planes) : axis(axis), outs(outs) {
-    // The cut rows' first elements are `first` strides into the row.
+    // The first elements of the split rows are `first` strides into the row.
     const int64_t first = floor_div(-axis.padding, axis.stride);
     const int64_t last =
         floor_div((outs - 1) * axis.stride - axis.padding + (axis.kernel - 1) * axis.step, axis.stride);
@@ -80,7 +79,7 @@ struct Rows {
     index.resize(best.size());
     for (int64_t i = 0; i < used + more; ++i) windows.push_back(static_cast<PoolIndex<T>>(i % length * axis.stride));
   }
-  // Row of plane number `plane`. What lies outside of it stays at the lowest number.
+  // A row of plane `plane`. Outside of it, elements keep the lowest number.
   void load(const T* row, int64_t plane) {
     T* to = cut.data() + plane * length;
     for (const Phase& phase : phases) {
@@ -130,7 +129,7 @@ void finish_row(const T* best, const PoolIndex<T>* index, int64_t outs, const Ma
   }
 }
 
-// Row `h` of slice `d` of the outputs of `count` planes from `plane` on.
+// Row `h` of slice `d` of the outputs, for `count` planes from `plane` on.
 template <bool kIndex, class T>
 void pool_rows(const PoolProblem& pool, const PoolExtents& e, const T* x, const MaxPoolTarget<T>& target, Rows<T>& rows,
                int64_t plane, int64_t count, int64_t d, int64_t h) {
@@ -269,7 +268,7 @@ bool is_plain_max_pool(const PoolProblem& pool, const PoolExtents& extents) {
   for (const PoolAxis& axis : pool.windows.axes) {
     if (axis.kernel == 0) return false;
   }
-  // Positions in 32 bits; and a stride far beyond the row would be cut into as many rows.
+  // Indices must fit 32 bits, and a stride far larger than the row would split it into as many rows.
   return pool.is_max && extents.in_plane() < (int64_t{1} << 31) && pool.windows.axes[2].stride <= 64;
 }
 

@@ -1,4 +1,4 @@
-// max_unpool: the values of a max pooling, put back where they came from.
+// max_unpool: puts the values of a max pooling back where they came from.
 #include "kernels/expr/compose.h"
 
 #include "ops/factory.h"
@@ -9,7 +9,7 @@
 namespace tensord::kernels {
 namespace {
 
-// Planes are the last `spatial` dimensions; `size` are theirs in the result.
+// The planes are the last `spatial` dimensions; `size` has their sizes in the result.
 Tensor unpool(const Tensor& x, const Tensor& indices, const ops::IntList& size, int64_t spatial) {
   check(indices.dtype() == DType::kInt64,
         "elements in indices should be type int64 but got: ", name_of(indices.dtype()));

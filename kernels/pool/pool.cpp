@@ -1,5 +1,5 @@
-// Pooling: schemas and shapes. Every form comes down to a list of windows for each spatial
-// dimension (pool.h), so max, average and adaptive pooling share two kernels (pool_cpu.cpp).
+// Pooling: schemas and shapes. Every operator amounts to a list of windows for each spatial dimension (pool.h), so max,
+// average and adaptive pooling share two kernels (pool_cpu.cpp).
 #include "kernels/pool/pool.h"
 
 #include "core/ops/attributes/batch_independence.h"
@@ -28,7 +28,7 @@ struct Max {
                           const IntList& dilation, bool ceil_mode) {
     return pool_meta(
         x, pooled_sizes(kName, x, make_pool_window(kName, kSpatial, kernel, stride, padding, dilation), ceil_mode),
-        x.dtype());
+        x.dtype(), kSpatial);
   }
   static std::vector<TensorMeta> infer_both(const Tensor& x, const IntList& kernel, const IntList& stride,
                                             const IntList& padding, const IntList& dilation, bool ceil_mode) {
@@ -49,7 +49,7 @@ struct Max {
   }
 };
 
-// `Divisor` is empty for avg_pool1d and std::optional<int64_t> for the others.
+// `Divisor` is empty for avg_pool1d, and std::optional<int64_t> for the others.
 template <size_t kSpatial, class... Divisor>
 struct Avg {
   static constexpr const char* kName = kAvgNames[kSpatial - 1];
@@ -59,7 +59,7 @@ struct Avg {
     check(x.dtype() != DType::kBool, kName, ": not supported for bool");
     return pool_meta(
         x, pooled_sizes(kName, x, make_pool_window(kName, kSpatial, kernel, stride, padding, Dims{1}), ceil_mode),
-        x.dtype());
+        x.dtype(), kSpatial);
   }
   static PoolProblem problem(const Tensor& x, const Tensor& out, const IntList& kernel, const IntList& stride,
                              const IntList& padding, bool, bool count_include_pad, const Divisor&... fixed) {
@@ -85,9 +85,9 @@ template <size_t kSpatial>
 struct Adaptive {
   static TensorMeta infer_avg(const Tensor& x, const IntList& output_size) {
     check(x.dtype() != DType::kBool, kAdaptiveAvgNames[kSpatial - 1], ": not supported for bool");
-    // As in PyTorch, averages in three dimensions want channels, and those in one and two do not.
-    return pool_meta(x, adaptive_pool_sizes(kAdaptiveAvgNames[kSpatial - 1], x, output_size, kSpatial, true),
-                     x.dtype());
+    // As in PyTorch, 3-d averages need channels; 1-d and 2-d ones do not.
+    return pool_meta(x, adaptive_pool_sizes(kAdaptiveAvgNames[kSpatial - 1], x, output_size, kSpatial, true), x.dtype(),
+                     kSpatial);
   }
   static void run_avg(Context, const Tensor& x, const IntList&, Tensor& out) {
     if (out.numel() > 0) run_pool({adaptive_pool_windows(x, out, kSpatial), kSpatial}, x, out);
@@ -96,8 +96,8 @@ struct Adaptive {
     return {adaptive_pool_windows(x, out, kSpatial), kSpatial};
   }
   static std::vector<TensorMeta> infer_max(const Tensor& x, const IntList& output_size) {
-    return pool_metas(
-        pool_meta(x, adaptive_pool_sizes(kAdaptiveMaxNames[kSpatial - 1], x, output_size, kSpatial, false), x.dtype()));
+    return pool_metas(pool_meta(
+        x, adaptive_pool_sizes(kAdaptiveMaxNames[kSpatial - 1], x, output_size, kSpatial, false), x.dtype(), kSpatial));
   }
   static void run_max(Context, const Tensor& x, const IntList&, Tensor& out, Tensor& indices) {
     if (out.numel() > 0) run_pool({adaptive_pool_windows(x, out, kSpatial), kSpatial, true}, x, out, indices);
@@ -107,7 +107,9 @@ struct Adaptive {
 class PoolCall final : public ops::PreparedCall {
  public:
   PoolCall(PoolProblem pool, const Tensor& input, const Tensor& out)
-      : pool_(std::move(pool)), extents_(pool_extents(input, out, pool_.spatial)), is_last_(is_pool_last(input, out)) {
+      : pool_(std::move(pool)),
+        extents_(pool_extents(input, out, pool_.spatial)),
+        is_last_(is_pool_last(input, out, pool_.spatial)) {
     double window = 1;
     for (const PoolAxis& axis : pool_.windows.axes) window *= static_cast<double>(axis.extent[0]);
     cost = {window * static_cast<double>(out.numel()), static_cast<double>(input.size_bytes() + out.size_bytes())};
@@ -129,10 +131,11 @@ std::unique_ptr<ops::PreparedCall> prepare_pool(PoolProblem (*problem)(const Ten
                                                 const ops::PrepareArgs& args, std::index_sequence<I...>) {
   if (!args.arguments[0].is_tensor() || args.outputs.size() != 1) return nullptr;
   const Tensor &x = args.arguments[0].to_tensor(), &out = args.outputs[0];
-  const bool has_order = is_pool_last(x, out) || (x.is_contiguous() && out.is_contiguous());
-  if (!x.is_meta() || x.dtype() != DType::kFloat32 || !has_order || out.numel() == 0) return nullptr;
-  return std::make_unique<PoolCall>(problem(x, out, ops::UnboxOf<std::decay_t<Rest>>::get(args.arguments[I + 1])...), x,
-                                    out);
+  if (!x.is_meta() || x.dtype() != DType::kFloat32 || out.numel() == 0) return nullptr;
+  PoolProblem pool = problem(x, out, ops::UnboxOf<std::decay_t<Rest>>::get(args.arguments[I + 1])...);
+  const bool has_order = is_pool_last(x, out, pool.spatial) || (x.is_contiguous() && out.is_contiguous());
+  if (!has_order) return nullptr;
+  return std::make_unique<PoolCall>(std::move(pool), x, out);
 }
 template <class... Rest>
 ops::PrepareFn preparer(PoolProblem (*problem)(const Tensor&, const Tensor&, Rest...)) {
@@ -141,7 +144,7 @@ ops::PrepareFn preparer(PoolProblem (*problem)(const Tensor&, const Tensor&, Res
   };
 }
 
-// Gradients. A list of one number stands for all dimensions.
+// Gradients. A list of one number applies to all dimensions.
 Dims each(const ops::Value& list, size_t spatial) {
   const auto given = ops::unbox<Dims>(list);
   return given.size() == 1 ? Dims(spatial, given[0]) : given;

@@ -41,12 +41,18 @@ struct PoolExtents {
   int64_t out_plane() const { return out[0] * out[1] * out[2]; }
 };
 PoolExtents pool_extents(const Tensor& input, const Tensor& output, size_t spatial);
-// Whether both lie as N, spatial…, C, and not row-major; infer gives the output the input's order.
-bool is_pool_last(const Tensor& input, const Tensor& output);
+// Whether a batch lies as N, spatial…, C, and not row-major; infer gives the output the input's order.
+bool is_pool_last(const Tensor& t, size_t spatial);
+bool is_pool_last(const Tensor& input, const Tensor& output, size_t spatial);
 
 // Window maximum (NaN wins) or average. `indices` (int64, flat within the channel's plane) may be undefined.
 // Output and indices lie in memory as is_pool_last says of the input.
 void run_pool(const PoolProblem& pool, const Tensor& input, Tensor& out, const Tensor& indices = Tensor());
+// On a CUDA device, any strides. The backward of max takes its indices, or finds them again where they are undefined.
+void run_pool_cuda(const PoolProblem& pool, const Tensor& input, const Tensor& out, const Tensor& indices);
+void max_pool_backward_cuda(const PoolProblem& pool, const Tensor& g, const Tensor& x, const Tensor& indices,
+                            const Tensor& out);
+void avg_pool_backward_cuda(const PoolProblem& pool, const Tensor& g, const Tensor& out);
 // f32 without indices, row-major or last.
 void run_pool(const PoolProblem& pool, const PoolExtents& extents, bool is_last, const float* x, float* out);
 

@@ -1,5 +1,5 @@
-// The backward of pooling. Max pooling without indices finds them again beside the sum, which costs less than
-// keeping 8 bytes an output.
+// The backward of pooling. For max pooling without indices it finds them again, which costs less than keeping 8 bytes
+// for each output.
 #include <vector>
 
 #include "core/ops/op.h"
@@ -26,12 +26,12 @@ TensorMeta infer_like(const Tensor& g, const Tensor& x, const Dims& out_sizes, s
   }
   check(g.sizes() == out_sizes, "the gradient is of size ", g.sizes(), ", expected ", to_string(out_sizes));
   if (!is_floating(x.dtype())) fail_dtype("pool_backward", x.dtype());
-  return pool_meta(x, x.sizes(), x.dtype());
+  return pool_meta(x, x.sizes(), x.dtype(), spatial);
 }
 
 // --- max pooling
 
-// Takes the elements of the planes of `a` that `indices` names.
+// The elements of the planes of `a` at `indices`.
 Tensor gather(const Tensor& a, const Tensor& indices, size_t spatial) {
   const auto flat = [&](const Tensor& x) {
     Dims sizes(x.sizes().span().first(x.sizes().size() - spatial));
@@ -51,7 +51,7 @@ ops::GradientFn gather_gradient(size_t indices, size_t spatial) {
   };
 }
 
-// The indices are those of the forward.
+// The indices are the forward's.
 std::vector<Value> max_pool_backward_gradient(const ops::GradArgs& args) {
   std::vector<Value> out(args.inputs.size());
   if (!args.needs(0)) return out;
@@ -73,10 +73,10 @@ TensorMeta infer_max_backward(const Tensor& g, const Tensor& x, const IntList& k
   return infer_like(g, x, pooled_sizes("max_pool_backward", x, w, ceil_mode), kernel.size());
 }
 
-// The lists of windows have an item for each spatial dimension.
+// The lists of windows have one item for each spatial dimension.
 OP("tensord::max_pool_backward").infer(infer_max_backward).gradient(max_pool_backward_gradient).saves("self");
 
-// Of any pooling with indices, over the last `spatial` dimensions.
+// For any pooling with indices over the last `spatial` dimensions.
 OP("tensord::max_pool_scatter")
     .infer([](const Tensor& g, const Tensor& x, const Tensor& indices, int64_t spatial) {
       check(spatial >= 1 && spatial <= 3, "spatial must be 1 to 3");
@@ -86,7 +86,7 @@ OP("tensord::max_pool_scatter")
     .gradient(gather_gradient(2, 0))
     .saves("indices");
 
-// PyTorch's names, from windows of one number or one for each dimension.
+// Under PyTorch's names, with windows of one number or one for each dimension.
 template <size_t kSpatial>
 void add_indices_backward() {
   const std::string n = std::to_string(kSpatial);
@@ -154,7 +154,7 @@ void add_adaptive_backward(const char* name_space) {
         std::vector<Value> out(2);
         const Dims& sizes = args.inputs[0].to_tensor().sizes();
         const Tensor& incoming = args.grad_outputs[0];
-        // What has no elements has no mean, but the gradients of nothing are zeros.
+        // Windows without elements have no mean; their gradients are zeros.
         if (args.needs(0) && incoming.numel() == 0) out[0] = gradient::zeros_like(args.inputs[0]);
         if (args.needs(0) && incoming.numel() > 0) {
           out[0] = ops::call_by_name(forward.c_str(), incoming, Dims(sizes.span().last(kSpatial)));

@@ -15,9 +15,9 @@ using ops::KernelContext;
 using ops::Value;
 using MaybeInt = std::optional<int64_t>;
 
-constexpr int64_t kChannels = 64;  // in memory order N, spatial…, C a part has this many of an image
+constexpr int64_t kChannels = 64;  // in memory order N, spatial…, C: the channels of an image that one part handles
 
-// What every backward works on: tensors of T in one of two memory orders.
+// The input of every backward: tensors of T in one of two memory orders.
 template <class T>
 struct Operands {
   bool is_last;
@@ -25,7 +25,7 @@ struct Operands {
   Tensor g, dx;
 
   Operands(const Tensor& grad, const Tensor& x, const Tensor& out, size_t spatial)
-      : is_last(out.ndim() >= 4 && out.is_channels_last() && !out.is_contiguous()),
+      : is_last(is_pool_last(out, spatial)),
         extents(pool_extents(x, grad, spatial)),
         g(ordered(grad, is_last)),
         dx(out.dtype() == dtype_of<T> ? out : Tensor::empty_strided(out.sizes(), out.strides(), dtype_of<T>)) {
@@ -64,9 +64,10 @@ void with_wide_type(DType dtype, Fn&& fn) {
 
 // --- max pooling
 
-// g goes to the pixel that `indices` names, within its channel's plane.
+// Adds g to the pixel that `indices` names, within its channel's plane.
 void scatter(const Tensor& g, const Tensor& x, const Tensor& indices, size_t spatial, Tensor& out) {
   if (out.numel() == 0) return;
+  if (out.device().kind == kCUDA) return max_pool_backward_cuda({{}, spatial, true}, g, x, indices, out);
   with_wide_type(x.dtype(), [&]<class T>() {
     const Operands<T> operands(g, x, out, spatial);
     const PoolExtents& e = operands.extents;
@@ -98,7 +99,7 @@ void scatter(const Tensor& g, const Tensor& x, const Tensor& indices, size_t spa
   });
 }
 
-// Windows and sizes of `result` of a max pooling.
+// The windows and sizes of a max pooling's `result`.
 PoolProblem max_problem(const Tensor& x, const Tensor& result, const PoolWindow& w) {
   return {make_pool_windows(x, result, w), w.kernel.size(), true};
 }
@@ -109,6 +110,7 @@ void max_pool_backward(const KernelContext&, const Tensor& g, const Tensor& x, I
   const size_t spatial = kernel.size();
   const PoolWindow w = make_pool_window("max_pool_backward", spatial, kernel, stride, padding, dilation);
   const PoolProblem pool = max_problem(x, g, w);
+  if (out.device().kind == kCUDA) return max_pool_backward_cuda(pool, g, x, Tensor(), out);
   if (!is_plain_max_pool(pool, pool_extents(x, g, spatial))) {
     constexpr const char* kNames[] = {"aten::max_pool1d_with_indices", "aten::max_pool2d_with_indices",
                                       "aten::max_pool3d_with_indices"};
@@ -150,6 +152,7 @@ void adaptive_max_backward(const KernelContext&, const Tensor& g, const Tensor& 
 
 void average(const PoolProblem& pool, const Tensor& g, const Tensor& x, Tensor& out) {
   if (out.numel() == 0) return;
+  if (out.device().kind == kCUDA) return avg_pool_backward_cuda(pool, g, out);
   with_wide_type(x.dtype(), [&]<class T>() {
     const Operands<T> operands(g, x, out, pool.spatial);
     const PoolExtents& e = operands.extents;

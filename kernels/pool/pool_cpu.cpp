@@ -1,5 +1,5 @@
-// Pooling on the CPU, one body for planes (N, C, spatial) and one for channels_last, whose inner
-// loop runs over the channels of a window's pixel.
+// Pooling on the CPU: one body for planes (N, C, spatial), and one for channels_last, whose inner loop runs over the
+// channels of a window's pixel.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -29,7 +29,7 @@ T lowest() {
     return std::numeric_limits<T>::lowest();
 }
 
-// Calls fn(input pixel) for each pixel of the window of output (d, h, w).
+// Calls fn(input pixel) for each pixel in the window of output (d, h, w).
 template <class Fn>
 void for_each_pixel(const PoolWindows& windows, const Extents& e, int64_t d, int64_t h, int64_t w, Fn&& fn) {
   const auto& [ad, ah, aw] = windows.axes;
@@ -142,7 +142,7 @@ void avg_last(const PoolProblem& pool, const Extents& e, const T* x, T* out) {
   const int64_t channels = e.channels;
   for_each_output(e.batch, e, channels * window_work(windows),
                   [&](int64_t n, int64_t d, int64_t h, int64_t w, int64_t p) {
-                    constexpr int64_t kBlock = 512;  // channels whose sums are held at once
+                    constexpr int64_t kBlock = 512;  // channels whose sums are kept at once
                     C sums[kBlock];
                     T* to = out + (n * e.out_plane() + p) * channels;
                     for (int64_t first = 0; first < channels; first += kBlock) {
@@ -159,7 +159,7 @@ void avg_last(const PoolProblem& pool, const Extents& e, const T* x, T* out) {
                   });
 }
 
-// Runs over the output pixels of a f32 pooling in channels_last.
+// Goes over the output pixels of a f32 pooling in channels_last.
 void run_last(const PoolProblem& pool, const Extents& e, const float* x, float* out) {
   constexpr double kNsPerElement = 0.05;
   const double pixel_ns = kNsPerElement * static_cast<double>(e.channels * window_work(pool.windows));
@@ -170,7 +170,7 @@ void run_last(const PoolProblem& pool, const Extents& e, const float* x, float* 
 template <class T>
 void run_typed(const PoolProblem& pool, const Extents& e, bool is_last, const T* x, T* out, int64_t* indices) {
   if constexpr (!std::is_integral_v<T>) {
-    // Only an adaptive average takes this: the mean of nothing.
+    // Only an adaptive average gets here: the mean of no elements.
     if (!pool.is_max && e.in_plane() == 0) {
       const auto nan = static_cast<T>(std::numeric_limits<float>::quiet_NaN());
       std::fill_n(out, e.batch * e.channels * e.out_plane(), nan);
@@ -195,7 +195,7 @@ void run_typed(const PoolProblem& pool, const Extents& e, bool is_last, const T*
   }
 }
 
-// Sums are float32 anyway, and the largest of some halves is one of them.
+// Sums are float32 anyway, and the maximum of halves is one of them.
 template <class T>
 void run_half(const PoolProblem& pool, const Extents& e, bool is_last, const Tensor& x, const Tensor& out,
               int64_t* indices) {
@@ -220,7 +220,7 @@ void run_max_pool(const PoolProblem& pool, const PoolExtents& e, bool is_last, c
         e.batch * e.out_plane(), pixel_ns * static_cast<double>(e.channels),
         [&](int64_t begin, int64_t end) { max_pool_last(pool, e, x, target, 0, e.channels, begin, end); });
   }
-  // Windows overlap, so that a part has all pixels of some channels.
+  // Windows overlap, so each part has all pixels of some channels.
   constexpr int64_t kChannels = 64;
   const int64_t blocks = (e.channels + kChannels - 1) / kChannels;
   parallel_for_cost(e.batch * blocks, pixel_ns * static_cast<double>(e.out_plane() * kChannels),
@@ -252,13 +252,18 @@ PoolExtents pool_extents(const Tensor& input, const Tensor& output, size_t spati
   return e;
 }
 
-bool is_pool_last(const Tensor& input, const Tensor& output) {
-  return input.ndim() >= 4 && input.is_channels_last() && output.is_channels_last() && !input.is_contiguous();
+// Of [C, D, H, W] the second dimension is no channel.
+bool is_pool_last(const Tensor& t, size_t spatial) {
+  return t.ndim() >= 4 && t.sizes().size() == spatial + 2 && t.is_channels_last() && !t.is_contiguous();
+}
+bool is_pool_last(const Tensor& input, const Tensor& output, size_t spatial) {
+  return is_pool_last(input, spatial) && output.is_channels_last();
 }
 
 void run_pool(const PoolProblem& pool, const Tensor& input, Tensor& out, const Tensor& indices) {
   if (out.numel() == 0) return;
-  const bool is_last = is_pool_last(input, out);
+  if (out.device().kind == kCUDA) return run_pool_cuda(pool, input, out, indices);
+  const bool is_last = is_pool_last(input, out, pool.spatial);
   const Tensor x = is_last ? input : input.contiguous();
   const Extents e = pool_extents(input, out, pool.spatial);
   int64_t* index = indices.defined() ? indices.data<int64_t>() : nullptr;

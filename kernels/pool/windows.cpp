@@ -58,7 +58,7 @@ Dims pooled_sizes(const char* op, const Tensor& input, const PoolWindow& w, bool
     int64_t out = floor_div(in + 2 * pad - w.dilation[i] * (w.kernel[i] - 1) - 1 + (ceil_mode ? w.stride[i] - 1 : 0),
                             w.stride[i]) +
                   1;
-    // The last window must start inside of the input or its near padding.
+    // The last window must start inside of the input or of the padding before it.
     if (ceil_mode && (out - 1) * w.stride[i] >= in + pad) --out;
     check(out >= 1, "Given input size: ", to_string(input.sizes().span().subspan(first - 1)),
           ". Calculated output size would be ", out, " at dimension ", i, ". Output size is too small");
@@ -67,10 +67,9 @@ Dims pooled_sizes(const char* op, const Tensor& input, const PoolWindow& w, bool
   return sizes;
 }
 
-ops::TensorMeta pool_meta(const Tensor& input, const Dims& sizes, DType dtype) {
+ops::TensorMeta pool_meta(const Tensor& input, const Dims& sizes, DType dtype, size_t spatial) {
   ops::TensorMeta meta{sizes, dtype, {}, input.device()};
-  if (input.ndim() >= 4 && input.is_channels_last() && !input.is_contiguous())
-    meta.strides = channels_last_strides(sizes);
+  if (is_pool_last(input, spatial)) meta.strides = channels_last_strides(sizes);
   return meta;
 }
 
@@ -123,7 +122,7 @@ PoolWindows adaptive_pool_windows(const Tensor& input, const Tensor& out, size_t
 
 Dims adaptive_pool_sizes(const char* op, const Tensor& input, const Dims& output_size, size_t spatial,
                          bool is_average) {
-  // An average over all is the mean in PyTorch, which is NaN of nothing.
+  // PyTorch's average over everything is the mean, which is NaN for no elements.
   const bool is_mean = is_average && std::ranges::all_of(output_size, [](int64_t size) { return size == 1; });
   const bool takes_no_channels = is_average && spatial < 3;
   check(output_size.size() == spatial || output_size.size() == 1, op, ": output_size must be ", spatial);

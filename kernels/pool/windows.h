@@ -22,7 +22,7 @@ Dims pooled_sizes(const char* op, const Tensor& input, const PoolWindow& w, bool
 Dims adaptive_pool_sizes(const char* op, const Tensor& input, const Dims& output_size, size_t spatial, bool is_average);
 
 // The result, in the memory order of `input`; and with its indices.
-ops::TensorMeta pool_meta(const Tensor& input, const Dims& sizes, DType dtype);
+ops::TensorMeta pool_meta(const Tensor& input, const Dims& sizes, DType dtype, size_t spatial);
 std::vector<ops::TensorMeta> pool_metas(const ops::TensorMeta& values);
 
 PoolWindows make_pool_windows(const Tensor& input, const Tensor& out, const PoolWindow& w);

@@ -1,5 +1,5 @@
-// Convolutions from quint8 to quint8, of one to three dimensions: patches of the input as rows of a product, and
-// depthwise ones tap by tap. Tensors lie with their channels last inside.
+// Convolutions from quint8 to quint8 of one to three dimensions: patches of the input as rows of a product, and
+// depthwise ones tap by tap. Tensors have their channels last inside.
 #include "kernels/quantized/conv.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ template <int kDims, bool kRelu>
 void run(Arguments v, Returns& returns) {
   returns.push_back(conv(v[0], v[1], v[2], v[3], kDims, kRelu));
 }
-// Saved by PyTorch before 1.6: the geometry is given again.
+// Archives from before PyTorch 1.6, which repeat the geometry.
 template <int kDims, bool kRelu>
 void run_old(Arguments v, Returns& returns) {
   returns.push_back(conv(v[0], v[1], v[6], v[7], kDims, kRelu));

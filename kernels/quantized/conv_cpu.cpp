@@ -47,7 +47,7 @@ Shape shape_of(const Tensor& x, const ConvParams& params) {
   return shape;
 }
 
-// Calls fn(tap, pixel of x or -1 where the tap lies outside) for the kernel at output pixel `index`.
+// Calls fn(tap, pixel of x, or -1 where the tap is outside) for the kernel at output pixel `index`.
 template <class Fn>
 void for_each_tap(const Shape& s, int64_t index, Fn&& fn) {
   const int64_t w = index % s.out[2], h = index / s.out[2] % s.out[1], d = index / s.out[2] / s.out[1] % s.out[0];
@@ -67,7 +67,7 @@ void for_each_tap(const Shape& s, int64_t index, Fn&& fn) {
   }
 }
 
-// Pixels first … end of one group's outputs; `out` is where the group's first output of pixel 0 goes.
+// Computes the pixels first … end of one group's outputs; `out` is the group's first output of pixel 0.
 void run_group(const Shape& s, const ConvParams& params, int64_t group, const uint8_t* x, int64_t first, int64_t end,
                QuantizedEpilogue finish, std::vector<uint8_t>& memory) {
   const QuantizedMatrix& matrix = params.matrix(group);
@@ -103,7 +103,7 @@ void run_depthwise(const Shape& s, const ConvParams& params, const uint8_t* x, i
   const int64_t channels = s.channels;
   const int8_t* weight = params.depthwise_weight().data();
   std::vector<int32_t> sums(static_cast<size_t>(channels));
-  // Zero points are taken off here; the finish has none left to take.
+  // Zero points are subtracted here, so the last step has none left to subtract.
   const std::vector<int32_t> none(static_cast<size_t>(channels), 0);
   const int32_t zero_point = finish.zero_point, *weight_zero = params.zero_points();
   finish.column_sums = none.data();
@@ -128,7 +128,7 @@ Tensor quantized_conv(const Tensor& x, const ConvParams& params, const Requantiz
   QuantizedEpilogue finish = requantization.finish;
   finish.out8 = out.data<uint8_t>();
   finish.out_stride = outputs;
-  params.column_sums();           // packs, before threads share the work
+  params.column_sums();           // packs before threads share the work
   constexpr int64_t kBlock = 72;  // pixels: whole tiles, whose rows stay in the cache
   const int64_t pixels = s.pixels(), blocks = (pixels + kBlock - 1) / kBlock;
   const double ns = static_cast<double>(params.group_inputs() * params.taps() * outputs * kBlock) / 100;

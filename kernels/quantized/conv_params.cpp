@@ -19,7 +19,7 @@ void check_list(const std::vector<int64_t>& list, size_t dims, int64_t least, co
 
 QuantizedPtr weight_of(const Value& value) { return QuantizedPtr(const_cast<QuantizedTensor*>(&quantized_of(value))); }
 
-// Numbers from a list of ints, with bounds.
+// Reads numbers from a list of ints, with bounds.
 class Numbers {
  public:
   explicit Numbers(std::vector<int64_t> numbers) : numbers_(std::move(numbers)) {}

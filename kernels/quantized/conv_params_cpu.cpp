@@ -1,4 +1,4 @@
-// The weight of a packed convolution in the order of its products.
+// The weight of a packed convolution in the layout of its products.
 #include "kernels/quantized/conv_params.h"
 
 namespace tensord::kernels {
@@ -26,7 +26,7 @@ void ConvParams::pack() const {
       for (int64_t k = 0; k < t; ++k) depthwise_[static_cast<size_t>(k * n + o)] = rows[static_cast<size_t>(o * t + k)];
     return;
   }
-  matrices_.clear();  // of a call that was given up
+  matrices_.clear();  // memory of a call that was cancelled
   for (int64_t g = 0; g < geometry_.groups; ++g)
     matrices_.push_back(
         std::make_unique<const QuantizedMatrix>(rows.data() + g * per_group * c * t, per_group, c * t, c * t, 1));

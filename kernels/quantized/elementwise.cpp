@@ -1,4 +1,4 @@
-// Functions of each number of quantized tensors, sums and products of two, and joins.
+// Elementwise functions of quantized tensors, sums and products of two, and concatenation.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,7 +16,7 @@ using Returns = std::vector<Value>;
 
 double number(const Value& value) { return value.to_scalar().to_double(); }
 
-// --- functions of one: tables of 256 results
+// --- functions of one number, as tables of 256 results
 
 float relu(float x) { return x > 0 ? x : 0.0f; }
 float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
@@ -30,13 +30,13 @@ ops::ReturnFn same_scale(const std::function<float(float)>& function) {
     returns.push_back(map_bytes(x, x.quantizer(), function));
   };
 }
-// They are given by the arguments from `at` on.
+// Scale and zero point are given by the arguments from `at` on.
 ops::ReturnFn given_scale(size_t at, const std::function<float(float)>& function) {
   return [at, function](Arguments v, Returns& returns) {
     returns.push_back(map_bytes(bytes_of(v[0]), per_tensor(v[at], v[at + 1]), function));
   };
 }
-// They are fixed, for what has a range of its own: from `least` on, over `width`.
+// Scale and zero point are fixed, for functions with a range of their own: from `least` on, over `width`.
 ops::ReturnFn fixed_scale(float least, double width, const std::function<float(float)>& function) {
   return [least, width, function](Arguments v, Returns& returns) {
     const QuantizedTensor& x = bytes_of(v[0]);
@@ -45,7 +45,7 @@ ops::ReturnFn fixed_scale(float least, double width, const std::function<float(f
   };
 }
 
-// In place: the result, which has the operand's scale, into the operand's integers.
+// In place: writes the result, which has the operand's scale, into the operand's integers.
 ops::ReturnFn in_place(const char* name) {
   return [name](Arguments v, Returns& returns) {
     const QuantizedTensor& x = bytes_of(v[0]);
@@ -76,7 +76,7 @@ IMPL("aten::leaky_relu", ops::kQuantizedCPU, [](Arguments v, Returns& returns) {
   const auto slope = static_cast<float>(number(v[1]));
   returns.push_back(map_bytes(x, x.quantizer(), [=](float y) { return y > 0 ? y : y * slope; }));
 });
-// Dropout of a served model; in training there is no quantized form.
+// Dropout of a served model. There is no quantized training.
 IMPL("aten::dropout", ops::kQuantizedCPU, [](Arguments v, Returns& returns) {
   check(!v[2].to_bool(), "dropout in training is not implemented for quantized tensors");
   returns.push_back(v[0]);
@@ -122,8 +122,8 @@ QUANTIZED_OP("quantized::add_relu", &add<true>);
 QUANTIZED_OP("quantized::mul", &mul<false>);
 QUANTIZED_OP("quantized::mul_relu", &mul<true>);
 
-// A product with a number changes what the integers stand for, and not them, but turns them around where it is
-// negative. They are copied: who writes the result in place does not mean the operand.
+// A product with a number changes the scale, not the integers, except that a negative number mirrors them. The integers
+// are copied, so that writing to the result does not change the operand.
 template <bool kRelu>
 void mul_scalar(Arguments v, Returns& returns) {
   const QuantizedTensor& x = bytes_of(v[0]);
@@ -148,7 +148,7 @@ QUANTIZED_OP("quantized::mul_scalar", &mul_scalar<false>);
 QUANTIZED_OP("quantized::mul_scalar_relu", &mul_scalar<true>);
 QUANTIZED_OP("quantized::mul.Scalar", &mul_scalar<false>);
 
-// A sum with a number moves the zero point where it can, and else the range.
+// A sum with a number moves the zero point if possible, and else the range.
 template <bool kRelu>
 void add_scalar(Arguments v, Returns& returns) {
   const QuantizedTensor& x = bytes_of(v[0]);
@@ -175,9 +175,9 @@ QUANTIZED_OP("quantized::add_scalar", &add_scalar<false>);
 QUANTIZED_OP("quantized::add_scalar_relu", &add_scalar<true>);
 QUANTIZED_OP("quantized::add.Scalar", &add_scalar<false>);
 
-// --- joins
+// --- concatenation
 
-// Each tensor in the scale of the result, then joined as integers.
+// Converts each tensor to the scale of the result, then joins the integers.
 Value join(const Value& list, const Value& dim, const std::optional<Quantizer>& given, bool has_relu) {
   const auto& items = list.to_list()->items;
   const QuantizedTensor& first = bytes_of(items[0]);

@@ -11,14 +11,14 @@ namespace {
 
 using ops::Value;
 
-// Whether two tensors lie alike, so that a loop over their bytes serves.
+// Whether two tensors have the same layout, so that a loop over their bytes is enough.
 bool are_alike(const QuantizedTensor& a, const QuantizedTensor& b) {
   return a.sizes() == b.sizes() && a.values().strides() == b.values().strides() &&
          is_non_overlapping_and_dense(a.sizes(), a.values().strides());
 }
 
-// result = clamp(rint(function(qa, qb)) + zero), what the integers stand for being up to the function. From dense
-// tensors of one order; others are made so.
+// result = clamp(rint(function(qa, qb)) + zero). The function knows what the integers stand for. Tensors that are not
+// dense in one order are copied first.
 template <class Fn>
 Value combine(const BytePair& pair, Fn&& function) {
   const QuantizedTensor &a = pair.a, &b = pair.b;
@@ -51,7 +51,7 @@ Value combine(const BytePair& pair, Fn&& function) {
   return box(a.type(), out, pair.result);
 }
 
-// What each of the 256 numbers stands for, by their lowest eight bits.
+// The number that each of the 256 integers stands for, by its lowest eight bits.
 class Meanings {
  public:
   explicit Meanings(const QuantizedTensor& x) {

@@ -21,7 +21,7 @@ EmbeddingParams::EmbeddingParams(ops::QuantizedPtr weight) : weight_(std::move(w
         "a quantized embedding's weight has no scale and zero point of float32 for each row");
   values_ = weight_->values().contiguous();
   for (int64_t i = 0; i < rows(); ++i) {
-    // As fbgemm packs them; of 4 bits in float16.
+    // fbgemm's layout; with 4 bits, scale and zero point are float16.
     const float scale = quantizer.scales.data<float>()[i];
     const float bias = -1.0f * quantizer.zero_points.data<float>()[i] * scale;
     scales_.push_back(is_4bit() ? static_cast<float>(Half(scale)) : scale);
@@ -66,7 +66,7 @@ void run_embedding(const ops::KernelContext&, const EmbeddingParamsPtr& params, 
   });
 }
 
-// Where the bags of the indices begin; 2-d indices are one bag a row.
+// The begins of the bags; 2-d indices have one bag a row.
 std::vector<int64_t> bag_starts(const Tensor& indices, const MaybeTensor& offsets, bool has_last) {
   if (!offsets) {
     std::vector<int64_t> starts;

@@ -4,8 +4,8 @@
 #include "ops/reduce.h"
 #include "ops/view.h"
 
-// Rounding to a quantized grid and back, as models have it that are trained for quantization. The gradient goes
-// straight through where the grid was not left.
+// Rounding to a quantized grid and back, as in models that are trained for quantization. The gradient passes unchanged
+// where the value is within the grid.
 namespace tensord::kernels {
 namespace {
 
@@ -16,8 +16,8 @@ struct Grid {
   Tensor output, mask;  // the mask: elements within the grid
 };
 
-// `inverse`, `zero_point` and `scale` are numbers, or tensors that broadcast with x. What is not finite goes to the
-// grid's beginning, as the conversion to an integer that PyTorch makes has it.
+// `inverse`, `zero_point` and `scale` are numbers, or tensors that broadcast with x. Numbers that are not finite go to
+// the grid's beginning, as PyTorch's conversion to an integer makes them.
 Grid round_to_grid(const Tensor& x, const Value& inverse, const Value& zero_point, const Value& scale, int64_t min,
                    int64_t max) {
   const auto with = [](const char* name, const Tensor& a, const Value& b) {
@@ -42,7 +42,7 @@ Grid round_per_tensor(const Tensor& x, double scale, int64_t zero_point, int64_t
   check_dtype(x);
   check(min <= max, "`quant_min` should be less than or equal to `quant_max`.");
   check(zero_point >= min && zero_point <= max, "`zero_point` must be between `quant_min` and `quant_max`.");
-  // Of single precision, whatever the tensor is.
+  // In single precision, whatever the dtype of the tensor is.
   const float step = static_cast<float>(scale), inverse = 1.0f / step;
   return as_given(x,
                   round_to_grid(widened(x), double{inverse}, static_cast<double>(zero_point), double{step}, min, max));

@@ -1,5 +1,5 @@
-// Linear layers with weights of 8 bits, or of float16, on tensors of float32. The former round their input by one
-// scale for all of it, so a row's result hangs on the other rows. Schemas, shapes and packing.
+// Linear layers with 8-bit or float16 weights on float32 tensors. The 8-bit ones round the whole input by one scale, so
+// a row's result depends on the other rows. Schemas, shapes and packing.
 #include <optional>
 
 #include "core/ops/attributes/batch_independence.h"

@@ -1,4 +1,4 @@
-// Dynamic linear layers on the processor, plain and prepared.
+// Dynamic linear layers on the CPU, direct and prepared.
 #include "core/base/parallel.h"
 #include "core/ops/run.h"
 #include "kernels/quantized/linear_params.h"

@@ -10,7 +10,7 @@ namespace {
 using ops::QuantizedType;
 using ops::Value;
 
-// (weight, bias), which all engines write.
+// (weight, bias), the state that all engines write.
 IntrusivePtr<ops::OpaqueObject> restore_linear(const Value& state) {
   check(state.is_tuple() && state.to_tuple()->items.size() == 2, LinearParams::kClass,
         ": its state is no weight and bias");

@@ -1,4 +1,5 @@
-// Packed linear layers: weights as products and float16 have them, and a layer whose input is rounded as it comes.
+// Packed linear layers: weights in the layouts of products and of float16, and a layer that rounds its input in each
+// call.
 #include "kernels/quantized/linear_params.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// An observer and a fake quantizer in one, as modules have it that are trained for quantization.
+// An observer and a fake quantizer in one, as in modules that are trained for quantization.
 #include "kernels/quantized/observe.h"
 #include "kernels/expr/compose.h"
 #include "ops/factory.h"
@@ -24,7 +24,7 @@ void check_state(const Tensor& x, const Tensor& running, const ObservedParameter
         "; tensors are not made larger in place");
 }
 
-// The running extreme moves towards that of x; the first one is taken as it is.
+// Moves the running extreme towards that of x; the first one is taken unchanged.
 void observe(const char* extreme, const Tensor& x, const Tensor& running, const ObservedParameters& grid) {
   Dims dims;
   for (int64_t i = 0; i < x.ndim(); ++i) {
@@ -103,7 +103,7 @@ OP("aten::fused_moving_avg_obs_fake_quant")
     })
     .composite();
 
-// Straight through where the grid was not left.
+// The gradient passes unchanged where the value is within the grid.
 Tensor masked(const Tensor& grad, const Tensor& mask) {
   check(mask.dtype() == DType::kBool, "mask: expected bool, got ", name_of(mask.dtype()));
   check(mask.numel() == grad.numel(), "`mask` and `dY` are not the same size: `mask` is size ", mask.numel(),

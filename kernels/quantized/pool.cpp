@@ -1,4 +1,4 @@
-// Windows, means, resizing and normalization of quantized tensors.
+// Pooling, means, resizing and normalization of quantized tensors.
 #include "core/ops/registry.h"
 #include "kernels/base/numbers.h"
 #include "kernels/quantized/bytes.h"
@@ -11,14 +11,14 @@ using ops::Value;
 using Arguments = std::span<const Value>;
 using Returns = std::vector<Value>;
 
-// The integers as float32, less the zero point: exact, and padding with zeros means 0.
+// The integers as float32 less the zero point: exact, and padding with zeros means 0.
 Tensor centered(const QuantizedTensor& x) {
   const Quantizer steps = per_tensor(1, x.quantizer().zero_point);
   return dequantize_values(bytes_of(box(x.type(), x.values(), steps)));
 }
 
-// An operator on the numbers in steps of the scale, whose result is rounded to whole steps of the same scale: means,
-// maxima and weighted means of neighbors.
+// Applies an operator to the numbers in units of the scale and rounds the result to the same scale: means, maxima and
+// weighted means of neighbors.
 ops::ReturnFn on_steps(const char* name) {
   return [name](Arguments v, Returns& returns) {
     const QuantizedTensor& x = bytes_of(v[0]);
@@ -31,7 +31,7 @@ ops::ReturnFn on_steps(const char* name) {
   };
 }
 
-// The same on the integers, the zero point being taken off at the end: where it takes part in roundings.
+// The same on the integers, subtracting the zero point at the end, for operators whose rounding involves it.
 ops::ReturnFn on_integers(const char* name) {
   return [name](Arguments v, Returns& returns) {
     const QuantizedTensor& x = bytes_of(v[0]);

@@ -10,7 +10,7 @@
 namespace tensord::kernels {
 namespace {
 
-// Rows that stay in the second-level cache while all panels are multiplied by them.
+// Rows that stay in the L2 cache while all panels are multiplied by them.
 constexpr int64_t kChunkBytes = 256 * 1024;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -24,7 +24,7 @@ QuantizedMatrix::QuantizedMatrix(const int8_t* data, int64_t n, int64_t k, int64
       row_words_(divide_up(words_, 16) * 16),
       kernels_(tile_kernels(WordType::kInt8)),
       sums_(static_cast<size_t>(n)) {
-  if (row_words_ % 1024 == 0) row_words_ += 16;  // else all rows fall into one set of the first-level cache
+  if (row_words_ % 1024 == 0) row_words_ += 16;  // else all rows would share one set of the L1 cache
   const int64_t lanes = kernels_.lanes;
   data_ = Tensor::empty(Dims{divide_up(n, lanes) * lanes * words_ * 4}, DType::kUInt8);
   parallel_for_cost(panels(), static_cast<double>(kernels_.panel_columns() * k), [&](int64_t begin, int64_t end) {
@@ -54,7 +54,7 @@ int64_t QuantizedMatrix::vectors(int64_t panel) const {
 
 namespace {
 
-// Blocks of rows by panels, for one thread: all panels by the rows that stay in the cache, then the next rows.
+// Blocks of rows by panels, for one thread: all panels for the rows in the cache, then the next rows.
 void run_part(const QuantizedMatrix& matrix, const uint32_t* rows, int64_t first_row, int64_t last_row,
               int64_t first_panel, int64_t last_panel, const QuantizedEpilogue& finish) {
   const TileKernels& kernels = matrix.kernels();
@@ -69,7 +69,7 @@ void run_part(const QuantizedMatrix& matrix, const uint32_t* rows, int64_t first
       const int64_t vectors = matrix.vectors(panel);
       const uint32_t* b = matrix.panel(panel);
       const auto* next = reinterpret_cast<const char*>(b + words * vectors * kernels.lanes);
-      // Blocks of equal size, rather than a last one of a row or two.
+      // Blocks of equal size, to avoid a last one of a row or two.
       const int64_t blocks = divide_up(end - begin, kernels.max_rows);
       for (int64_t block = 0; block < blocks; ++block, next += words * 64) {
         const int64_t row = begin + (end - begin) * block / blocks, stop = begin + (end - begin) * (block + 1) / blocks;
@@ -89,7 +89,7 @@ void quantized_product(const QuantizedMatrix& matrix, const uint32_t* rows, int6
   if (blocks == 0 || panels == 0) return;
   const double ns = static_cast<double>(row_count) * static_cast<double>(matrix.columns() * matrix.depth()) / 150;
   const int parts = parallel_parts(blocks * panels, ns / static_cast<double>(blocks * panels), threads);
-  // Threads share the weights' panels where there are enough, which are most of the memory.
+  // Threads share the panels of weights where there are enough of them, since these are most of the memory.
   const int64_t panel_parts = std::min<int64_t>(panels, parts), row_parts = std::min(blocks, parts / panel_parts);
   parallel_run(static_cast<int>(panel_parts * row_parts), [&](int i) {
     const int64_t r = i / panel_parts, p = i % panel_parts;
@@ -99,7 +99,7 @@ void quantized_product(const QuantizedMatrix& matrix, const uint32_t* rows, int6
 }
 
 RowQuantizer choose_quantizer(float least, float greatest, int32_t min, int32_t max, bool is_symmetric) {
-  // Scales below this are widened, so that sums of products keep their digits.
+  // Smaller scales are enlarged, so that sums of products keep their precision.
   constexpr float kSmallScale = 6.1e-5f;
   const int32_t half = (max - min) / 2;
   const double low = min, high = max, steps = high - low;
@@ -127,7 +127,7 @@ RowQuantizer choose_quantizer(float least, float greatest, int32_t min, int32_t 
       greatest *= by;
     }
   }
-  // The end of the range that loses less; 0 is always a whole number of steps.
+  // The end of the range that loses less. 0 is always a whole number of steps.
   const double from_least = low - static_cast<double>(least) / scale;
   const double from_greatest = high - static_cast<double>(greatest) / scale;
   const double min_error = std::abs(low) - std::abs(static_cast<double>(least) / scale);

@@ -1,4 +1,4 @@
-// LSTM, GRU and single cells whose products are dynamic linear layers: schemas, and cells out of archives.
+// LSTM, GRU and single cells whose products are dynamic linear layers: schemas, and cells from archives.
 #include "core/ops/attributes/batch_independence.h"
 #include "core/ops/custom_class.h"
 #include "core/ops/op.h"
@@ -18,7 +18,7 @@ Value item(const Value& state, size_t list, size_t index) {
   return items.to_list()->items[index];
 }
 
-// Of PyTorch 1.2: plain 8-bit weights with a scale each.
+// PyTorch 1.2's: plain 8-bit weights, each with one scale.
 LinearParamsPtr restore_old(const Value& state, size_t layer) {
   const Value weight = item(state, 1, layer);
   check(weight.is_strided() && weight.to_tensor().dtype() == DType::kInt8, CellParams::kClass, ": a weight is no int8");
@@ -29,7 +29,7 @@ LinearParamsPtr restore_old(const Value& state, size_t layer) {
   return make_intrusive<LinearParams>(Value(Tensor(tensor)), item(state, 1, 2 + layer));
 }
 
-// (kind, tensors, doubles, ints, packed). The packed layers have the biases among the tensors.
+// (kind, tensors, doubles, ints, packed). The biases are among the tensors in packed layers too.
 IntrusivePtr<ops::OpaqueObject> restore_cell(const Value& state) {
   check(state.is_tuple() && state.to_tuple()->items.size() == 5 && state.to_tuple()->items[0].is_string(),
         CellParams::kClass, ": its state has the wrong form");
@@ -38,7 +38,7 @@ IntrusivePtr<ops::OpaqueObject> restore_cell(const Value& state) {
   check(kind == "quantized_dynamic" || kind == "quantized_fp16", CellParams::kClass, ": kind '", kind,
         "' is not known");
   const auto packed = [&](size_t i) { return ops::Unbox<LinearParamsPtr>::get(item(state, 4, i)); };
-  // Before its second version the state did not say it.
+  // The first version of the state did not have this flag.
   const Value& ints = state.to_tuple()->items[3];
   const bool has_range = kind == "quantized_dynamic" && ints.is_list() && !ints.to_list()->items.empty();
   return make_intrusive<CellParams>(packed(0), packed(1), has_range && item(state, 3, 0).to_int() != 0);

@@ -1,5 +1,5 @@
-// LSTM, GRU and single cells on the processor whose products are dynamic linear layers (linear_params.h): of the input
-// for all time steps at once, with one scale, and of the state in each step, as PyTorch does.
+// LSTM, GRU and single cells on the CPU whose products are dynamic linear layers (linear_params.h): one product of the
+// input for all time steps, with one scale, and one of the state in each step, as in PyTorch.
 #include <cstring>
 #include <optional>
 
@@ -40,7 +40,7 @@ struct State {
   Tensor h, c;  // [batch, units], dense, own memory
 };
 
-// One step of the first `rows` rows; `input` is their product, and `out` gets h at out_stride.
+// One step of the first `rows` rows. `input` is their product; h goes to `out`, whose rows are out_stride apart.
 void run_step(RnnKind kind, const CellParams& cell, const float* input, int64_t rows, State& state, float* out,
               int64_t out_stride) {
   const int64_t units = state.h.sizes()[1], gates = rnn_gates(kind) * units;
@@ -144,7 +144,7 @@ Tensor swap_first(const Tensor& x) {
                    x.offset());
 }
 
-// Output, h, and c of the LSTM.
+// The output, h, and for the LSTM c.
 std::vector<Tensor> run_layers(const Layers& call) {
   check_layers(call);
   Dims sizes = call.input.sizes();

@@ -1,6 +1,6 @@
-// Before and after the tiles of a quantized product: numbers rounded to 8 bits, sums turned into results. Plain loops
-// that the compiler vectorizes, one build per instruction set. Every operation rounds on its own or is std::fma, so
-// all builds give the same bits.
+// The steps before and after the tiles of a quantized product: numbers are rounded to 8 bits, and sums become results.
+// These are plain loops that the compiler vectorizes, compiled for each instruction set. Every operation rounds
+// separately or is std::fma, so all instruction sets give the same bits.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
 namespace {
 
-// Integers that are ordered as the numbers are.
+// Integers with the order of the floats.
 int32_t to_ordered(float x) {
   const auto bits = std::bit_cast<int32_t>(x);
   return bits ^ ((bits >> 31) & 0x7fffffff);
@@ -27,7 +27,7 @@ int32_t to_ordered(float x) {
 float from_ordered(int32_t x) { return std::bit_cast<float>(x ^ ((x >> 31) & 0x7fffffff)); }
 
 int32_t sum_at(const QuantizedEpilogue& f, int32_t sum, int64_t row, int64_t column) {
-  // Wraps as the sums do; the result fits again.
+  // Wraps as the sums do; the final result is in range again.
   uint32_t out =
       static_cast<uint32_t>(sum) - static_cast<uint32_t>(f.zero_point) * static_cast<uint32_t>(f.column_sums[column]);
   if (f.weight_zero_points)
@@ -63,7 +63,7 @@ void epilogue_float(const QuantizedEpilogue& f, const SumTile& tile) {
   }
 }
 
-// Bytes may alias everything, so that what the loop reads is told to lie still: in locals, and the results in a block.
+// Bytes may alias everything, so the loop's inputs are in locals and its results in a block.
 void epilogue_bytes(const QuantizedEpilogue& f, const SumTile& tile) {
   constexpr int64_t kBlock = 64;
   const auto zero_point = static_cast<float>(f.out_zero_point), least = static_cast<float>(f.least),

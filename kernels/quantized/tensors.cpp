@@ -1,4 +1,4 @@
-// Making quantized tensors of others and back, what they say of themselves, and operators that move numbers about.
+// Operators that create quantized tensors and convert them back, query them, or move elements.
 #include "kernels/quantized/tensors.h"
 
 #include "core/ops/registry.h"
@@ -41,7 +41,7 @@ Quantizer per_tensor(const Value& scale, const Value& zero_point) {
 
 namespace {
 
-// --- to and from
+// --- conversions
 
 Value quantize(const Tensor& x, const Quantizer& quantizer, int64_t dtype) {
   check(dtype == 12 || dtype == 13 || dtype == 14, "expected qint8, quint8 or qint32, but got dtype ", dtype);
@@ -68,7 +68,7 @@ OP("aten::quantize_per_channel")
       quantizer.scales = scales.to(DType::kFloat64).contiguous();
       quantizer.zero_points = zero_points.to(DType::kInt64).contiguous();
       quantizer.axis = axis < 0 ? axis + x.ndim() : axis;
-      // Checked before it is used.
+      // Checks the argument before using it.
       box(QuantizedType::kQInt32, Tensor::empty(x.sizes(), DType::kInt32), quantizer);
       return quantize(x, quantizer, dtype.to_int());
     })
@@ -82,7 +82,7 @@ IMPL("aten::dequantize.self", ops::kQuantizedCPU, [](std::span<const Value> v, s
   returns.emplace_back(dequantize_values(quantized_of(v[0])));
 });
 
-// --- what they say of themselves
+// --- queries
 
 QUANTIZED_OP("aten::q_scale", [](std::span<const Value> v, std::vector<Value>& returns) {
   returns.emplace_back(bytes_of(v[0]).quantizer().scale);
@@ -119,7 +119,7 @@ IMPL("prim::dtype", ops::kQuantizedCPU, [](std::span<const Value> v, std::vector
   returns.emplace_back(static_cast<int64_t>(quantized_of(v[0]).type()));
 });
 
-// --- what asks for shapes and moves numbers about, whatever they stand for: done on the integers
+// --- operators that query shapes or move elements, which work on the integers whatever they stand for
 
 ops::ReturnFn on_values(const char* name) {
   return [name](std::span<const Value> v, std::vector<Value>& returns) {

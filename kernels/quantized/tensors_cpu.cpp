@@ -1,4 +1,4 @@
-// float32 to the integers of quantized tensors and back, and functions of 8 bits as tables, on the processor.
+// On the CPU: float32 to the integers of quantized tensors and back, and functions of 8-bit numbers as tables.
 #include <cmath>
 
 #include "core/base/parallel.h"
@@ -48,7 +48,7 @@ void quantize_as(const float* x, T* out, const Dims& sizes, const Quantizer& qua
   });
 }
 
-// With a scale for each channel PyTorch rounds once, from double.
+// With one scale for each channel, PyTorch rounds once, from double.
 template <class T>
 void dequantize_as(const T* x, float* out, const Dims& sizes, const Quantizer& quantizer) {
   const auto scale = static_cast<float>(quantizer.scale);
@@ -109,7 +109,7 @@ Value map_bytes(const QuantizedTensor& x, const Quantizer& result, const std::fu
     const float y = function(dequantize(static_cast<float>(q)));
     const double rounded = static_cast<double>(std::nearbyint(y * inverse)) + static_cast<double>(result.zero_point);
     const auto low = static_cast<double>(least), high = static_cast<double>(most);
-    const double bounded = rounded > low ? (rounded < high ? rounded : high) : low;  // NaN: the least
+    const double bounded = rounded > low ? (rounded < high ? rounded : high) : low;  // NaN becomes the least
     table[static_cast<uint8_t>(q)] = static_cast<uint8_t>(static_cast<int64_t>(bounded));
   }
   const Tensor source = is_dense(x.values()) ? x.values() : x.values().contiguous();

@@ -1,4 +1,4 @@
-// Counts of events, and functional forms of other numbers at random.
+// Counts of events, and functional variants of random operators.
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/random/random.h"
@@ -33,7 +33,7 @@ OP("aten::binomial")
     .saves("")
     .random();
 
-// Functional forms, as exported programs have them: numbers of the shape and type of `self`.
+// Functional variants, which exported programs contain: numbers of the shape and type of `self`.
 #define FUNCTIONAL(NAME, OVERLOAD, PARAMETERS, ...)                                                                    \
   OP("aten::" NAME OVERLOAD)                                                                                           \
       .impl(                                                                                                           \

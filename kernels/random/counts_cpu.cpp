@@ -1,4 +1,4 @@
-// Counts of events, drawn as PyTorch draws them.
+// Counts of events, drawn in the same order as PyTorch.
 #include <array>
 #include <cmath>
 
@@ -14,7 +14,7 @@ using ops::Generator;
 using ops::KernelContext;
 using ops::Value;
 
-// Few events: uniform numbers are multiplied until the product is below exp(-rate). Many: Hörmann's transformed
+// Small rates: multiplies uniform numbers until the product is below exp(-rate). Large rates: Hörmann's transformed
 // rejection (PTRS, 1993).
 int64_t draw_poisson(double rate, Generator& generator) {
   if (rate == 0) return 0;
@@ -49,7 +49,7 @@ void poisson(const KernelContext&, const Tensor& rates, const Value&, Tensor& ou
   });
 }
 
-// What Stirling's formula lacks of the logarithm of k!.
+// The error of Stirling's formula for the logarithm of k!.
 template <class T>
 T stirling_rest(T k) {
   constexpr std::array<double, 10> kFirst = {
@@ -60,7 +60,8 @@ T stirling_rest(T k) {
   return static_cast<T>((1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1));
 }
 
-// Few: sums of geometric steps. Many: Hörmann's transformed rejection (BTRS, 1993). p is at most a half.
+// Small counts: sums of geometric steps. Large counts: Hörmann's transformed rejection (BTRS, 1993). p is at most one
+// half.
 template <class T>
 T draw_few(T count, T p, Generator& generator) {
   const T log_q = std::log1p(-p);

@@ -37,7 +37,7 @@ void check_deviations(const Tensor& deviations) {
   check(deviations.is_meta() || deviations.numel() == 0 || ops::min(deviations).item_double() >= 0,
         "normal expects all elements of std >= 0.0");
 }
-// What is drawn does not move with mean and deviation, but it counts as computed of them.
+// The drawn numbers do not depend on mean and deviation, but autograd treats the result as computed from them.
 std::vector<Tensor> zeros_of_parameters(const ops::GradArgs& args) {
   std::vector<Tensor> gradients(args.inputs.size());
   for (size_t i = 0; i < gradients.size(); ++i) {
@@ -114,7 +114,7 @@ Tensor multinomial(const Tensor& x, int64_t samples, bool replacement, const Val
   if (rows == 0) return Tensor::empty(sizes, DType::kInt64, x.device());
   check_weights(x);
   if (!replacement || samples == 1) {
-    // The largest of weight / exponential number are a draw without replacement.
+    // The largest values of weight / exponential number are a draw without replacement.
     const Tensor like =
         Tensor::empty_strided(x.sizes(), preserved_strides(x.sizes(), x.strides()), x.dtype(), x.device());
     const Tensor keys = ops::div(x, ops::exponential_(like, 1.0));

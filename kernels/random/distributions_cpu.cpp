@@ -1,4 +1,4 @@
-// Tensors filled by distributions, and choices by weight.
+// Tensors filled from distributions, and choices by weight.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,7 +16,7 @@ namespace {
 using ops::Generator;
 using ops::Value;
 
-// Fills x, which may be of any floating point type, with draw(generator) in double.
+// Fills x, of any floating-point dtype, with draw(generator), which is a double.
 template <class Draw>
 Tensor fill_floating(const Tensor& x, const char* op, Draw&& draw) {
   check_random_target(x, op);
@@ -58,7 +58,7 @@ Tensor fill_geometric(const Tensor& x, double p, const Value&) {
   return x;
 }
 
-// Whole numbers up to the largest that the type counts without gaps.
+// Whole numbers up to the largest to which the dtype represents all.
 Tensor fill_whole(const Tensor& x, const Value&) {
   check_random_target(x, "random_");
   if (x.is_meta()) return x;

@@ -1,5 +1,4 @@
-// dropout and its relatives: the identity in evaluation, written with the generator's
-// operators in training.
+// dropout and its variants: the identity in evaluation; in training composed of random operators.
 #include "kernels/random/dropout.h"
 
 #include <cmath>
@@ -20,7 +19,7 @@ void check_probability(double p) {
   check(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
 }
 
-// 1 with probability 1 - p; of `shape` so that it broadcasts over a whole feature map.
+// 1 with probability 1 - p. Has the shape `shape`, which broadcasts over a whole feature map.
 Tensor keep_mask(const Tensor& in, double p, bool by_feature) {
   Dims sizes = in.sizes();
   if (by_feature) {
@@ -31,18 +30,18 @@ Tensor keep_mask(const Tensor& in, double p, bool by_feature) {
   return ops::bernoulli_(mask, 1 - p);
 }
 
-// Scaled by 1 / (1 - p), so the expected value stays.
+// Scaled by 1 / (1 - p), which keeps the expected value.
 Tensor dropped(const Tensor& in, double p, bool by_feature) {
   if (p == 1) return ops::mul(in, 0.0);
-  // PyTorch draws for dropout row by row, for native_dropout in the order of memory.
+  // PyTorch draws row by row for dropout, and in memory order for native_dropout.
   if (!by_feature && is_floating(in.dtype()) && in.is_contiguous())
     return std::get<0>(ops::native_dropout(in, p, true));
   const Tensor mask = keep_mask(in, p, by_feature);
   return ops::mul(in, ops::div(mask, 1 - p));
 }
 
-// Dropped values become the limit of SELU for minus infinity; then an affine map restores
-// mean and variance (Klambauer et al., "Self-Normalizing Neural Networks", 2017).
+// Dropped values become the limit of SELU at minus infinity; an affine map then restores mean and variance (Klambauer
+// et al., "Self-Normalizing Neural Networks", 2017).
 Tensor alpha_dropped(const Tensor& in, double p, bool by_feature) {
   constexpr double kLimit = -1.7580993408473768600;
   const double a = 1 / std::sqrt((1 - p) * (1 + p * kLimit * kLimit));
@@ -53,7 +52,7 @@ Tensor alpha_dropped(const Tensor& in, double p, bool by_feature) {
   return ops::add(ops::add(kept, fill), -a * p * kLimit);
 }
 
-// --- dropout with its mask
+// --- dropout that returns its mask
 
 TensorMeta like(const Tensor& x, DType dtype) {
   return {x.sizes(), dtype, preserved_strides(x.sizes(), x.strides()), x.device()};
@@ -95,8 +94,8 @@ void add(const char* name, Tensor (*training)(const Tensor&, double, bool), bool
     check_probability(p);
     return train && p > 0 && in.numel() > 0 ? training(in, p, by_feature) : in;
   };
-  // Marked as PyTorch's schema is not: in evaluation the result is the argument, and who writes the one writes the
-  // other.
+  // Declares the alias, unlike PyTorch's schema: in evaluation the result is the argument, so writing to one writes to
+  // the other.
   ops::OpBuilder(concat("aten::", name), __FILE__, __LINE__)
       .impl([run](const Tensor& in, double p, bool train) { return run(in, p, train); })
       .composite()

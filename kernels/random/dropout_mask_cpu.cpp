@@ -1,4 +1,4 @@
-// Masks drawn as PyTorch draws them, and elements kept by them.
+// Masks drawn in the same order as PyTorch, and elements kept by them.
 #include <algorithm>
 
 #include "core/base/parallel.h"
@@ -18,7 +18,7 @@ namespace {
 
 using ops::KernelContext;
 
-// In the order of memory from the generator, as PyTorch draws. REQUIRES: the mask is dense.
+// Draws in memory order, as PyTorch does. REQUIRES: the mask is dense.
 void draw_mask(double keep, const Tensor& mask) {
   constexpr int64_t kAtOnce = 2048;
   uint32_t bits[2 * kAtOnce];

@@ -15,7 +15,7 @@ namespace {
 using ops::Generator;
 using ops::Value;
 
-// 16 uniform numbers become 16 normal ones, by Box and Muller's formula.
+// Turns 16 uniform numbers into 16 normal ones by the Box–Muller transform.
 template <class T>
 void make_normal16(T* data, double mean, double deviation) {
   using C = ComputeType<T>;

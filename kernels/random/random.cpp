@@ -27,7 +27,7 @@ Tensor rand(const IntList& sizes, OptDType dtype, const Value&, OptDevice device
 Tensor randn(const IntList& sizes, OptDType dtype, const Value&, OptDevice device, OptBool) {
   return ops::normal_(Tensor::empty(sizes, dtype.value_or(DType::kFloat32), device.value_or(Device{})));
 }
-// Memory for a tensor like another, which is filled in its order.
+// Memory for a tensor like another, which is filled in memory order.
 Tensor memory_like(const Tensor& x, OptDType dtype, OptDevice device, OptInt format) {
   Dims strides = contiguous_strides(x.sizes());
   if (format.value_or(1) >= 2) strides = channels_last_strides(x.sizes());
@@ -117,7 +117,7 @@ OP("aten::randint_like.low_dtype")
     .kind(ops::OpKind::kComposite)
     .random();
 OP("aten::randperm").impl(randperm).random();
-// Their two parts are drawn.
+// Draws the real and the imaginary parts.
 IMPL("aten::uniform_ aten::normal_", ops::kComplexCPU, ops::kSameAsDense).linear();
 IMPL("aten::rand_like aten::randn_like", ops::kComplexCPU, ops::kSameAsDense);
 }  // namespace

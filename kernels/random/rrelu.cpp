@@ -1,4 +1,4 @@
-// rrelu and its forms with the slopes: in training a slope of its own for each number that is not positive.
+// rrelu and its variants that return the slopes: in training, each number that is not positive has a slope of its own.
 #include "kernels/expr/compose.h"
 
 #include "ops/factory.h"
@@ -13,14 +13,14 @@ namespace {
 
 using ops::Scalar;
 
-// What each number is multiplied with.
+// The factor of each number.
 Tensor slopes_of(const Tensor& x, double low, double high, bool training) {
   check(is_floating(x.dtype()), "rrelu: not implemented for ", name_of(x.dtype()));
   check(low <= high, "Lower bound should be less than or equal to the upper bound");
   const Tensor is_scaled = ops::le(x, 0), ones = ops::ones_like(ops::detach(x));
   if (!training) return ops::masked_fill(ones, is_scaled, (low + high) / 2);
   const Dims count{ops::sum(is_scaled).item_int()};
-  // PyTorch draws a double for each of them, in order, between bounds of the type of x.
+  // PyTorch draws one double for each of these numbers, in order, between bounds of x's dtype.
   if (x.dtype() != DType::kFloat64) {
     low = static_cast<float>(low);
     high = static_cast<float>(high);
@@ -30,12 +30,12 @@ Tensor slopes_of(const Tensor& x, double low, double high, bool training) {
 }
 
 Tensor rrelu(const Tensor& x, const Scalar& lower, const Scalar& upper, bool training, const ops::Value&) {
-  // A product with slopes keeps no copy of x, so that the in-place form has a gradient too.
+  // A product with the slopes needs no copy of x, so that the in-place variant has a gradient too.
   return ops::mul(x, slopes_of(x, lower.to_double(), upper.to_double(), training));
 }
 OP("aten::rrelu").impl(rrelu).composite().random();
 
-// The same, with the slopes kept in `noise` in training.
+// The same, returning the slopes in `noise` in training.
 template <bool is_in_place>
 Tensor rrelu_with_noise(const Tensor& x, const Tensor& noise, const Scalar& lower, const Scalar& upper, bool training,
                         const ops::Value&) {

@@ -1,4 +1,4 @@
-// Differences along a dimension and the sums that undo them: diff, trapezoid and relatives, gradient.
+// Differences along a dimension, and sums: diff, trapezoid and others like them, gradient.
 #include <algorithm>
 
 #include "kernels/expr/compose.h"
@@ -16,7 +16,7 @@ using ops::narrow;
 using ops::Scalar;
 using MaybeTensor = std::optional<Tensor>;
 
-// x[1:] - x[:-1]; of bools whether they differ.
+// x[1:] - x[:-1]; for bools, whether they differ.
 Tensor neighbors_differ(const Tensor& x, int64_t dim) {
   const int64_t count = std::max<int64_t>(x.size(dim) - 1, 0), start = std::min<int64_t>(1, x.size(dim));
   const Tensor next = narrow(x, dim, start, count), here = narrow(x, dim, 0, count);
@@ -56,7 +56,7 @@ OP("aten::diff").impl(diff).composite();
 
 // --- trapezoid
 
-// The widths for a dimension of y: a 1-d x gives those of `dim`, others are broadcast against y.
+// The widths for a dimension of y: a 1-d x has those of `dim`; any other x is broadcast against y.
 Tensor widths(const Tensor& y, const Tensor& x, int64_t dim) {
   if (x.ndim() == 1) {
     check(x.size(0) == y.size(dim), "trapezoid: There must be one `x` value for each sample point");

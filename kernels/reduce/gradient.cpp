@@ -1,4 +1,4 @@
-// torch.gradient: slopes by differences of second order inside, of first or second order at the ends.
+// torch.gradient: slopes by second-order differences inside, and by first- or second-order ones at the ends.
 #include <algorithm>
 
 #include "core/ops/complex.h"
@@ -14,7 +14,7 @@ using compose::Expr;
 using ops::Scalar;
 using Dim = std::optional<int64_t>;
 
-// The dimensions, all where none are given.
+// The dimensions; all of them if none are given.
 Dims checked_dims(const Tensor& x, const std::optional<Dims>& given, int64_t edge_order) {
   check(x.dtype() != DType::kUInt8, "torch.gradient does not support uint8 input.");
   check(edge_order == 1 || edge_order == 2, "torch.gradient only supports edge_order=1 and edge_order=2.");
@@ -31,7 +31,7 @@ Dims checked_dims(const Tensor& x, const std::optional<Dims>& given, int64_t edg
   return dims;
 }
 
-// Elements of one dimension, counted from the end where negative.
+// Elements of one dimension; negative positions count from the end.
 struct Line {
   const Tensor& x;
   int64_t dim;
@@ -97,7 +97,7 @@ std::vector<Tensor> uneven(const Tensor& x, const std::vector<Tensor>& spacing, 
   }
   return out;
 }
-// Spacings that are a list are one for each dimension.
+// A list of spacings has one for each dimension.
 template <class Spacing>
 const std::vector<Spacing>& checked(const std::vector<Spacing>& spacing, size_t dims) {
   check(spacing.size() == dims,

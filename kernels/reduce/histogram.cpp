@@ -1,4 +1,4 @@
-// Counts of values by ranges: histc.
+// Counts of values in ranges: histc.
 #include "core/ops/attributes/written.h"
 #include "core/ops/op.h"
 

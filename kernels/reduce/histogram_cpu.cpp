@@ -17,7 +17,7 @@ struct Range {
   double low, high;
 };
 
-// The range that is given, or that of the data where both ends are equal; never empty.
+// The given range, or the data's if both ends are equal; never empty.
 Range value_range(const Tensor& x, Range given, const char* name) {
   if (given.low == given.high && x.numel() > 0) {
     given = {ops::min(x).item_double(), ops::max(x).item_double()};
@@ -38,7 +38,7 @@ void count_values(const Tensor& x, const Range& given, const Tensor& counts) {
   std::fill_n(count, bins, T(0));
   const Tensor dense = x.contiguous();
   for (const T value : std::span(dense.data<T>(), static_cast<size_t>(dense.numel()))) {
-    if (!(value >= low && value <= high)) continue;  // NaN too
+    if (!(value >= low && value <= high)) continue;  // also true for NaN
     const auto at = static_cast<int64_t>((value - low) / (high - low) * static_cast<T>(bins));
     count[std::min(at, bins - 1)] += 1;
   }

@@ -1,4 +1,4 @@
-// histogram and histogramdd: counts, or sums of weights, of points by the boxes between edges.
+// histogram and histogramdd: counts of points, or sums of their weights, in the bins between edges.
 #include "core/ops/op.h"
 
 namespace tensord::kernels {

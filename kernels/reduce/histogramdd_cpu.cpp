@@ -22,7 +22,7 @@ void check_points(const char* name, const Tensor& x) {
   if (x.dtype() != DType::kFloat32 && x.dtype() != DType::kFloat64) fail_dtype(name, x.dtype());
 }
 
-// Rows of numbers: what is not the last dimension is one.
+// Rows of numbers: all dimensions but the last are one.
 Tensor as_rows(const Tensor& x) {
   return ops::reshape(x, Dims{x.numel() / std::max<int64_t>(x.sizes().back(), 1), x.sizes().back()});
 }
@@ -46,7 +46,7 @@ void check_weight(const char* name, const Tensor& x, const MaybeTensor& weight) 
         name_of(x.dtype()), "), and weight(", name_of(weight->dtype()), ")");
 }
 
-// Equally far apart, in each dimension: over the range that is given, or that of the points.
+// Equally spaced edges in each dimension, over the given range or that of the points.
 Edges edges_of(const char* name, const Tensor& x, const Dims& counts, const MaybeRange& range) {
   check_points(name, x);
   check_dims(name, x, counts.size());
@@ -76,7 +76,8 @@ Edges edges_of(const char* name, const Tensor& x, const Dims& counts, const Mayb
   return edges;
 }
 
-// The box of a number: edges are its own but for the last, which belongs to the box before. −1: outside.
+// The bin of a number. An edge belongs to the bin that it begins, but the last edge belongs to the bin before it. −1:
+// outside.
 template <class T>
 int64_t box_of(T value, const T* edges, int64_t count) {
   if (!(value >= edges[0] && value <= edges[count - 1])) return -1;

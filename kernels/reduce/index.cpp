@@ -1,5 +1,5 @@
-// Reductions that give positions (max.dim, min.dim, argmax, argmin) and running ones
-// (cumsum, cumprod, cummax, cummin, logcumsumexp): schemas, shapes and gradients.
+// Reductions that return indices (max.dim, min.dim, argmax, argmin), and scans (cumsum, cumprod, cummax, cummin,
+// logcumsumexp): schemas, shapes and gradients.
 #include <vector>
 
 #include "core/ops/attributes/written.h"
@@ -75,14 +75,14 @@ Tensor cumsum_gradient(const ops::GradArgs& args, Tensor g) {
   const Tensor& in = args.inputs[0].to_tensor();
   return gradient::fit_gradient(in.ndim() == 0 ? Expr(g) : sum_after(g, args.inputs[1].to_int()), in);
 }
-// Whether any element is 0. Of what has no elements at hand it is not known.
+// Whether any element is 0. Unknown for tensors whose elements are not available.
 bool has_zeros(const Tensor& x) {
   if (x.is_meta() || x.numel() == 0) return false;
   const NoGradGuard records_nothing;
   return ops::is_nonzero(ops::any(ops::eq(x, 0)));
 }
-// The same sum as products of what comes before and after, without a division: right in all derivatives at zeros, too.
-// One product of the rest of the row for each element.
+// The same sum as products of the elements before and after, without a division: right in all derivatives, at zeros
+// too. Takes one product of the rest of the row for each element.
 Tensor cumprod_gradient_at_zeros(const Tensor& x, int64_t dim, const Tensor& g) {
   const int64_t size = x.size(dim);
   std::vector<Tensor> parts;
@@ -98,8 +98,8 @@ Tensor cumprod_gradient_at_zeros(const Tensor& x, int64_t dim, const Tensor& g) 
   }
   return ops::cat(parts, dim);
 }
-// Sum of g y from each element on, over x. What comes after the first zero of a row has no gradient, and that
-// zero has the sum of g and the products without it.
+// The sum of g y from each element on, divided by x. Elements after the first zero of a row have no gradient, and that
+// zero has the sum of g times the products without it.
 Tensor cumprod_gradient(const ops::GradArgs& args, Tensor g) {
   const Tensor& in = args.inputs[0].to_tensor();
   const int64_t dim = args.inputs[1].to_int();
@@ -115,13 +115,13 @@ Tensor cumprod_gradient(const ops::GradArgs& args, Tensor g) {
   const Expr before = sum_after(Expr(g) * Expr(args.outputs[0]), dim) / gradient::where(is_zero, 1.0, x);
   return gradient::fit_gradient(gradient::where(is_first, at_first, gradient::where(zeros == 0, before, 0.0)), in);
 }
-// Sum of g exp(x - y) from each element on, in logarithms, as y may lie far from 0. They need one sign, so that
-// what is positive and what is negative are summed apart.
+// The sum of g exp(x - y) from each element on, in logarithms, as y may be far from 0. Logarithms need one sign, so
+// positive and negative terms are summed separately.
 Tensor logcumsumexp_gradient(const ops::GradArgs& args, Tensor g) {
   const Tensor& in = args.inputs[0].to_tensor();
   if (in.ndim() == 0) return g;
   const int64_t dim = args.inputs[1].to_int();
-  constexpr double kNothing = -1e30;  // the logarithm of nothing, with which sums stay finite
+  constexpr double kNothing = -1e30;  // the logarithm of zero, with which sums stay finite
   const Expr x = in, y = Expr(args.outputs[0]);
   const auto part = [&](const Expr& amount) {
     const Expr has = amount > 0;
@@ -149,7 +149,7 @@ OP("aten::logcumsumexp")
     .gradient(gradient::of_first(logcumsumexp_gradient))
     .saves("self, result");
 
-// Each result's gradient goes to where it was found.
+// The gradient of each result goes to where the result was found.
 Tensor running_gradient(const ops::GradArgs& args, Tensor g) {
   const Tensor& in = args.inputs[0].to_tensor();
   if (in.ndim() == 0) return g;

@@ -1,4 +1,4 @@
-// Positions of extremes, and running sums, products and extremes, on the processor, row by row.
+// On the CPU, row by row: indices of extremes, and running sums, products and extremes.
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -21,7 +21,7 @@ bool is_nan(T x) {
   return x != x;  // NOLINT(misc-redundant-expression)
 }
 
-// First position of the extreme of a dense row; the first NaN wins.
+// The first index of a dense row's extreme; the first NaN wins.
 template <class T>
 int64_t position_of(const T* row, int64_t count, Reducer reducer) {
   const ReduceLoops& loops = reduce_loops(reducer, dtype_of<T>);
@@ -44,7 +44,7 @@ int64_t position_of(const T* row, int64_t count, Reducer reducer) {
   return 0;
 }
 
-// A dense row of T at `data`: where it lies, or converted into `scratch`.
+// A dense row of T at `data`: in place, or converted into `scratch`.
 template <class T>
 const T* dense_row(const Tensor& in, int64_t offset, int64_t step, int64_t length, std::vector<T>& scratch) {
   const char* source = static_cast<const char*>(in.raw_data()) + offset * static_cast<int64_t>(size_of(in.dtype()));
@@ -64,7 +64,7 @@ void with_loop_type(DType dtype, Fn&& fn) {
   }
 }
 
-// `values` may be null; both outputs have size 1 (or nothing) in `dim`.
+// `values` may be null. Both outputs have size 1 (or no dimension) at `dim`.
 void find_extremes(const Tensor& in, int64_t dim, Reducer reducer, const Tensor* values, const Tensor& indices,
                    bool keepdim) {
   if (indices.numel() == 0) return;
@@ -103,7 +103,7 @@ void scan(const Tensor& in, int64_t dim, const Tensor& out, Step step) {
   dim = wrap_dim(dim, in.ndim());
   constexpr int64_t kMin = 8192;
   if (in.numel() >= kMin && in.ndim() > 1 && line_stride(in, dim) != 1) {
-    // Lanes with gaps would read a line of the cache for each element.
+    // Lanes with gaps would read a cache line for each element.
     const Tensor rotated = with_last(in, dim).contiguous(), result = Tensor::empty(rotated.sizes(), out.dtype());
     scan(rotated, -1, result, step);
     return with_last(out, dim).copy_from(result);
@@ -115,7 +115,7 @@ void scan(const Tensor& in, int64_t dim, const Tensor& out, Step step) {
     for_each_line<2>(without(in.sizes(), dim), {without(in.strides(), dim), without(out.strides(), dim)}, length,
                      [&](const std::array<int64_t, 2>& offset) {
                        thread_local std::vector<T> scratch;
-                       // An element more than a piece, for the last one of the piece before.
+                       // One element more than a part, for the last one of the part before.
                        scratch.resize(static_cast<size_t>(std::min(length, kPieceElements)) + 1);
                        T* const row = scratch.data() + 1;
                        const char* source = static_cast<const char*>(in.raw_data()) + offset[0] * in_size;
@@ -154,7 +154,7 @@ const auto kLogSumStep = []<class T>(T* row, int64_t count) {
   }
 };
 
-// Running extremes with their positions; later equals win, and a NaN stays.
+// Running extremes with their indices. Later equals win, and a NaN stays.
 void running_extreme(const Tensor& in, int64_t dim, bool is_max, const Tensor& values, const Tensor& indices) {
   if (in.numel() == 0) return;
   dim = wrap_dim(dim, in.ndim());

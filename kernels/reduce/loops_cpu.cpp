@@ -24,10 +24,10 @@ inline __attribute__((always_inline)) AccumulatorType<T>& get(Accumulator& accum
     return accumulator.value;
 }
 
-// Short enough that a block's sum in float has a small error.
+// Short enough that summing a block in float has a small error.
 constexpr int64_t kBlock = 1024;
 
-// Sums of a mapped element.
+// Sums of mapped elements.
 template <class Map>
 struct SumLoops {
   template <class T>
@@ -101,7 +101,7 @@ struct ProductLoops {
   }
 };
 
-// Largest element of sign * map(x); NaN wins and stays.
+// The largest of sign * map(x); NaN wins and stays.
 template <class Map, bool kIsMax>
 struct ExtremeLoops {
   template <class A>

@@ -1,4 +1,4 @@
-// Medians, and reductions that leave out NaN.
+// Medians, and reductions that skip NaN.
 #include <cmath>
 #include <vector>
 
@@ -24,11 +24,11 @@ void check_median_dtype(const Tensor& in) {
   if (in.dtype() == DType::kBool) fail_dtype("median", in.dtype());
 }
 
-// Equal elements share the gradient, and NaNs where the median is one.
+// Equal elements share the gradient, as do NaNs where the median is NaN.
 Tensor median_gradient(const ops::GradArgs& args, Tensor g) {
   const Tensor& in = args.inputs[0].to_tensor();
   const Expr x = in, y = Expr(args.outputs[0]);
-  // NOLINTNEXTLINE(misc-redundant-expression): of NaNs alone that is true
+  // NOLINTNEXTLINE(misc-redundant-expression): true for NaN only
   const Expr is_chosen = std::isnan(y.tensor().item_double()) ? x != x : x == y;
   const Expr count = Expr(ops::sum(is_chosen.tensor()));
   return gradient::fit_gradient(Expr(g) * is_chosen / count, in);
@@ -78,13 +78,13 @@ OP("aten::nanmean")
 OP("aten::aminmax")
     .impl([](const Tensor& in, std::optional<int64_t> dim, bool keepdim) {
       const Dims dims = dim ? Dims{*dim} : Dims{};
-      // PyTorch gives a kept dimension even to what has none.
+      // PyTorch keeps a dimension even for 0-d tensors.
       const Tensor x = dim && keepdim && in.ndim() == 0 ? ops::unsqueeze(in, *dim) : in;
       return std::tuple<Tensor, Tensor>(ops::amin(x, dims, keepdim), ops::amax(x, dims, keepdim));
     })
     .composite();
 
-// Of the whole tensor, as observers of quantization take them.
+// Over the whole tensor, as quantization's observers use them.
 OP("aten::_aminmax").set<ops::MixesSamples>().infer([](const Tensor& in) {
   check(in.numel() > 0, "_aminmax(): the tensor has no elements");
   return std::vector<ops::TensorMeta>(2, {.sizes = {}, .dtype = in.dtype(), .strides = {}});

@@ -18,7 +18,7 @@ bool is_missing(T value) {
   return false;
 }
 
-// Position of the lower median: of a NaN where there is one, or among the others when `skips_nan`.
+// The index of the lower median: of a NaN if there is one, or among the other elements with `skips_nan`.
 template <class T>
 int64_t median_position(const T* x, int64_t step, int64_t count, bool skips_nan, std::vector<int64_t>& order) {
   order.clear();

@@ -1,4 +1,5 @@
-// mode: the most frequent element of each row, the smallest of equals, where it stands last in sorted order.
+// mode: the most frequent element of each row, and the smallest of equally frequent ones; its index is the last one in
+// sorted order.
 #include "kernels/expr/expr.h"
 #include "kernels/reduce/dims.h"
 

@@ -25,7 +25,7 @@ using MaybeDType = std::optional<DType>;
 using MaybeInt = std::optional<int64_t>;
 
 double correction_of(bool unbiased) { return unbiased ? 1 : 0; }
-// The usual one is 1; PyTorch takes others than whole numbers since 2.0.
+// The usual correction is 1; PyTorch takes fractions since 2.0.
 double correction_of(const std::optional<Scalar>& given) { return given ? given->to_double() : 1; }
 double correction_of(const ops::Value& given) { return given.is_none() ? 1 : given.to_scalar().to_double(); }
 
@@ -55,7 +55,7 @@ struct Variance {
     run_reduction(squares, in, reduced.kept(in, out, keepdim));
     if (mean_out != nullptr) reduced.kept(in, *mean_out, keepdim).copy_from(centers);
   }
-  // a / y, and 0 where y is; in second gradients, too, where a division by 0 that is not used would leave NaN.
+  // a / y, and 0 where y is 0; also in second gradients, where an unused division by 0 would leave NaN.
   static Expr over(const Expr& a, const Expr& y) {
     return gradient::where(y == 0, 0.0, a / gradient::where(y == 0, 1.0, y));
   }
@@ -128,7 +128,7 @@ void add_variance(const char* name, bool is_root) {
                    });
 }
 
-// Of the deviation (or variance) and of the mean, whichever flows.
+// The gradients of the deviation (or variance) and of the mean, whichever are defined.
 std::vector<Tensor> variance_mean_gradient(const ops::GradArgs& args, const MaybeDims& dims, double correction,
                                            bool is_root) {
   std::vector<Tensor> gradients(args.inputs.size());
@@ -316,7 +316,7 @@ OP("aten::logsumexp")
       const Expr x = is_floating(in.dtype()) ? in : ops::to(in, DType::kFloat32);
       if (x.tensor().numel() == 0) return ops::log(ops::sum(gradient::exp(x).tensor(), dims, keepdim));
       Expr largest = Expr(ops::amax(x.tensor(), dims, true));
-      // An infinite maximum would give infinity minus infinity.
+      // With an infinite maximum, x - maximum would be NaN.
       largest = gradient::where(gradient::abs(largest) == std::numeric_limits<double>::infinity(), 0.0, largest);
       const Tensor sum = ops::sum(gradient::exp(x - largest).tensor(), dims, true);
       const Expr result = gradient::log(sum) + largest;

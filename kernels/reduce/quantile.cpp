@@ -28,14 +28,14 @@ void check_quantile(const Tensor& x, const Tensor& q, const std::string& interpo
   check(ops::all(within).item_bool(), name, "() q values must be in the range [0, 1]");
 }
 
-// Lanes of the reduced dimension as the last one.
+// Moves the reduced dimension to the end.
 Tensor lines_of(const Tensor& x, const std::optional<int64_t>& dim) {
   if (!dim) return ops::flatten(x, int64_t{0}, int64_t{-1});
   if (wrap_dim(*dim, x.ndim()) == x.ndim() - 1 || x.ndim() == 0) return x.ndim() ? x : ops::unsqueeze(x, 0);
   return ops::transpose(ops::unsqueeze(x, -1), wrap_dim(*dim, x.ndim()), -1);
 }
 
-// The position of each q in sorted lanes; where a NaN counts, that of the NaN, which is sorted last.
+// The position of each q in sorted lanes. Where NaN is not ignored, that of the NaN, which is sorted last.
 Tensor positions(const Tensor& sorted, const Tensor& q, bool ignores_nan) {
   const int64_t last = sorted.size(-1) - 1;
   if (!ignores_nan) {
@@ -73,7 +73,7 @@ Tensor quantile_of(const Tensor& x, const Tensor& q, std::optional<int64_t> dim,
   wide[wide.size() - 1] = q.numel();
   const Tensor ranks = positions(sorted, ops::reshape(q, Dims{-1}), ignores_nan);
   Tensor out = read_at(sorted, ops::expand(ranks, wide), interpolation);
-  // [..., q] with a 1 where the dimension was, or all dimensions gone.
+  // [..., q] with a 1 in place of the dimension, or without all dimensions.
   if (!dim) {
     Dims sizes(static_cast<size_t>(keepdim ? x.ndim() : 0), 1);
     sizes.push_back(q.numel());

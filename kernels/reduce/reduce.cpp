@@ -36,7 +36,7 @@ DType mean_dtype(const Tensor& in, const MaybeDType& dtype) {
   return result;
 }
 
-// Gradient of a sum (times `scale`): g spread over what was reduced.
+// The gradient of a sum (times `scale`): g broadcast over the reduced dimensions.
 Tensor spread(const ops::GradArgs& args, const MaybeDims& dims, bool is_mean) {
   const Tensor& in = args.inputs[0].to_tensor();
   const ReducedDims reduced(in, dims);
@@ -55,7 +55,7 @@ gradient::GradientFn spread_gradient(bool has_dims, bool is_mean) {
   };
 }
 
-// sum and mean: full and over a list of dimensions.
+// sum and mean: over everything, and over a list of dimensions.
 void add_sum(const char* name, bool is_mean) {
   const auto dtype_of_result = is_mean ? mean_dtype : sum_dtype;
   const std::string full = concat("aten::", name), dim = concat(full, is_mean ? ".dim" : ".dim_IntList");
@@ -95,8 +95,8 @@ void run_simple(Reducer reducer, DType compute, const Tensor& in, const MaybeDim
   run_reduction(over_truth(reduction, in.dtype()), in, ReducedDims(in, dims).kept(in, out, keepdim));
 }
 
-// Of each element the product of all others, as running products from both sides: no division, so that it has
-// derivatives at zeros, too.
+// For each element the product of all others, as running products from both sides: without a division, so it has
+// derivatives at zeros too.
 Expr products_of_others(const Tensor& in, const MaybeDims& dims) {
   const Tensor x = dims && in.ndim() > 0 ? in : ops::reshape(in, Dims{-1});
   const int64_t dim = dims && in.ndim() > 0 ? wrap_dim((*dims)[0], in.ndim()) : 0, size = x.size(dim);
@@ -111,8 +111,8 @@ Expr products_of_others(const Tensor& in, const MaybeDims& dims) {
   return Expr(ops::reshape(others.tensor(), in.sizes()));
 }
 
-// prod. Its gradient prod / x is wrong at zeros, so those are summed from masked products; a gradient that will have
-// gradients itself is made otherwise, since masks have none.
+// prod. Its gradient prod / x is wrong at zeros, so these use masked products. Masks have no gradient, so a gradient
+// that is itself recorded is computed without them.
 std::vector<Tensor> prod_gradient(const ops::GradArgs& args, const MaybeDims& dims) {
   std::vector<Tensor> gradients(args.inputs.size());
   const Tensor& in = args.inputs[0].to_tensor();
@@ -160,7 +160,7 @@ IMPL("aten::prod.dim_int", kCPU,
        run_simple(Reducer::kProduct, sum_dtype(in, dtype), in, Dims{dim}, keepdim, out);
      });
 
-// Largest and smallest: ties share the gradient; over all elements NaNs are such, too.
+// The largest and smallest: ties share the gradient; NaNs too, when reducing everything.
 std::vector<Tensor> extreme_gradient(const ops::GradArgs& args, const MaybeDims& dims) {
   std::vector<Tensor> gradients(args.inputs.size());
   const Tensor& in = args.inputs[0].to_tensor();
@@ -208,7 +208,7 @@ void add_extreme_of_all(const char* name, Reducer reducer) {
                    });
 }
 
-// any and all give bool, but uint8 stays uint8.
+// any and all return bool, except that uint8 stays uint8.
 DType truth_dtype(const Tensor& in) { return in.dtype() == DType::kUInt8 ? DType::kUInt8 : DType::kBool; }
 void add_truth(const char* name, Reducer reducer) {
   const std::string full = concat("aten::", name), dim = concat(full, ".dim");

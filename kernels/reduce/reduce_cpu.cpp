@@ -15,7 +15,7 @@
 namespace tensord::kernels {
 namespace {
 
-// Looks now and then whether the work is still wanted: a tensor that repeats its elements has any number of them.
+// Checks for cancellation now and then: a tensor that repeats its elements may have any number of them.
 class FoldWatch {
  public:
   void spend(int64_t elements) {
@@ -23,14 +23,14 @@ class FoldWatch {
     left_ = kFoldPiece;
     check_work_cancelled();
   }
-  // Of one row between two looks: a multiple of the inner loops' blocks, so that sums keep their order.
+  // Elements of a row between two checks: a multiple of the inner loops' blocks, so that sums keep their order.
   static constexpr int64_t kFoldPiece = kPieceElements << 4;
 
  private:
   int64_t left_ = kFoldPiece;
 };
 
-// Sizes and strides of the dimensions that are (not) reduced.
+// Sizes and strides of the reduced (or kept) dimensions.
 struct Split {
   Dims kept_sizes, kept_in, kept_out, kept_center, reduced_sizes, reduced_in;
 
@@ -88,7 +88,7 @@ void ReductionPlan::run(const void* in, void* out, const double* centers, Accumu
   reduce_rows(memory);
 }
 
-// Folds `count` elements at `data` with a step into one accumulator.
+// Folds `count` elements, a step apart from `data` on, into one accumulator.
 void ReductionPlan::fold_row(const char* data, int64_t count, int64_t step, double center, Accumulator* out) const {
   if (step == 1 && stored_ == loop_) {
     return in_pieces(count, FoldWatch::kFoldPiece, [&](int64_t begin, int64_t end) {
@@ -105,12 +105,12 @@ void ReductionPlan::fold_row(const char* data, int64_t count, int64_t step, doub
   }
 }
 
-// Folds rows of columns; strides in elements.
+// Folds rows of columns; strides are in elements.
 void ReductionPlan::fold_columns(const char* data, int64_t rows, int64_t row_step, int64_t count, int64_t step,
                                  const double* centers, Accumulator* out) const {
   FoldWatch watch;
   if (step == 1 && stored_ == loop_) {
-    // In fours, as the loops take them.
+    // In groups of four, as the loops take them.
     const int64_t piece = std::max<int64_t>(4, FoldWatch::kFoldPiece / std::max<int64_t>(1, count) / 4 * 4);
     return in_pieces(rows, piece, [&](int64_t begin, int64_t end) {
       loops_.columns(data + begin * row_step * element_size_, end - begin, row_step, count, centers, reduction_.power,
@@ -189,8 +189,8 @@ void ReductionPlan::reduce_columns(const Memory& memory) const {
       });
 }
 
-// Joins the accumulators of two parts with the reducer's own rule: an accumulator is folded
-// in as if it were an element, which is right for all but the sums of mapped elements.
+// Joins the accumulators of two parts by the reducer's own rule, as if an accumulator were an element. That is right
+// except for sums of mapped elements.
 void ReductionPlan::join(const Accumulator& part, Accumulator* total) const {
   const bool is_integer = loop_ == DType::kInt64;
   switch (reduction_.reducer) {
@@ -237,8 +237,8 @@ Reduction over_truth(Reduction reduction, DType in) {
 void run_reduction(const Reduction& reduction, const Tensor& in, const Tensor& out) {
   if (out.numel() == 0) return;
   if (out.device().kind == kCUDA) return run_reduction_cuda(reduction, in, out);
-  // A float16 sum of integers and the like is exact enough in float; what matters is that
-  // elements reach the compute dtype's class.
+  // A sum of integers as float16 is exact enough in float; elements only have to be converted to the category of the
+  // compute dtype.
   const DType loop = loop_dtype(reduction.compute);
   if (in.numel() == 0) {
     std::vector<Accumulator> empty(static_cast<size_t>(out.numel()), reduce_loops(reduction.reducer, loop).start);

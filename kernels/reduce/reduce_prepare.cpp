@@ -13,7 +13,7 @@
 namespace tensord::kernels {
 namespace {
 
-// How an operator's arguments say what is reduced. -1: it has no such argument.
+// The positions of an operator's arguments that tell what is reduced; -1: it has no such argument.
 struct Form {
   Reducer reducer;
   bool is_mean = false;

@@ -1,4 +1,4 @@
-// segment_reduce: reductions of pieces of one dimension, cut by lengths or offsets.
+// segment_reduce: reductions of segments of one dimension, given by lengths or offsets.
 #include "core/ops/run.h"
 #include "kernels/expr/expr.h"
 #include "ops/reduce.h"

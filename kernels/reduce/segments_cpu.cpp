@@ -26,7 +26,7 @@ Kind kind_of(const std::string& name) {
   return Kind::kProd;
 }
 
-// Where pieces begin and end: for each of `outer` rows `segments` + 1 offsets into the dimension.
+// The begins and ends of segments: for each of `outer` rows, `segments` + 1 offsets into the dimension.
 struct Segments {
   Tensor offsets;  // int64
   int64_t outer = 1, segments = 0, length = 0, inner = 1;
@@ -76,7 +76,7 @@ Segments segments_of(const Tensor& x, const MaybeTensor& lengths, const MaybeTen
   return out;
 }
 
-// Calls fn(first element, first place in the result, begin, end) for each piece and each inner position.
+// Calls fn(first element, first place in the result, begin, end) for each segment and each inner position.
 template <class Fn>
 void for_each_piece(const Segments& s, Fn&& fn) {
   const int64_t* offsets = s.offsets.data<int64_t>();
@@ -121,7 +121,7 @@ void reduce(Kind kind, const Segments& s, const MaybeScalar& initial, const Tens
   });
 }
 
-// Of max and min: shared by the elements that are the result. Of a product: the product of the others.
+// For max and min: shared by the elements that equal the result. For a product: the product of the others.
 template <class T>
 void reduce_back(Kind kind, const Segments& s, const MaybeScalar& initial, const Tensor& gradient, const Tensor& result,
                  const Tensor& x, const Tensor& out) {

@@ -1,4 +1,5 @@
-// any and all over several dimensions: one after the other, from the last on, so that numbers stay those of the input.
+// any and all over several dimensions, one dimension after another from the last on, so that the numbers of the others
+// stay valid.
 #include <algorithm>
 
 #include "core/ops/op.h"
@@ -21,7 +22,7 @@ void add_truth_dims(const std::string& name) {
         std::sort(order.begin(), order.end());
         check(std::adjacent_find(order.begin(), order.end()) == order.end(),
               "dim appears multiple times in the list of dims ", to_string(order));
-        // No dimension: only made bool (uint8 stays).
+        // No dimensions: only converts to bool (uint8 stays).
         if (order.empty() || self.ndim() == 0) {
           const Tensor truth = ops::ne(self, ops::Scalar(0));
           return self.dtype() == DType::kUInt8 ? ops::to(truth, self.dtype()) : truth;

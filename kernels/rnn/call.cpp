@@ -117,7 +117,7 @@ std::vector<ops::TensorMeta> rnn_metas(const RnnCall& call) {
   const int64_t size = call.output_size();
   Dims sizes = x.sizes(), strides;
   sizes.back() = size;
-  // In memory the time comes first in any case.
+  // In memory, time always comes first.
   if (call.batch_first) strides = Dims{size, size * sizes[0], 1};
   std::vector<ops::TensorMeta> metas{{std::move(sizes), x.dtype(), std::move(strides), x.device()}};
   for (const Tensor& state : call.states) metas.push_back({state.sizes(), x.dtype(), {}, x.device()});

@@ -1,5 +1,5 @@
-// lstm_cell, gru_cell, rnn_tanh_cell and rnn_relu_cell: one step. Loops of a script call them with
-// weights that the loop does not pack, so they use the weights as they lie.
+// lstm_cell, gru_cell, rnn_tanh_cell and rnn_relu_cell: one step. Scripts call them in loops with weights that are not
+// packed there, so the weights are used in place.
 #include "kernels/rnn/cell.h"
 
 #include "core/base/error.h"
@@ -53,15 +53,15 @@ TensorMeta meta_of(const CellCall& cell) {
   return {cell.states[0].sizes(), cell.input.dtype(), {}, cell.input.device()};
 }
 
-// The same with differentiable operators.
+// The same, composed of differentiable operators.
 std::vector<Tensor> record(const CellCall& cell) {
   const RecordedCell step{cell.kind, cell.recurrent_weights, cell.recurrent_bias.value_or(Tensor()), Tensor()};
   return step.step(ops::linear(cell.input, cell.input_weights, cell.input_bias), cell.states);
 }
 
-// Next h, and c of the LSTM.
+// Returns the next h and, for the LSTM, c.
 std::vector<Tensor> run(const CellCall& cell, std::initializer_list<Value> tensors) {
-  // The loops of its own are the processor's.
+  // Only the CPU has loops of its own.
   const bool is_elsewhere = !cell.input.is_meta() && !cell.input.device().is_host();
   if (is_elsewhere || is_recorded({tensors.begin(), tensors.size()})) return record(cell);
   const TensorMeta meta = meta_of(cell);

@@ -1,4 +1,4 @@
-// The loops of one step of a recurrent cell, run and prepared.
+// The loops of one step of a recurrent cell, direct and prepared.
 #include "kernels/rnn/cell.h"
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace {
 
 using OptionalTensor = std::optional<Tensor>;
 
-// Fewer rows than this read the weights once each; more go to a matrix product.
+// With fewer rows, the weights are read once for each row; with more, a matrix product is used.
 constexpr int64_t kMaxVectors = 4;
 
 // out[batch, rows] = x @ weights^T.
@@ -84,11 +84,11 @@ void run_as(const CellCall& cell, std::span<const Tensor> outputs) {
   }
 }
 
-// For known shapes.
+// Prepared for known shapes.
 
 class PreparedCell final : public ops::PreparedCall {
  public:
-  // `slots`: of input, h, c, weights and biases, which of the run's inputs they are; -1: constant or absent.
+  // `slots`: for input, h, c, weights and biases, which of the run's inputs they are; -1 if constant or absent.
   PreparedCell(const CellCall& cell, std::vector<int> slots, std::vector<Tensor> constants)
       : kind_(cell.kind),
         batch_(cell.batch()),

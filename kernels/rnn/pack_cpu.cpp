@@ -1,4 +1,4 @@
-// Weights of recurrent layers in panels; see kernels.h.
+// Packs the weights of recurrent layers into panels; see kernels.h.
 #include "core/base/parallel.h"
 #include "kernels/rnn/sequence.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 int64_t panels_for(int64_t units, int64_t units_in_panel) { return (units + units_in_panel - 1) / units_in_panel; }
 
-// Where column c of panel p takes its units from: rows of the matrix, [first, first + count).
+// The source of column c of panel p: rows [first, first + count) of the matrix.
 struct Source {
   int64_t first, count;
 };
@@ -18,7 +18,7 @@ Source source_of(int64_t panel, int64_t column, int64_t columns, int64_t units, 
   return {first, std::clamp<int64_t>(units - unit, 0, lanes)};
 }
 
-// The rows of `matrix`, [gates * units, inputs], as panels: for each input `columns` vectors.
+// The rows of `matrix`, [gates * units, inputs], as panels, which have `columns` vectors for each input.
 template <class T>
 void pack_matrix(const Tensor& matrix, int64_t columns, int64_t units, bool by_gate, int64_t panels, T* packed) {
   const Tensor dense = matrix.contiguous();
@@ -37,7 +37,7 @@ void pack_matrix(const Tensor& matrix, int64_t columns, int64_t units, bool by_g
   });
 }
 
-// Adds a vector of biases, but for the columns from `end_column` on.
+// Adds a vector of biases, except for the columns from `end_column` on.
 template <class T>
 void add_bias(const Tensor& bias, int64_t columns, int64_t end_column, int64_t units, bool by_gate, int64_t panels,
               T* packed) {

@@ -1,5 +1,5 @@
-// Packed sequences of different lengths: the rows of each time step one after the other, longest
-// sequence first. How many there are of each step lies on the host, as in PyTorch.
+// Packed sequences of different lengths: the rows of one time step after another, longest sequence first. How many
+// there are of each step lies on the host, as in PyTorch.
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -31,7 +31,7 @@ void for_each_step(const Tensor& padded, const Tensor& packed, const std::vector
   }
 }
 
-// How many sequences are longer than each step.
+// For each step, how many sequences reach beyond it.
 std::vector<int64_t> counts_of(const std::vector<int64_t>& lengths) {
   std::vector<int64_t> counts;
   size_t count = lengths.size();
@@ -103,7 +103,7 @@ std::tuple<Tensor, Tensor> pad(const Tensor& data, const Tensor& batch_sizes, bo
   return {batch_first ? transpose(padded, 0, 1) : padded, vector_of(lengths)};
 }
 
-// Each is the other's gradient.
+// Each operator is the gradient of the other.
 std::vector<Tensor> gradient_of_pack(const ops::GradArgs& args) {
   const auto& in = args.inputs;
   if (!args.needs(0)) return std::vector<Tensor>(3);

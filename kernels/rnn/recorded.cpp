@@ -29,12 +29,12 @@ Tensor joined(const std::vector<Tensor>& tensors, int64_t dim) {
   return tensors.size() == 1 ? tensors[0] : ops::cat(tensors, dim);
 }
 
-// The rows of time steps: all of one size, or those of packed data, which never grow.
+// The rows of each time step: all of one size or, in packed data, never increasing.
 struct Steps {
   std::vector<int64_t> counts;
   bool is_packed;
 
-  // Rows of step `t` of `all`, [steps, batch, …] or [rows, …].
+  // The rows of step `t` of `all`, [steps, batch, …] or [rows, …].
   Tensor of(const Tensor& all, size_t t) const {
     if (!is_packed) return ops::select(all, 0, static_cast<int64_t>(t));
     int64_t first = 0;
@@ -66,7 +66,7 @@ Steps steps_of(const RnnCall& call) {
   return steps;
 }
 
-// Results of one layer and direction.
+// The results of one layer and direction.
 struct Direction {
   Tensor output;
   std::vector<Tensor> states;
@@ -79,7 +79,7 @@ std::vector<Tensor> first_rows(const std::vector<Tensor>& states, int64_t count)
   return out;
 }
 
-// Packed sequences end at different steps: their last states are put aside, the shortest first.
+// Packed sequences end at different steps: their last states are set aside, the shortest sequence first.
 Direction run_forward(const Steps& steps, const RecordedCell& cell, const Tensor& gates, std::vector<Tensor> states) {
   std::vector<Tensor> outputs;
   std::vector<std::vector<Tensor>> ended(states.size());
@@ -98,7 +98,7 @@ Direction run_forward(const Steps& steps, const RecordedCell& cell, const Tensor
   return {steps.join(outputs), states};
 }
 
-// The last step first; sequences that are shorter join with their first state.
+// From the last step to the first; shorter sequences join with their initial state.
 Direction run_backward(const Steps& steps, const RecordedCell& cell, const Tensor& gates,
                        const std::vector<Tensor>& first) {
   std::vector<Tensor> outputs(steps.counts.size()), states = first_rows(first, steps.counts.back());

@@ -14,7 +14,7 @@ TensorList tensors_of(const Value& value) {
   return value.is_tensor() ? TensorList{value.to_tensor()} : ops::Unbox<TensorList>::get(value);
 }
 
-// The argument lists of all eight are alike: input, [batch_sizes,] hx, params, has_biases, num_layers,
+// The argument lists of all eight overloads are alike: input, [batch_sizes,] hx, params, has_biases, num_layers,
 // dropout, train, bidirectional[, batch_first].
 RnnCall call_of(RnnKind kind, bool is_packed, std::span<const Value> v) {
   std::optional<Tensor> batch_sizes;
@@ -30,8 +30,7 @@ RnnCall call_of(RnnKind kind, bool is_packed, std::span<const Value> v) {
   return rnn_call(kind, v[0].to_tensor(), batch_sizes, tensors_of(rest[0]), tensors_of(rest[1]), flags);
 }
 
-// Numbers those of the call's tensors that come with each run, in the order of the arguments; the
-// parameters come last.
+// Numbers the call's tensors that are inputs of the run, in the order of the arguments; the parameters come last.
 std::unique_ptr<ops::PreparedCall> prepare(RnnKind kind, bool is_packed, const ops::PrepareArgs& args) {
   const RnnCall call = call_of(kind, is_packed, args.arguments);
   std::vector<int> slots;
@@ -47,7 +46,7 @@ std::unique_ptr<ops::PreparedCall> prepare(RnnKind kind, bool is_packed, const o
 }
 
 std::vector<Tensor> run_layers(const RnnCall& call, std::span<const Value> arguments) {
-  // The loops of its own are the processor's.
+  // Only the CPU has loops of its own.
   if (is_recorded(arguments) || (!call.input.is_meta() && !call.input.device().is_host())) return record_rnn(call);
   std::vector<Tensor> outputs;
   const std::vector<TensorMeta> metas = rnn_metas(call);
@@ -63,8 +62,7 @@ std::vector<Tensor> run_layers(const RnnCall& call, std::span<const Value> argum
 template <size_t>
 using Argument = const Value&;
 
-// Dropout between layers is the only thing random here, and is for training only: a served layer stays
-// an operator like any other.
+// Only dropout between layers is random, and only in training: a served layer stays a pure operator.
 template <size_t... I>
 void add_form(RnnKind kind, bool is_packed, const std::string& name, std::index_sequence<I...>) {
   ops::OpBuilder(name, __FILE__, __LINE__)

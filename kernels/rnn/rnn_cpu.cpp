@@ -79,7 +79,7 @@ HWY_INLINE VecOf<float> GatedTanh(VecOf<float> gate, VecOf<float> x) {
   return hn::Div(m, hn::Mul(OnePlusExpNeg(gate), hn::Add(m, hn::Set(hn::ScalableTag<float>(), 2.0f))));
 }
 
-// Doubles are here for agreement, not for speed: one by one.
+// Doubles, one by one: for equal results, not for speed.
 template <class F>
 HWY_INLINE VecOf<double> Each(VecOf<double> x, F&& function) {
   const hn::ScalableTag<double> d;
@@ -96,7 +96,7 @@ HWY_INLINE VecOf<double> Gated(VecOf<double> gate, VecOf<double> x) {
 }
 HWY_INLINE VecOf<double> GatedTanh(VecOf<double> gate, VecOf<double> x) { return Gated(gate, Tanh(x)); }
 
-// NaN stays.
+// Keeps NaN.
 template <class T>
 HWY_INLINE VecOf<T> Relu(VecOf<T> x) {
   return hn::IfThenElse(hn::Lt(x, hn::Zero(hn::ScalableTag<T>())), hn::Zero(hn::ScalableTag<T>()), x);
@@ -104,7 +104,7 @@ HWY_INLINE VecOf<T> Relu(VecOf<T> x) {
 
 // --- products
 
-// Rows whose sums fit into the registers, with columns vectors each.
+// The number of rows whose sums fit into the registers, with `columns` vectors each.
 constexpr int MaxRows(int columns) {
 #if HWY_TARGET <= HWY_AVX3
   return columns == 2 ? 8 : columns == 3 ? 8 : 6;
@@ -201,8 +201,8 @@ HWY_INLINE void StoreUnits(VecOf<T> value, int64_t units, T* out) {
   for (int64_t i = 0; i < units; ++i) out[i] = values[i];
 }
 
-// Ends the sums of kRows rows from `row` on: fills them in, adds the product with the previous state,
-// and passes them through the gates.
+// Finishes the sums of kRows rows from `row` on: initializes them, adds the product with the previous state, and
+// applies the gates.
 template <class T, RnnKind kKind, int kRows>
 HWY_INLINE void StepRows(const RnnStepArgs<T>& args, int64_t panel, int64_t row) {
   constexpr int kColumns = kKind == RnnKind::kLstm ? 4 : kKind == RnnKind::kGru ? 3 : kPlainColumns;

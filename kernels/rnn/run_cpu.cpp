@@ -1,4 +1,4 @@
-// Runs recurrent layers: once, with weights packed on the way, or prepared.
+// Runs recurrent layers: directly, packing the weights on the way, or prepared.
 #include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/ops/run.h"
@@ -25,7 +25,7 @@ RnnMemory<T> memory_of(const RnnCall& call, std::span<const Tensor> outputs, voi
   return memory;
 }
 
-// Whether the rows of the outputs are as the loops write them, and those of the inputs as they read them.
+// Whether the outputs' rows have the layout that the loops write, and the inputs' rows the one that they read.
 bool fits(const RnnCall& call, std::span<const Tensor> outputs) {
   const auto has_rows = [](const Tensor& x) {
     return x.numel() == 0 || x.sizes().back() == 1 || x.strides().back() == 1;
@@ -64,7 +64,7 @@ RnnParameters dense_parameters(RnnParameters cell, DType dtype) {
   return cell;
 }
 
-// With everything in `dtype` and dense.
+// Converts everything to `dtype`, dense.
 RnnCall dense_call(const RnnCall& call, DType dtype) {
   RnnCall dense = call;
   make_dense(dense.input, dtype);
@@ -101,7 +101,7 @@ class PreparedRnn final : public ops::PreparedCall {
  public:
   PreparedRnn(const RnnCall& call, RnnSequence<T> sequence, std::span<const int> slots)
       : sequence_(std::move(sequence)), slots_(slots.begin(), slots.end()) {
-    // Only what is constant is kept.
+    // Keeps only what is constant.
     values_ = {call.input, call.batch_sizes.value_or(Tensor())};
     values_.insert(values_.end(), call.states.begin(), call.states.end());
     for (size_t i = 0; i < values_.size(); ++i) {
@@ -151,7 +151,7 @@ std::unique_ptr<ops::PreparedCall> prepare_as(const RnnCall& call, const ops::Pr
       call, RnnSequence<T>(shape_for(call, args.outputs[0]), std::move(weights), args.threads), slots);
 }
 
-// In float32, by weights that are widened once.
+// In float32, with weights that are converted once.
 std::unique_ptr<ops::PreparedCall> prepare_halves(const RnnCall& call, const ops::PrepareArgs& args,
                                                   std::span<const int> slots) {
   RnnCall wide = call;
@@ -170,7 +170,7 @@ std::unique_ptr<ops::PreparedCall> prepare_halves(const RnnCall& call, const ops
   for (size_t i = 0; i < wide.states.size(); ++i) widen(wide.states[i], slots[2 + i]);
   for (const Tensor& output : args.outputs) outputs.push_back(wide_meta(output));
   for (const Tensor& input : inputs) {
-    if (!input) return nullptr;  // it comes with the run, and is none of these
+    if (!input) return nullptr;  // it is an input of the run, and not one of these
   }
   auto prepared =
       prepare_as<float>(wide, {args.op, args.arguments, outputs, args.threads, args.precision, args.packs}, slots);
@@ -181,7 +181,7 @@ std::unique_ptr<ops::PreparedCall> prepare_halves(const RnnCall& call, const ops
 
 void run_rnn(const RnnCall& call, std::span<const Tensor> outputs) {
   if (call.dropout == 0 || call.layers == 1) return run_layers(call, outputs);
-  // In training layer by layer, with values dropped between them, drawn in the order of time.
+  // Training with dropout runs layer by layer; values dropped between the layers are drawn in the order of time.
   RnnCall one = call;
   one.layers = 1;
   one.batch_first = false;

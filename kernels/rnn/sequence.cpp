@@ -16,19 +16,19 @@ constexpr size_t aligned(size_t bytes) {
   return (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
 }
 
-// Of the previous state's product, which reads all weights each step: the time of a weight from the
-// second-level cache, or that of the arithmetic when rows share it.
+// The cost of a product with the previous state, which reads all weights in each step: the time to load a weight from
+// the L2 cache, or that of the arithmetic when several rows share it.
 constexpr double kWeightNs = 0.04, kMultiplyNs = 0.02;
-// Least time of a step for each thread that takes part in it: meeting costs a few hundred ns.
+// The least time of a step for each additional thread: a barrier costs a few hundred ns.
 constexpr double kMinStepNs = 1000;
-// So many rows use a weight well; less than that and threads had better share the weights.
+// With this many rows a thread uses each weight often enough; with fewer, threads should divide the weights.
 constexpr int64_t kRowsPerThread = 4;
 // The gates' inputs of a chunk should stay in the cache until they are used.
 constexpr int64_t kChunkBytes = 1 << 20, kMinChunkRows = 48;
 
 }  // namespace
 
-// Where the threads of one run meet.
+// The barrier of one run's threads.
 template <class T>
 struct RnnSequence<T>::Team {
   Team(int64_t groups, int64_t members)
@@ -38,7 +38,7 @@ struct RnnSequence<T>::Team {
   StepBarrier group[2];
 };
 
-// What one thread does of a layer and direction.
+// One thread's part of a layer and direction.
 template <class T>
 struct RnnSequence<T>::Share {
   RnnPart part;
@@ -52,8 +52,8 @@ struct RnnSequence<T>::Share {
   }
 };
 
-// The memory of a direction: previous and next state in turn, the cell, the LSTM's hidden units before
-// their projection, the gates of a chunk.
+// The memory of a direction: previous and next state in turn, the cell, the LSTM's hidden units before their
+// projection, the gates of a chunk.
 template <class T>
 struct RnnSequence<T>::State {
   T* h[2];
@@ -146,7 +146,7 @@ ops::Cost RnnSequence<T>::cost() const {
   return cost;
 }
 
-// Checks the sizes of packed data, which come with each run.
+// Checks the sizes of packed data, which are inputs of each run.
 template <class T>
 RnnSteps RnnSequence<T>::read_sizes(const RnnMemory<T>& memory) const {
   RnnSteps steps{shape_.steps, shape_.batch, nullptr, nullptr};
@@ -188,12 +188,13 @@ void RnnSequence<T>::run(const RnnMemory<T>& memory) const {
   if (shape_.rows == 0) return;
   Team team(groups_, members_);
   if (groups_ * members_ == 1) return take_part(memory, steps, team, 0, 1);
-  // One range a thread; a smaller team gets ranges of several members. They wait for each other, so none may end early.
+  // One range for each thread; a smaller team gets ranges of several members. Members wait for each other, so none may
+  // return early.
   const ContextPart<&ExecutionContext::cancellation> whole(nullptr);
   parallel_for(groups_ * members_, 1, [&](int64_t begin, int64_t end) { take_part(memory, steps, team, begin, end); });
 }
 
-// The work of the members [begin, end), on one thread.
+// The work of the members [begin, end) on one thread.
 template <class T>
 void RnnSequence<T>::take_part(const RnnMemory<T>& memory, const RnnSteps& steps, Team& team, int64_t begin,
                                int64_t end) const {
@@ -243,7 +244,7 @@ void RnnSequence<T>::run_direction(const RnnMemory<T>& memory, const RnnSteps& s
     }
   }
   if (share.is_first) store_state(memory, steps, state, index, share.part);
-  // The states' memory is used again by the next layer.
+  // The next layer reuses the states' memory.
   share.wait();
 }
 
@@ -285,7 +286,7 @@ void RnnSequence<T>::run_step(const RnnSteps& steps, int64_t step, const RnnWeig
   share.wait();
 }
 
-// Both copies of h get the first state: in reverse, rows of packed data start at different steps.
+// Both copies of h get the initial state: in reverse, rows of packed data start at different steps.
 template <class T>
 void RnnSequence<T>::load_state(const RnnMemory<T>& memory, const State& state, int64_t index,
                                 const RnnPart& part) const {
@@ -303,7 +304,7 @@ void RnnSequence<T>::load_state(const RnnMemory<T>& memory, const State& state, 
   }
 }
 
-// A row's last state is in the copy that its last turn wrote.
+// A row's last state is in the copy that its last step wrote.
 template <class T>
 void RnnSequence<T>::store_state(const RnnMemory<T>& memory, const RnnSteps& steps, const State& state, int64_t index,
                                  const RnnPart& part) const {

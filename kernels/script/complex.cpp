@@ -1,4 +1,4 @@
-// Complex numbers of scripts: made of two real ones, arithmetic, comparisons.
+// Complex numbers in scripts: construction, arithmetic, comparisons.
 #include <cmath>
 #include <complex>
 
@@ -12,7 +12,7 @@ using Number = std::complex<double>;
 
 Number number_of(const Value& value) { return value.to_complex(); }
 
-// Of two complex numbers, and of one with an int or a float on either side.
+// Operators on two complex numbers, or on a complex number and an int or a float.
 template <class F>
 void add_binary(const char* name, F f) {
   for (const char* overload : {"complex", "complex_int", "int_complex", "complex_float", "float_complex"}) {
@@ -33,7 +33,7 @@ OP("aten::div.complex").impl([](const Value& a, const Value& b) -> Value {
   return number_of(a) / number_of(b);
 });
 
-// Of one complex number, as std has them.
+// Functions of one complex number, as in std.
 #define FUNCTION(NAME) \
   OP("aten::" #NAME ".complex").impl([](const Value& a) -> Value { return std::NAME(number_of(a)); })
 FUNCTION(exp);

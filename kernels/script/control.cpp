@@ -11,7 +11,7 @@
 #include "kernels/script/value_text.h"
 #include "ops/factory.h"
 
-// Operators that speak to the world outside of the script: raise, warn, print, modes.
+// Operators with effects outside of the script: raise, warn, print, modes.
 namespace tensord::kernels {
 namespace {
 
@@ -21,17 +21,17 @@ using ops::Value;
   throw Error(ErrorCode::kScriptRaised, message);
 }
 
-// Stands where a script calls an operator that is not there, in a branch that may never be taken.
+// Stands for a call of an operator that does not exist, in a branch that may never run.
 [[noreturn]] void refuse(const std::string& message) { throw ops::NamedError(ErrorCode::kUnimplemented, message); }
 
-// Where what a request brings is not what the model was exported for. `actual` ends the message.
+// Raises an error where a request's data is not what the model was exported for. `actual` ends the message.
 [[noreturn]] void refuse_input(const std::string& message, std::optional<int64_t> actual) {
   throw ops::NamedError(ErrorCode::kInvalidArgument, concat(message, actual ? std::to_string(*actual) : std::string()));
 }
 
 constexpr size_t kMaxWarnings = 1000;
 
-// Each text once: a warning in a model's forward would otherwise be logged on every request.
+// Each text is logged once; a warning in a model's forward would otherwise be logged on every request.
 class SeenWarnings {
  public:
   bool add(const std::string& message) {
@@ -77,7 +77,7 @@ OP("prim::unchecked_unwrap_optional").impl([](const Value& value) { return value
 // Around the body of a "with": the interpreter calls the context's __exit__ when the body fails.
 OP("prim::Enter").impl([](const Value&) {}).impure();
 OP("prim::Exit").impl([](const Value&) {}).impure();
-// Marks of the profiler, which is none here. The handle is what the class of record_function keeps.
+// Profiler ranges, which have no effect here. The handle is what record_function's class keeps.
 OP("profiler::_record_function_enter")
     .impl([](const std::string&, const Value&) { return ops::zeros(Dims{1}); })
     .impure();
@@ -102,7 +102,7 @@ OP("profiler::_call_end_callbacks_on_jit_fut._RecordFunction")
     .impl([](const Value&, const Value& future) { return future; })
     .impure();
 #undef RECORD
-// Nanoseconds from an arbitrary origin, as PyTorch's.
+// Nanoseconds from an arbitrary origin, as in PyTorch.
 OP("prim::TimePoint").impl([]() { return Clock::system().now_ns(); }).impure();
 
 OP("prim::EnumName").impl([](const Value& value) { return value.to_enum()->name; });

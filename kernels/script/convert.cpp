@@ -58,7 +58,7 @@ OP("aten::str").impl([](const Value& value) { return value_text(value); });
 OP("aten::hex").impl([](int64_t i) { return in_base(i, "0x", 16); });
 OP("aten::oct").impl([](int64_t i) { return in_base(i, "0o", 8); });
 OP("aten::bin").impl([](int64_t i) { return in_base(i, "0b", 2); });
-// What libtorch gives, where both are built with libstdc++. Of tensors and containers it hashes addresses.
+// The value that libtorch gives, if both are built with libstdc++. It hashes the addresses of tensors and containers.
 OP("aten::hash.generic").impl([](const Value& value) {
   size_t hash = 0;
   if (value.is_bool())
@@ -74,7 +74,7 @@ OP("aten::hash.generic").impl([](const Value& value) {
   return static_cast<int64_t>(hash);
 });
 
-// floor and ceil give ints, round (to even) gives a float. libtorch takes the floor of an int through a float.
+// floor and ceil return ints; round (half to even) returns a float. libtorch takes the floor of an int through a float.
 #define ROUNDING(NAME, FUNCTION, OF_INT)                                               \
   OP("aten::" NAME ".int").impl([](int64_t a) { return OF_INT(a); });                  \
   OP("aten::" NAME ".float").impl([](double a) { return whole_number(FUNCTION(a)); }); \
@@ -147,7 +147,7 @@ OP("aten::isnan.float").impl([](double a) { return std::isnan(a); });
 OP("aten::isinf.float").impl([](double a) { return std::isinf(a); });
 OP("aten::isfinite.float").impl([](double a) { return std::isfinite(a); });
 OP("aten::ldexp").impl([](double x, int64_t i) {
-  return std::ldexp(x, static_cast<int>(i));  // libtorch cuts to 32 bits
+  return std::ldexp(x, static_cast<int>(i));  // libtorch truncates to 32 bits
 });
 OP("aten::frexp").impl([](double a) {
   int exponent = 0;
@@ -171,7 +171,7 @@ OP("aten::factorial.int").impl([](int64_t a) {
   check(a >= 0, "factorial() not defined for negative values");
   int64_t out = 1;
   for (int64_t i = 2; i <= std::min<int64_t>(a, 66); ++i) out = wrap_multiply(out, i);
-  return out;  // from 66 on 64 bits hold nothing of it
+  return out;  // from 66 on, 64 bits hold none of its digits
 });
 
 // Reductions of lists of numbers.
@@ -218,7 +218,7 @@ OP("prim::max.self_float").impl(extreme<double, true>);
 OP("prim::min.self_float").impl(extreme<double, false>);
 OP("prim::max.self_bool").impl(extreme<bool, true>);
 OP("prim::min.self_bool").impl(extreme<bool, false>);
-// The first items that differ decide, NaN from everything; else the lengths.
+// Decided by the first items that differ, where NaN differs from everything; else by the lengths.
 template <class T>
 bool is_list_less(const std::vector<T>& x, const std::vector<T>& y) {
   for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {

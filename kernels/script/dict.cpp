@@ -48,7 +48,7 @@ Value dict_set_default(const Dict& dict, const Value& key, const Value& value) {
 
 Value dict_pop_item(const Dict& dict) {
   if (dict->items().empty()) fail(ErrorCode::kNotFound, "popitem(): dictionary is empty");
-  // libtorch takes the first item, where Python takes the last.
+  // With equal keys libtorch takes the first item, Python the last.
   const auto [key, value] = dict->items().front();
   check(dict->erase(key), "popitem(): the key ", value_text(key), " is not found");
   return ops::make_tuple({key, value});

@@ -68,7 +68,7 @@ std::string convert(char conversion, const Value& value) {
 std::string percent_format(std::span<const Value> arguments) {
   check(!arguments.empty() && arguments[0].is_string(), "percentFormat: the first argument must be a string");
   const std::string& pattern = arguments[0].to_string();
-  // A tuple on the right of % holds the arguments.
+  // If the right operand of % is a tuple, it holds the arguments.
   std::vector<Value> values(arguments.begin() + 1, arguments.end());
   if (values.size() == 1 && values[0].is_tuple()) {
     const auto items = values[0].to_tuple()->items;

@@ -14,7 +14,7 @@ namespace {
 using ops::List;
 using ops::Value;
 
-// A script must not ask for lists larger than this by repetition.
+// The largest list that a script may request by repetition.
 constexpr int64_t kMaxListItems = int64_t{1} << 28;
 
 size_t wrap_index(int64_t index, size_t size) {
@@ -28,7 +28,7 @@ std::vector<Value>& items_of(const List& list) { return list->items; }
 
 List copy_of(const List& list) { return ops::make_list(list->element, list->items); }
 
-// Tensors are equal when their one element is.
+// Tensors compare by their single element.
 bool values_equal(const Value& a, const Value& b) {
   if (a.is_tensor() && b.is_tensor()) return ops::eq(a.to_tensor(), b.to_tensor()).item_bool();
   return a.equals(b);
@@ -50,7 +50,7 @@ Value list_append(const List& list, const Value& item) {
 }
 
 void list_extend(const List& list, const List& other) {
-  // A copy of the handles first: the list may be extended by itself.
+  // Copies the handles first, since a list may be extended by itself.
   const std::vector<Value> more = other->items;
   items_of(list).insert(items_of(list).end(), more.begin(), more.end());
 }
@@ -102,7 +102,7 @@ List list_slice(const List& list, std::optional<int64_t> start, std::optional<in
   const auto count = static_cast<int64_t>(list->items.size());
   const int64_t lowest = step > 0 ? 0 : -1, highest = step > 0 ? count : count - 1;
   const auto bound = [&](std::optional<int64_t> given, int64_t missing) {
-    // INT64_MAX is how libtorch spells "no bound".
+    // libtorch writes "no bound" as INT64_MAX.
     if (!given || *given == INT64_MAX) return missing;
     return std::clamp<int64_t>(*given < 0 ? *given + count : *given, lowest, highest);
   };
@@ -118,7 +118,7 @@ List list_slice(const List& list, std::optional<int64_t> start, std::optional<in
 
 List list_repeat(const List& list, int64_t times) {
   const auto count = static_cast<int64_t>(list->items.size());
-  // libtorch reserves count * times items, in 64 bits that wrap.
+  // libtorch reserves count * times items, a product of 64 bits that wraps.
   check(wrap_multiply(count, times) >= 0, "a list of ", count, " items cannot be repeated ", times, " times");
   times = std::max<int64_t>(times, 0);
   check(count == 0 || times <= kMaxListItems / count, "a list of ", count, " items cannot be repeated ", times,

@@ -49,7 +49,7 @@ struct FloorDivide {
   static double apply(double a, double b) { return floor_divide(a, b); }
 };
 struct Remainder {
-  // As libtorch computes it: the sum wraps, and is infinite or NaN, near the ends.
+  // As in libtorch, the sum wraps near the ends of int's range, and is infinite or NaN near those of float's.
   static int64_t apply(int64_t a, int64_t b) {
     check(b != 0, "integer division or modulo by zero");
     return b == -1 ? 0 : wrap_add(b, a % b) % b;
@@ -59,7 +59,7 @@ struct Remainder {
 struct Minimum {
   template <class T>
   static T apply(T a, T b) {
-    return a < b ? a : b;  // of NaN: the second, as in libtorch
+    return a < b ? a : b;  // for NaN the second, as in libtorch
   }
 };
 struct Maximum {
@@ -223,7 +223,7 @@ OP("aten::__is__").impl([](const Value& a, const Value& b) { return a.is_same(b)
 OP("aten::__isnot__").impl([](const Value& a, const Value& b) { return !a.is_same(b); });
 OP("aten::__range_length").impl([](int64_t low, int64_t high, int64_t step) -> int64_t {
   check(step != 0, "range() arg 3 must not be zero");
-  // In unsigned arithmetic the distance of any two ints fits.
+  // Unsigned, since the distance between any two ints fits there.
   const auto distance = [](int64_t from, int64_t to) {
     return static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
   };
@@ -244,7 +244,7 @@ OP("aten::divmod.float").impl([](double a, double b) {
   const double rest = floor_remainder(a, b);
   return std::tuple((a - rest) / b, rest);
 });
-// libtorch reads both numbers as C's int and float, of 32 bits.
+// libtorch converts both numbers to C's 32-bit int and float.
 template <class A, class B>
 std::tuple<double, double> divmod_of_two_types(A a, B b) {
   check(b != 0, "ZeroDivisionError: float divmod()");

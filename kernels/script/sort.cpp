@@ -6,16 +6,16 @@
 #include "core/ops/run.h"
 #include "ops/script.h"
 
-// list.sort and sorted, in libtorch's order: its comparisons, and the standard library's algorithm, which decides where
-// equal items and NaN end up.
+// list.sort and sorted, in libtorch's order: its comparisons and the standard library's algorithm, which determine
+// where equal items and NaN end up.
 namespace tensord::kernels {
 namespace {
 
 using ops::List;
 using ops::Value;
 
-// Positions in a list that is sorted. A comparison that contradicts itself (NaN in reverse, a script's __lt__) leads
-// the algorithm out of its range: that is an error here.
+// Positions in a list that is being sorted. An inconsistent comparison (NaN in reverse, a script's __lt__) may lead the
+// algorithm out of its range, which is an error here.
 struct Positions {
   uint32_t* begin;
   uint32_t* end;
@@ -98,7 +98,7 @@ bool is_less(const Value& a, const Value& b) {
   }
 }
 
-// libtorch's list.sort(reverse=True) of plain items turns the answer round, not the question.
+// libtorch's list.sort(reverse=True) of plain items negates the comparison's result instead of swapping its operands.
 bool is_more_plain(const Value& a, const Value& b) {
   if (a.is_tensor() ? a.is_same(b) : a.equals(b)) return false;
   return !is_less(a, b);
@@ -119,7 +119,7 @@ std::vector<Value> sorted_items(const std::vector<Value>& items, const Less& les
   return out;
 }
 
-// The items are handed over by value: a script's __lt__ may change the list.
+// Passes the items by value: a script's __lt__ may change the list.
 void sort_plain(const List& list, bool reverse) {
   const std::vector<Value> items = list->items;
   list->items = reverse ? sorted_items(items, is_more_plain) : sorted_items(items, is_less);

@@ -8,7 +8,7 @@ namespace tensord::kernels {
 
 namespace {
 
-// A script must not ask for texts larger than this by padding or repetition.
+// The longest text that a script may request by padding or repetition.
 constexpr int64_t kMaxText = int64_t{1} << 28;
 
 void check_text_size(int64_t size) { check(size <= kMaxText, "a string of ", size, " bytes is too long"); }
@@ -83,7 +83,7 @@ bool is_case(Text text, int (*wanted)(int), int (*unwanted)(int)) {
   return found;
 }
 
-// libtorch accepts no digits in identifiers at all.
+// libtorch accepts no digits in identifiers.
 bool is_identifier(Text text) {
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0]))) return false;
   return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalpha(c) != 0; });
@@ -91,12 +91,12 @@ bool is_identifier(Text text) {
 
 enum class Side { kLeft, kMiddle, kRight };
 
-// The text at that side of the width.
+// The padded text, with the text at the given side.
 std::string padded(Text text, int64_t width, Text fill, Side side) {
   check(fill.size() == 1, "TypeError: The fill character must be exactly one character long");
   check_text_size(width);
   const int64_t missing = std::max<int64_t>(0, width - static_cast<int64_t>(text.size()));
-  // In the middle an odd one goes to the right, and to the left of an odd width.
+  // Centered: an odd space goes to the right, or to the left if the width is odd.
   const int64_t half = width % 2 == 0 ? missing / 2 : (missing + 1) / 2;
   const int64_t left = side == Side::kRight ? missing : side == Side::kMiddle ? half : 0;
   return std::string(static_cast<size_t>(left), fill[0]) + text +
@@ -106,7 +106,7 @@ std::string center(Text text, int64_t width, Text fill) { return padded(text, wi
 std::string left_justify(Text text, int64_t width, Text fill) { return padded(text, width, fill, Side::kLeft); }
 std::string right_justify(Text text, int64_t width, Text fill) { return padded(text, width, fill, Side::kRight); }
 
-// Zeros come before a sign, too.
+// Zeros precede even a sign.
 std::string zero_fill(Text text, int64_t width) { return padded(text, width, "0", Side::kRight); }
 
 std::string left_strip(Text text, Text characters) {
@@ -136,7 +136,7 @@ std::string replace(Text text, Text from, Text to, int64_t limit) {
   return out.append(text, at);
 }
 
-// Columns go on over the ends of lines, as in libtorch.
+// Columns continue across line ends, as in libtorch.
 std::string expand_tabs(Text text, int64_t width) {
   std::string out;
   for (const char c : text) {

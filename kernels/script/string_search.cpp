@@ -30,7 +30,7 @@ Range range_of(Text text, int64_t start, int64_t end) {
   return {start, end};
 }
 
-// libtorch refuses a start behind the text, and takes an end before the start for the text's end.
+// libtorch refuses a start beyond the text, and takes an end before the start as the text's end.
 std::string_view part_of(Text text, Range range) {
   if (range.begin > static_cast<int64_t>(text.size())) {
     fail(ErrorCode::kOutOfRange, "start ", range.begin, " is behind a text of ", text.size(), " bytes");
@@ -40,7 +40,7 @@ std::string_view part_of(Text text, Range range) {
       begin, range.end < range.begin ? std::string_view::npos : static_cast<size_t>(range.end - range.begin));
 }
 
-// Here nothing lies between an end and a later start; an empty part is found in it.
+// Unlike in part_of, a range that ends before it starts is empty here, and an empty part is found in it.
 template <class Find>
 int64_t find_within(Text text, int64_t start, int64_t end, Find find) {
   const Range range = range_of(text, start, end);
@@ -61,7 +61,8 @@ int64_t found_or_fail(int64_t index) {
   return index;
 }
 
-// Of the parts that begin before the end. libtorch does not come back from an empty part; that counts as in Python.
+// Counts the parts that begin before the end. libtorch never returns for an empty part; here such a part is counted as
+// in Python.
 int64_t count(Text text, Text part, int64_t start, int64_t end) {
   const Range range = range_of(text, start, end);
   const int64_t last = std::min(range.end, static_cast<int64_t>(text.size()));
@@ -84,7 +85,7 @@ bool ends_with(Text text, Text part, int64_t start, int64_t end) {
 
 bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
-// At runs of white space; libtorch knows no limit there.
+// Splits at runs of white space; libtorch takes no limit there.
 List split_at_spaces(Text text) {
   std::vector<std::string> parts;
   size_t at = 0;
@@ -128,8 +129,8 @@ List split_from_right(Text text, Text separator, int64_t limit) {
   return list_of_strings(std::move(parts));
 }
 
-// libtorch cuts at every line character, so "\r\n" gives an empty line between; ends that are kept are items of their
-// own.
+// libtorch splits at every line character, so "\r\n" contains an empty line; with keepends the line ends are items of
+// their own.
 List split_lines(Text text, bool keep) {
   std::vector<std::string> parts;
   constexpr std::string_view kEnds = "\n\r\v\f\x1c\x1d\x1e\x85";
@@ -149,7 +150,7 @@ List split_lines(Text text, bool keep) {
 
 using Parts = std::tuple<std::string, std::string, std::string>;
 
-// An empty separator is found at the beginning, and from the right at the end.
+// An empty separator is found at the beginning, or at the end when searching from the right.
 Parts partition(Text text, Text separator) {
   const size_t found = text.find(separator);
   if (found == std::string::npos) return {text, "", ""};

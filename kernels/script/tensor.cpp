@@ -7,7 +7,7 @@
 #include "kernels/base/numbers.h"
 #include "kernels/view/view.h"
 
-// Questions about a tensor, and numbers made from one.
+// Queries about a tensor, and numbers made from one.
 namespace tensord::kernels {
 namespace {
 
@@ -74,7 +74,7 @@ bool is_contiguous_as(const Tensor& x, int64_t format) {
   if (format == 0) return x.is_contiguous();
   if (format < 2 || x.ndim() != (format == 2 ? 4 : 5)) return false;
   if (x.numel() > 0) return x.is_channels_last();
-  // Of tensors without elements PyTorch asks for the strides that such a layout would have.
+  // For tensors without elements PyTorch checks the strides that such a layout would have.
   int64_t expected = 1;
   for (int64_t i = 0; i < x.ndim(); ++i) {
     const int64_t dim = i == 0 ? 1 : i + 1 < x.ndim() ? x.ndim() - i : 0;

@@ -10,7 +10,7 @@ namespace {
 constexpr int kMaxDepth = 64;
 constexpr int64_t kMaxPrintedElements = 1000;
 
-// How PyTorch's C++ side calls the type of a tensor.
+// The name of a tensor's type in PyTorch's C++ API.
 const char* type_word(DType dtype) {
   switch (dtype) {
     case DType::kUInt8: return "Byte";
@@ -29,7 +29,7 @@ const char* type_word(DType dtype) {
 
 std::string type_prefix(DeviceKind kind) { return kind == kCPU ? "CPU" : kind == kCUDA ? "CUDA" : "PrivateUse1"; }
 
-// Vectors one element a line, other shapes as nested brackets, then "[ CPUFloatType{2,3} ]".
+// Prints vectors with one element a line, other shapes as nested brackets, then "[ CPUFloatType{2,3} ]".
 std::string tensor_text(const Tensor& x) {
   if (!x.is_strided()) return "<" + describe(x) + ">";
   std::string out;

@@ -1,4 +1,5 @@
-// Elementwise operators: those that keep zero, of the values; sums and products of two tensors.
+// Elementwise operators on sparse tensors: functions that keep zero, applied to the values; sums and products of two
+// tensors.
 #include "core/autograd/variable.h"
 #include "kernels/base/numbers.h"
 #include "kernels/expr/compose.h"
@@ -27,7 +28,7 @@ ops::ReturnFn on_values(const char* name) {
   };
 }
 
-// In place: into the values, which other handles of this tensor share.
+// In place: writes the values, which other handles of this tensor share.
 ops::ReturnFn in_place(std::string name) {
   return [name = std::move(name)](Arguments v, Results& returns) {
     const SparseTensor& x = sparse_of(v[0]);
@@ -81,8 +82,8 @@ bool is_number(const Value& value) {
   return value.is_number() || value.is_complex() || (value.is_strided() && value.to_tensor().ndim() == 0);
 }
 
-// The values and a number, by the operator for dense tensors. Sums of what lies at one place times a number are the
-// sums.
+// Applies the dense operator to the values and a number. A sum of duplicates times a number is the sum of their
+// products.
 Value with_number(const char* name, const SparseTensor& x, Arguments v) {
   Results arguments(v.begin(), v.end());
   arguments[0] = x.values();
@@ -102,7 +103,7 @@ SparsePtr in_dtype(const SparseTensor& x, DType dtype) {
   return SparseTensor::coo(x.sizes(), x.indices(), values, x.is_coalesced());
 }
 
-// Of two COO tensors of one form: all elements of both. In order where both were.
+// The sum of two COO tensors of one shape has all elements of both, in order if both are.
 SparsePtr joined(const SparseTensor& a, const SparseTensor& b) {
   check(a.sparse_dim() == b.sparse_dim(), "expected both tensors to have the same sparse dimensions, but got ",
         a.sparse_dim(), " and ", b.sparse_dim());
@@ -142,7 +143,7 @@ IMPL("aten::sub.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
                                             : Value(-alpha.to_int());
   returns.push_back(add(v[0], v[1], negative, "sub"));
 });
-// A dense tensor takes up a sparse one: where rows can be found, without a dense copy of it.
+// Adds a sparse tensor to a dense one: row by row if rows can be found, without a dense copy of the sparse tensor.
 Tensor add_in_place(const Tensor& to, const SparseTensor& b, const Value& alpha) {
   const bool has_rows =
       b.is_coo() && b.sparse_dim() > 0 && to.is_contiguous() && to.dtype() == b.dtype() && !is_complex(to.dtype());
@@ -157,7 +158,7 @@ Tensor add_in_place(const Tensor& to, const SparseTensor& b, const Value& alpha)
   return to;
 }
 
-// A dense tensor takes up a sparse one.
+// Adds a sparse tensor to a dense one.
 IMPL("aten::add_.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
   check(v[0].is_strided(), "adding to a sparse tensor in place is not supported; please use add");
   const SparseTensor& b = sparse_of(v[1]);
@@ -168,7 +169,7 @@ IMPL("aten::add_.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
 
 // --- products
 
-// Elements that both have.
+// The elements that both operands have.
 Value mul_sparse(const SparseTensor& a, const SparseTensor& b) {
   check(a.sizes() == b.sizes(), "mul operands have incompatible sizes: ", a.sizes(), " and ", b.sizes());
   check(a.sparse_layout() == b.sparse_layout(), "expected tensors of one layout, but got ", a.describe(), " and ",
@@ -183,7 +184,7 @@ Value mul_sparse(const SparseTensor& a, const SparseTensor& b) {
   return box(to_layout_of(*SparseTensor::coo(a.sizes(), indices_of(shared.places, sizes), values, true), a));
 }
 
-// The dense tensor's elements at the places of the sparse one's.
+// The dense tensor's elements at the indices of the sparse one.
 Tensor at_places(const Tensor& dense, const SparseTensor& coo) {
   const int64_t dims = coo.sparse_dim();
   const std::span sizes(coo.sizes().data(), static_cast<size_t>(dims));
@@ -215,7 +216,7 @@ IMPL("aten::mul.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
 IMPL("aten::mul.Scalar", ops::kSparseCPU,
      [](Arguments v, Results& returns) { returns.push_back(with_number("aten::mul.Scalar", sparse_of(v[0]), v)); });
 
-// By numbers only: what is not kept would be 0 / 0.
+// Only division by numbers: an element that is not stored would be 0 / 0.
 IMPL("aten::div.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
   check(is_number(v[1]), "Sparse division requires a scalar or zero-dim dense tensor divisor");
   const SparseTensor& x = sparse_of(v[0]);
@@ -223,7 +224,7 @@ IMPL("aten::div.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
 });
 IMPL("aten::div.Scalar", ops::kSparseCPU,
      [](Arguments v, Results& returns) { returns.push_back(with_number("aten::div.Scalar", sparse_of(v[0]), v)); });
-// Rounded: of each sum.
+// With rounding, duplicates are summed first.
 IMPL("aten::div.Scalar_mode", ops::kSparseCPU, on_values("aten::div.Scalar_mode"));
 IMPL("aten::floor_divide.Scalar", ops::kSparseCPU, on_values("aten::floor_divide.Scalar"));
 
@@ -242,7 +243,7 @@ IMPL("aten::mul_.Tensor", ops::kSparseCPU, times_in_place("aten::mul_.Tensor"));
 IMPL("aten::div_.Scalar", ops::kSparseCPU, times_in_place("aten::div_.Scalar"));
 IMPL("aten::div_.Tensor", ops::kSparseCPU, times_in_place("aten::div_.Tensor"));
 
-// --- masks: the elements of the first at the places of the second
+// --- masks: the elements of the first operand at the indices of the second
 
 SPARSE_OP("aten::sparse_mask", [](Arguments v, Results& returns) {
   const SparseTensor& mask = sparse_of(v[1]);

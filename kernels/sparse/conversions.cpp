@@ -21,7 +21,7 @@ Dims block_for(SparseLayout layout, const Value& given) {
   return block;
 }
 
-// A dense tensor's last `dense_dim` dimensions stay dense.
+// The last `dense_dim` dimensions of a dense tensor stay dense.
 Value dense_to(const Tensor& x, SparseLayout layout, const Value& blocksize, const Value& dense_dim) {
   const int64_t dense = dense_dim.is_none() ? 0 : dense_dim.to_int();
   check(dense >= 0 && dense <= x.ndim(), "dense_dim ", dense, " of a tensor of ", x.ndim(), " dimensions");
@@ -33,7 +33,7 @@ Value sparse_to(const Value& given, SparseLayout layout, const Value& blocksize)
   const SparseTensor& x = sparse_of(given);
   const bool is_same = x.sparse_layout() == layout &&
                        (!ops::is_blocked(layout) || blocksize.is_none() || x.block() == block_for(layout, blocksize));
-  // Never the same memory: the compiler takes the result to be new.
+  // Always returns new memory, which the compiler assumes.
   if (is_same) return with_values(x, ops::clone(x.values()));
   const SparsePtr coo = to_coo(x);
   if (layout == SparseLayout::kCoo) return with_values(*coo, ops::clone(coo->values()));
@@ -48,7 +48,7 @@ Value to(const Value& x, SparseLayout layout, const Value& blocksize, const Valu
   return sparse_to(x, layout, blocksize);
 }
 
-// The same function serves dense and sparse tensors.
+// One function serves dense and sparse tensors.
 void add_conversion(const std::string& name, const ops::ReturnFn& function) {
   add_factory(name, function);
   ops::ImplBuilder(name, ops::kSparseCPU, function);
@@ -82,7 +82,7 @@ void add_conversion(const std::string& name, const ops::ReturnFn& function) {
   return true;
 }();
 
-// --- dtypes: the values'. Moves to other devices are refused.
+// --- dtypes: those of the values. Moves to other devices are refused.
 
 Value value_in_dtype(const Value& given, const Value& dtype, bool copy) {
   const SparseTensor& x = sparse_of(given);

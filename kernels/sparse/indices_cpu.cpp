@@ -1,4 +1,4 @@
-// Indices of sparse tensors, a row for each dimension: the largest, those in a range, and changes of a row.
+// Indices of sparse tensors, one row for each dimension: the largest, those in a range, and changes to a row.
 #include <algorithm>
 
 #include "kernels/sparse/sparse.h"
@@ -26,7 +26,7 @@ std::vector<int64_t> elements_between(const Tensor& indices, int64_t at, int64_t
 }
 
 AskedElements requested_elements(const Tensor& indices, int64_t at, int64_t size, const Tensor& index) {
-  // The positions at which each index is asked for.
+  // The positions at which each index is selected.
   std::vector<std::pair<int64_t, int64_t>> asked;
   for (int64_t i = 0; i < index.numel(); ++i) {
     const int64_t at_index = index.data<int64_t>()[i];

@@ -1,4 +1,4 @@
-// From one layout to another.
+// Conversions between sparse layouts.
 #include "kernels/base/numbers.h"
 #include "kernels/expr/compose.h"
 #include "kernels/sparse/sparse.h"
@@ -19,14 +19,14 @@ int64_t product(std::span<const int64_t> sizes) {
   return out;
 }
 
-// [count] and the dense sizes that follow the first `leading` ones.
+// [count], followed by the dense sizes after the first `leading` ones.
 Dims with_count(int64_t count, const Dims& sizes, int64_t leading) {
   Dims out{count};
   for (size_t i = static_cast<size_t>(leading); i < sizes.size(); ++i) out.push_back(sizes[i]);
   return out;
 }
 
-// What a compressed tensor's elements are numbered by.
+// The numbering of a compressed tensor's elements.
 struct Blocks {
   explicit Blocks(const SparseTensor& x)
       : batches(product(first(x.sizes(), x.batch_dim()))),
@@ -38,7 +38,7 @@ struct Blocks {
   int64_t rows, columns;  // in blocks
 };
 
-// The places of all elements, batch by batch and block by block, among [batch …, rows, columns].
+// The indices of all elements, batch by batch and block by block, in [batch …, rows, columns].
 std::vector<int64_t> element_places(const SparseTensor& x) {
   const Blocks blocks(x);
   const Tensor starts = x.compressed_indices().to(DType::kInt64), plain = x.indices().to(DType::kInt64);
@@ -63,7 +63,7 @@ std::vector<int64_t> element_places(const SparseTensor& x) {
   return out;
 }
 
-// Elements at these places, in any order, none twice but where they add up.
+// Elements with these indices, in any order. Duplicates only where they are summed.
 SparsePtr from_places(const Tensor& places, const Tensor& values, const Dims& sizes, int64_t sparse_dim) {
   const Groups groups = group_places(places);
   const auto count = static_cast<int64_t>(groups.distinct.size());
@@ -76,8 +76,8 @@ SparsePtr from_places(const Tensor& places, const Tensor& values, const Dims& si
 
 Tensor in_dtype(const Tensor& indices, DType dtype) { return indices.dtype() == dtype ? indices : indices.to(dtype); }
 
-// Where an element of a COO matrix (with batches) goes: the number of its block, in the layout's order, and its
-// place inside.
+// The destination of an element of a COO matrix (with batches): the number of its block in the layout's order, and its
+// place inside of the block.
 struct Target {
   std::vector<int64_t> block, inside;
 };
@@ -135,7 +135,7 @@ SparsePtr to_compressed(const SparseTensor& given, SparseLayout layout, const Di
     line.push_back(place / across);
     plain.push_back(place % across);
   }
-  // Where lines begin, of all batches; then of each.
+  // The begins of lines, in all batches together and then in each.
   const Tensor all = starts_of(line, batches * lines);
   Dims starts_sizes(first(coo->sizes(), batch_dim)), plain_sizes = starts_sizes;
   starts_sizes.push_back(lines + 1);

@@ -1,4 +1,4 @@
-// Where elements are: numbers of places, their order, where rows begin. Nothing here is seen by autograd.
+// Linear indices of elements, their order, and the begins of rows. Autograd does not see these functions.
 #include <algorithm>
 
 #include "kernels/sparse/sparse.h"

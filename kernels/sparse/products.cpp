@@ -1,4 +1,4 @@
-// Products of matrices where one or both are sparse, and triangular systems. All on rows (rows.h).
+// Matrix products with one or two sparse operands, and triangular systems. All of them work on rows (rows.h).
 #include <algorithm>
 
 #include "core/ops/attributes/packed.h"
@@ -42,7 +42,7 @@ SparsePtr transposed(const SparseTensor& x) {
   return SparseTensor::coo(sizes, ops::cat(indices, 0), coo->values(), false);
 }
 
-// [batch, rows, inner] times [batch, inner, columns], or the same without batches. One is sparse.
+// [batch, rows, inner] times [batch, inner, columns], or both without batches. One operand is sparse.
 Tensor with_dense(const Value& a, const Value& b) {
   if (const SparseTensor* left = ops::as_sparse(a)) {
     const Tensor& right = b.to_tensor();
@@ -59,7 +59,7 @@ Tensor with_dense(const Value& a, const Value& b) {
 bool has_empty(const Dims& sizes) { return std::find(sizes.begin(), sizes.end(), 0) != sizes.end(); }
 
 Tensor dense_product(const Value& a, const Value& b) {
-  // reshape cannot tell sizes where there are no elements.
+  // reshape cannot infer sizes from tensors without elements.
   if (has_empty(sizes_of(a)) || has_empty(sizes_of(b))) {
     const Tensor left = a.is_strided() ? a.to_tensor() : to_dense(sparse_of(a));
     const Tensor right = b.is_strided() ? b.to_tensor() : to_dense(sparse_of(b));
@@ -68,7 +68,7 @@ Tensor dense_product(const Value& a, const Value& b) {
   return with_dense(a, b);
 }
 
-// In the layout of the first.
+// In the layout of the first operand.
 Value sparse_product(const SparseTensor& a, const SparseTensor& b) {
   check(a.ndim() == 2 && b.ndim() == 2, "products of two sparse tensors are implemented for matrices, but got ",
         a.describe(), " and ", b.describe());
@@ -85,7 +85,7 @@ Value sparse_product(const SparseTensor& a, const SparseTensor& b) {
   const SparsePtr out = SparseTensor::coo(Dims{a.sizes()[0], b.sizes()[1]}, indices,
                                           scatter_rows(vector_of(pairs.element), terms, count), true);
   if (a.is_coo()) return box(out);
-  // Blocks need not fit the product's sizes.
+  // The blocks need not fit the product's sizes.
   const Dims block = ops::is_blocked(a.sparse_layout()) ? Dims{a.block()[0], b.block()[1]} : Dims{1, 1};
   return box(to_compressed(*out, a.sparse_layout(), block, a.indices().dtype()));
 }
@@ -128,7 +128,7 @@ IMPL("aten::matmul", ops::kSparseCPU, [](Arguments v, Results& returns) {
   returns.push_back(product(v[0], v[1], a.size()));
 });
 
-// beta · self + alpha · product; self is not read where beta is 0.
+// beta · self + alpha · product. With beta 0, self is not read.
 Value with_addend(const Value& self, const Value& product, const Value& beta, const Value& alpha) {
   const auto times = [](const Value& x, const Value& factor) -> Value {
     if (const SparseTensor* sparse = ops::as_sparse(x))
@@ -154,12 +154,12 @@ SPARSE_OP("aten::sspaddmm", [](Arguments v, Results& returns) {
   const Value product_of = product(v[1], v[2], 2);
   returns.push_back(with_addend(v[0], box(to_sparse(product_of.to_tensor(), 2)), v[3], v[4]));
 });
-// Rows that are there, dense: a hybrid tensor.
+// A hybrid tensor with the stored rows, which are dense.
 SPARSE_OP("aten::hspmm", [](Arguments v, Results& returns) {
   returns.push_back(box(to_sparse(product(v[0], v[1], 2).to_tensor(), 1)));
 });
 
-// alpha · (A · B) at the places of a CSR matrix, and beta times that.
+// alpha · (A · B) at the indices of a CSR matrix, plus beta times that matrix.
 SPARSE_OP("aten::sparse_sampled_addmm", [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
   check(x.sparse_layout() == SparseLayout::kCsr, "expected a tensor of layout sparse_csr, but got ", x.describe());
@@ -178,7 +178,7 @@ SPARSE_OP("aten::sparse_sampled_addmm", [](Arguments v, Results& returns) {
   returns.push_back(with_values(x, ops::reshape(sum.to_tensor(), x.values().sizes())));
 });
 
-// A layer that was packed for dense tensors: its calls one by one, on the weights as they were.
+// A layer that was packed for dense tensors runs call by call, on the original weights.
 void run_packed(Arguments v, Results& returns) {
   const auto* packed = dynamic_cast<const ops::PackedOp*>(v[0].to_opaque().get());
   check_internal(packed != nullptr, "expected a packed operator");

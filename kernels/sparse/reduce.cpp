@@ -35,7 +35,7 @@ std::vector<bool> summed_dims(const Value& given, int64_t ndim) {
   return out;
 }
 
-// Dense where no sparse dimension is left, else COO: elements that fall together are added.
+// Dense if no sparse dimension is left, else COO. Elements that coincide are summed.
 Value sum_dims(const SparseTensor& x, const std::vector<bool>& is_summed, const Value& dtype) {
   const int64_t sparse = x.sparse_dim();
   Dims dense_dims, sizes, left;
@@ -82,7 +82,7 @@ SPARSE_OP("aten::_sparse_sum.dim",
 SPARSE_OP("aten::_sparse_sum.dim_dtype",
           [](Arguments v, Results& returns) { returns.push_back(sum_coo(v[0], v[1], v[2])); });
 
-// Along rows or columns of a CSR matrix, which stays one.
+// Along rows or columns of a CSR matrix; the result is CSR too.
 Value sum_csr(const SparseTensor& x, const Value& dims, bool keepdim, const Value& dtype) {
   check(x.sparse_layout() == SparseLayout::kCsr && x.ndim() == 2, "expected a matrix of layout sparse_csr, but got ",
         x.describe());
@@ -119,7 +119,8 @@ IMPL("aten::sum.dim_IntList", ops::kSparseCPU, [](Arguments v, Results& returns)
   returns.push_back(out);
 });
 
-// Elements that are not there count as -inf. Along a sparse dimension: over the elements that agree in all other ones.
+// Elements that are not stored count as -inf. Along a sparse dimension, the softmax is over the elements whose other
+// indices agree.
 Value softmax(const Value& self, int64_t dim, bool is_log, const Value& dtype) {
   const SparseTensor& given = coo_of(self);
   const SparsePtr x = coalesced(given);
@@ -155,7 +156,7 @@ IMPL("aten::softmax.int", ops::kSparseCPU,
 IMPL("aten::log_softmax.int", ops::kSparseCPU,
      [](Arguments v, Results& returns) { returns.push_back(softmax(v[0], v[1].to_int(), true, v[2])); });
 
-// Of all elements; those that are not there are 0.
+// Over all elements; those that are not stored are 0.
 IMPL("aten::norm.Scalar", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
   const ops::Scalar p = v[1].to_scalar();

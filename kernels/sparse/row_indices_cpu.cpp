@@ -1,4 +1,4 @@
-// Indices of a matrix by rows: of another layout, transposed, of a triangle, of a product.
+// Indices of a matrix by rows: those of another layout, the transpose, a triangle, a product.
 #include "kernels/sparse/rows.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Products, solutions and softmax over the rows of a sparse matrix, as operators on its values: these have gradients.
-// Indices are checked by the loops themselves (rows_cpu.cpp), since scripts can call the operators.
+// Products, triangular solutions and softmax over the rows of a sparse matrix, as differentiable operators on its
+// values. The loops themselves check the indices (rows_cpu.cpp), since scripts can call the operators.
 #include "kernels/sparse/rows.h"
 
 #include "kernels/complex/parts.h"
@@ -118,7 +118,7 @@ TensorMeta solve_meta(const Tensor& starts, const Tensor& columns, const Tensor&
   return out;
 }
 
-// x = T⁻¹ b gives the gradients T⁻ᵀ g of b and -(T⁻ᵀ g) xᵀ of T, where T has elements that are read.
+// x = T⁻¹ b has the gradients T⁻ᵀ g for b and -(T⁻ᵀ g) xᵀ for T, at the elements of T that are read.
 std::vector<Tensor> gradient_of_solve(const GradArgs& args) {
   const auto& in = args.inputs;
   const Tensor starts = in[0].to_tensor().contiguous(), columns = in[1].to_tensor().contiguous();
@@ -138,7 +138,7 @@ std::vector<Tensor> gradient_of_solve(const GradArgs& args) {
 
 OP("tensord::csr_solve").infer(solve_meta).gradient(gradient_of_solve).saves("starts, columns, values, result");
 
-// --- softmax: over each group of elements
+// --- softmax within each group of elements
 
 TensorMeta softmax_meta(const Tensor& groups, const Tensor& values, int64_t count, bool) {
   scatter_meta(groups, values, count);

@@ -16,7 +16,7 @@ using ops::KernelContext;
 
 namespace {
 
-// Halves are added up as float32.
+// Halves are summed in float32.
 template <class T>
 using Sum = std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
 
@@ -39,7 +39,7 @@ struct Matrix {
           "the starts of rows are not in order");
     check_places(column, columns.numel(), column_count);
   }
-  // What a row costs when each element costs `ns`.
+  // The cost of a row when each element costs `ns`.
   double cost(double ns) const {
     return 1 + ns * static_cast<double>(columns.numel()) / static_cast<double>(std::max<int64_t>(rows, 1));
   }
@@ -71,8 +71,8 @@ void scatter_kernel(const KernelContext&, const Tensor& given_places, const Tens
       });
       return;
     }
-    // Places that meet are one thread's: each takes columns of its own.
-    const ContextPart<&ExecutionContext::cancellation> whole(nullptr);  // narrow columns would read as much memory each
+    // Elements that coincide belong to one thread; each thread takes some of the columns.
+    const ContextPart<&ExecutionContext::cancellation> whole(nullptr);  // a narrow part would read as much memory
     parallel_for_cost(width, 2.0 * static_cast<double>(n), [&](int64_t begin, int64_t end) {
       for (int64_t i = 0; i < n; ++i) add(i, begin, end);
     });
@@ -157,7 +157,8 @@ struct Triangle {
   const T* value;
   bool is_unit;
 
-  // Columns [first, last) of the right side, in place: x = T⁻¹ x, row by row from the end that hangs on nothing.
+  // Columns [first, last) of the right side, in place: x = T⁻¹ x, row by row, starting at the end whose rows depend on
+  // no others.
   void solve(T* x, int64_t width, int64_t first, int64_t last, bool upper) const {
     for (int64_t step = 0; step < matrix.rows; ++step) {
       const int64_t row = upper ? matrix.rows - 1 - step : step;
@@ -173,7 +174,7 @@ struct Triangle {
     }
   }
 
-  // x = T⁻ᵀ x: each row, once it is known, is taken from those that hang on it.
+  // x = T⁻ᵀ x: once a row is known, it is subtracted from those that depend on it.
   void solve_transposed(T* x, int64_t width, int64_t first, int64_t last, bool upper) const {
     for (int64_t step = 0; step < matrix.rows; ++step) {
       const int64_t row = upper ? step : matrix.rows - 1 - step;
@@ -203,7 +204,7 @@ void solve_kernel(const KernelContext&, const Tensor& starts, const Tensor& colu
     const Triangle<T> triangle{matrix, values.data<T>(), unitriangular};
     T* x = out.data<T>();
     const double cost = static_cast<double>(matrix.rows) * matrix.cost(1);
-    const ContextPart<&ExecutionContext::cancellation> whole(nullptr);  // narrow columns would read as much memory each
+    const ContextPart<&ExecutionContext::cancellation> whole(nullptr);  // a narrow part would read as much memory
     parallel_for_cost(width, cost, [&](int64_t begin, int64_t end) {
       transpose ? triangle.solve_transposed(x, width, begin, end, upper) : triangle.solve(x, width, begin, end, upper);
     });
@@ -222,7 +223,7 @@ void softmax_kernel(const KernelContext&, const Tensor& given_groups, const Tens
   dispatch_floating(values.dtype(), "softmax", [&]<class T>() {
     const T* x = values.data<T>();
     T* y = out.data<T>();
-    // A column of dense sizes is one thread's.
+    // Each thread takes whole columns of the dense sizes.
     parallel_for_cost(width, 20.0 * static_cast<double>(n), [&](int64_t begin, int64_t end) {
       std::vector<Sum<T>> max(static_cast<size_t>(count)), total(static_cast<size_t>(count));
       for (int64_t k = begin; k < end; ++k) {

@@ -1,4 +1,4 @@
-// Making sparse tensors, what they say of themselves, and their parts.
+// Creates sparse tensors, queries them, and returns their parts.
 #include <deque>
 
 #include "core/autograd/variable.h"
@@ -27,7 +27,7 @@ const SparseTensor& coo_of(const Value& value) {
 SparsePtr checked(SparseLayout layout, const Dims& sizes, const Tensor& compressed, const Tensor& indices,
                   const Tensor& values, bool is_coalesced) {
   check(indices.ndim() > 0 && !indices.is_meta(), "expected indices, but got ", describe(indices));
-  // Copies, so that nobody who writes what the parts came from writes into the tensor.
+  // Copies the parts, so that writing to them does not change the tensor.
   const Tensor own = ops::clone(values);
   const SparsePtr out = layout == SparseLayout::kCoo
                             ? SparseTensor::coo(sizes, indices.clone(), own, is_coalesced)
@@ -40,13 +40,13 @@ Value with_values(const SparseTensor& x, Tensor values) { return box(x.with(std:
 
 namespace {
 
-// --- new ones. Devices other than the processor's and pinned memory are refused.
+// --- new tensors. Only the CPU is supported, without pinned memory.
 
 Tensor converted(const Tensor& values, const Value& dtype) {
   return dtype.is_none() ? values : compose::to(values, dtype.to_dtype());
 }
 
-// The smallest sizes that hold all indices.
+// The smallest sizes that contain all indices.
 Dims sizes_for(const Tensor& indices, const Tensor& values) {
   check(indices.dtype() == DType::kInt64 && indices.ndim() == 2 && values.ndim() > 0,
         "expected indices int64 of sparse_dim x nnz and values, but got ", describe(indices), " and ",
@@ -66,7 +66,7 @@ Value make_coo(const Tensor& indices, const Tensor& values, const Dims& sizes, c
       checked(SparseLayout::kCoo, sizes, Tensor(), indices, values, !is_coalesced.is_none() && is_coalesced.to_bool()));
 }
 
-// One value without dimensions stands for a vector of one.
+// A single value without dimensions stands for a vector of one.
 Tensor as_values(const Tensor& values) { return values.ndim() == 0 ? ops::unsqueeze(values, 0) : values; }
 
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
@@ -187,9 +187,9 @@ IMPL(
     "aten::sparse_compressed_tensor.comp_plain_value_size aten::sparse_compressed_tensor.comp_plain_value",
     ops::kComplexCPU, ops::kSameAsDense);
 
-// --- what they say of themselves
+// --- queries
 
-// A form that gives one value.
+// A variant that returns one value.
 #define GIVES(NAMES, EXPRESSION)                                   \
   IMPL(NAMES, ops::kSparseCPU, [](Arguments v, Results& returns) { \
     [[maybe_unused]] const SparseTensor& x = sparse_of(v[0]);      \
@@ -240,7 +240,7 @@ SPARSE_OP("aten::coalesce", [](Arguments v, Results& returns) {
 });
 SPARSE_OP("aten::_coalesce", [](Arguments v, Results& returns) { returns.push_back(box(coalesced(coo_of(v[0])))); });
 
-// --- parts. Indices are copies: whoever writes into them does not move elements to places that are not there.
+// --- parts. Indices are copies: writing to them must not move elements out of range.
 
 const SparseTensor& coalesced_of(const Value& value) {
   const SparseTensor& x = coo_of(value);
@@ -296,9 +296,9 @@ IMPL("aten::detach prim::data", ops::kSparseCPU, [](Arguments v, Results& return
 
 }  // namespace
 
-// Values of any dtype: what is done to them is operators' affair.
+// Values of any dtype; operators handle them.
 void add_factory(const std::string& name, const ops::ReturnFn& function) {
-  static std::deque<ops::ReturnFn> functions;  // of operators, which stay
+  static std::deque<ops::ReturnFn> functions;  // of operators, which live on
   const ops::ReturnFn* const own = &functions.emplace_back(function);
   ops::ImplBuilder(name, ops::kComplexCPU, ops::kSameAsDense);
   ops::OpBuilder(name, __FILE__, __LINE__)

@@ -1,4 +1,4 @@
-// Operators that move elements to other places: of indices, and of dense dimensions of values.
+// Operators that move elements, by changing the indices or the dense dimensions of values.
 #include <algorithm>
 
 #include "kernels/base/numbers.h"
@@ -56,7 +56,7 @@ SparseLayout turned(SparseLayout layout) {
   }
 }
 
-// Rows of a matrix become columns: the same indices mean it in the other layout.
+// Rows of a matrix become columns: in the other layout the same indices mean that.
 Value transposed_view(const SparseTensor& x, int64_t first, int64_t second) {
   const auto a = static_cast<size_t>(axis_of(first, x.ndim())), b = static_cast<size_t>(axis_of(second, x.ndim()));
   if (a == b) return with_values(x, x.values());
@@ -112,7 +112,7 @@ Tensor columns_of(const Tensor& indices, const std::vector<int64_t>& which) {
   return ops::index_select(indices, 1, vector_of(which));
 }
 
-// One index of a dimension, which goes.
+// Selects one index of a dimension, which disappears.
 Value selected(const SparseTensor& x, int64_t dim, int64_t index) {
   const auto at = static_cast<int64_t>(axis_of(dim, x.ndim()));
   const int64_t size = x.sizes()[static_cast<size_t>(at)];
@@ -128,7 +128,7 @@ Value selected(const SparseTensor& x, int64_t dim, int64_t index) {
                                  x.is_coalesced()));
   const std::vector<int64_t> which = elements_between(x.indices(), at, index, index + 1);
   const Tensor values = gather_rows(vector_of(which), x.values());
-  // No sparse dimension is left: a dense tensor.
+  // No sparse dimension is left: the result is dense.
   if (x.sparse_dim() == 1) return ops::sum(values, Dims{0});
   Dims others;
   for (int64_t d = 0; d < x.sparse_dim(); ++d) {
@@ -143,7 +143,7 @@ IMPL("aten::select.int", ops::kSparseCPU, [](Arguments v, Results& returns) {
   if (x.is_coo()) return returns.push_back(selected(x, v[1].to_int(), v[2].to_int()));
   const Value coo = selected(*to_coo(x), v[1].to_int(), v[2].to_int());
   const SparseTensor* part = ops::as_sparse(coo);
-  // A matrix out of a batch keeps its layout; a row or column is a vector, which has no such layout.
+  // A matrix selected from a batch keeps its layout. A row or column is a vector, which has no such layout.
   const bool is_matrix = part && static_cast<int64_t>(axis_of(v[1].to_int(), x.ndim())) < x.batch_dim();
   returns.push_back(is_matrix ? box(to_layout_of(*part, x)) : part ? Value(to_dense(*part)) : coo);
 });
@@ -169,7 +169,7 @@ IMPL("aten::narrow", ops::kSparseCPU, [](Arguments v, Results& returns) {
       box(SparseTensor::coo(sizes, indices, gather_rows(vector_of(which), x.values()), x.is_coalesced())));
 });
 
-// Elements whose index is among the given ones, once for each time that it is there.
+// Elements whose index is among the given ones, repeated as often as the index occurs.
 IMPL("aten::index_select", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = coo_of(v[0]);
   const auto at = static_cast<int64_t>(axis_of(v[1].to_int(), x.ndim()));
@@ -185,12 +185,12 @@ IMPL("aten::index_select", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const auto [which, position] = requested_elements(x.indices(), at, size, index);
   const Tensor indices = columns_of(x.indices(), which).clone();
   set_row(indices, at, position);
-  // New positions need not be in the old order.
+  // The new indices need not be in the old order.
   returns.push_back(
       box(coalesced(*SparseTensor::coo(sizes, indices, gather_rows(vector_of(which), x.values()), false))));
 });
 
-// --- joins
+// --- concatenation
 
 IMPL("aten::cat", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const auto& items = v[0].to_list()->items;

@@ -16,11 +16,11 @@ using gradient::GradientFormula;
 using ops::GradArgs;
 using ops::Scalar;
 
-// What a gradient formula sees: g, y, a, b.
+// The names in a gradient formula: g, y, a, b.
 using Given = std::span<const Expr>;
 
 constexpr GradientFormula kNoGradient = nullptr;
-// Of an argument that PyTorch has no gradient for, though for the other.
+// For operators with a gradient for one argument only.
 Expr refused_gradient(Given) { return {}; }
 
 std::vector<Tensor> evaluate_gradients(const GradArgs& args, const char* op, GradientFormula of_a,
@@ -44,7 +44,7 @@ void finish(ops::OpBuilder& builder, const char* op, GradientFormula of_a, Gradi
   builder.saves(saves).gradient([=](const GradArgs& args) { return evaluate_gradients(args, op, of_a, of_b); });
 }
 
-enum Form { kPlain, kConstant };  // besides out=
+enum Form { kPlain, kConstant };  // no other variants than out=
 
 void add_unary(const char* op, Formula formula, Form form, GradientFormula gradient = kNoGradient,
                const char* saves = nullptr) {
@@ -98,7 +98,7 @@ void add_three(const std::string& name, const Binary& binary) {
 
 // Gradients.
 
-// At 0 the quotient has no value; one half is its limit, and what PyTorch gives for NaN too.
+// The quotient is undefined at 0; its limit is one half, which PyTorch also gives for NaN.
 Expr i1_gradient(Given x) {
   const Expr &g = x[0], &y = x[1], &a = x[2], is_apart = gradient::abs(a) > 0, safe = gradient::where(is_apart, a, 1.0);
   return g * gradient::where(is_apart, gradient::i0(safe) - y / safe, 0.5);
@@ -229,7 +229,7 @@ bool register_nextafter() {
 [[maybe_unused]] const bool special_registered =
     register_bessel() && register_polynomials() && register_normal() && register_binary() && register_nextafter();
 
-// The logarithm of the multivariate gamma function: of gamma(x - j / 2) for j below p, and a constant.
+// The logarithm of the multivariate gamma function: the sum of lgamma(x - j / 2) for j below p, and a constant.
 Tensor mvlgamma(const Tensor& x, int64_t p) {
   check(x.dtype() != DType::kBool, "The input tensor may not be a boolean tensor.");
   check(p >= 1, "p has to be greater than or equal to 1");

@@ -1,5 +1,5 @@
-// Gradients of views: the incoming one at its place in zeros. Linear in their first argument, so
-// the gradient of each is the view itself.
+// Gradients of views: zeros with the incoming gradient in its place. They are linear in their first argument, so the
+// gradient of each is the view itself.
 
 #include "kernels/expr/expr.h"
 #include "kernels/view/geometry.h"
@@ -60,7 +60,7 @@ TensorMeta geometry_meta(const Tensor& x, const Geometry& from, const Geometry& 
   return {to.sizes, x.dtype(), {}, x.device()};
 }
 
-// The gradient of as_strided: g lies as (size, stride, storage_offset), the result as the rest says.
+// The gradient of as_strided: g has the layout (size, stride, storage_offset); the other arguments describe the result.
 OP("tensord::as_strided_scatter_add")
     .infer([](const Tensor& g, const IntList& input_sizes, const IntList& input_strides, int64_t input_offset,
               const IntList& size, const IntList& stride, int64_t offset) {
@@ -72,7 +72,7 @@ OP("tensord::as_strided_scatter_add")
                                             args.inputs[6].to_int());
     }))
     .saves("");
-// As as_strided, of a tensor that is taken to lie in memory as `self_strides` and `self_offset` say.
+// as_strided of a tensor that is assumed to have the strides `self_strides` and the offset `self_offset`.
 OP("tensord::as_strided_gather")
     .infer([](const Tensor& x, const IntList& self_strides, int64_t self_offset, const IntList& size,
               const IntList& stride, int64_t offset) {

@@ -1,4 +1,4 @@
-// Gradients of views: zeros with the incoming one at its place.
+// Gradients of views: zeros with the incoming gradient in its place.
 #include <algorithm>
 
 #include "core/ops/op.h"
@@ -12,14 +12,14 @@ namespace {
 
 using ops::KernelContext;
 
-// Fills `out` (row-major) with zeros but for `part`, a view of it that gets `g`.
+// Fills `out` (row-major) with zeros except for `part`, a view of it that gets `g`.
 void place(const Tensor& out, const Tensor& part, const Tensor& g) {
   check(part.sizes() == g.sizes(), "the gradient has the shape ", g.sizes(), " where ", part.sizes(), " is expected");
   if (part.numel() < out.numel()) zero_elements(out);
   if (g.numel() != 0) copy_elements(part, g);
 }
 
-// target += source, of one shape; elements of the target may coincide.
+// target += source, of equal sizes; elements of the target may overlap.
 template <class T>
 void add_strided(const Dims& sizes, T* target, const Dims& target_strides, const T* source,
                  const Dims& source_strides) {
@@ -57,9 +57,9 @@ IMPL("aten::unfold_backward", kCPU,
        });
      });
 
-// --- as_strided: from elements that lie one way in memory to those that lie another way.
+// --- as_strided: from elements in one memory layout to those in another
 
-// Divides memory by how many elements of the geometry lie in each place.
+// Divides each memory location by how many elements of the geometry it holds.
 template <class T>
 void divide_by_counts(const Geometry& by, T* base, int64_t begin, int64_t end) {
   if (std::find(by.strides.begin(), by.strides.end(), 0) == by.strides.end()) return;
@@ -71,8 +71,8 @@ void divide_by_counts(const Geometry& by, T* base, int64_t begin, int64_t end) {
   }
 }
 
-// out = what `to` reads of memory that holds x as `from` says, zeros elsewhere. Elements of x that
-// coincide are added; those that coincide in `input`, which is one of the two, share the value.
+// out = the elements that `to` reads from memory that holds x in the layout `from`, and zeros elsewhere. Elements of x
+// that overlap are summed; elements that overlap in `input`, one of the two layouts, share the value.
 void move_geometry(const Tensor& x, const Geometry& from, const Geometry& to, const Geometry& input, Tensor& out) {
   if (out.numel() == 0) return;
   if (x.numel() == 0) return zero_elements(out);

@@ -5,7 +5,7 @@
 #include "kernels/view/view.h"
 #include "ops/view.h"
 
-// Joining tensors: cat, stack and their relatives.
+// Joining tensors: cat, stack and others like them.
 namespace tensord::kernels {
 namespace {
 
@@ -102,8 +102,8 @@ void dstack_kernel(const KernelContext& context, const TensorList& tensors, Tens
   cat_kernel(context, at_least(tensors, 3), 2, out);
 }
 
-// Each input's part of the gradient of a concatenation along `dim`, in the input's own shape;
-// `joined` are the inputs in the shapes they were joined in.
+// The part of each input in the gradient of a concatenation along `dim`, in the input's own shape; `joined` are the
+// inputs in the shapes in which they were joined.
 std::vector<ops::Value> cut(const ops::GradArgs& args, const TensorList& joined, int64_t dim) {
   const Tensor& g = args.grad_outputs[0];
   if (!g) return {ops::Value()};

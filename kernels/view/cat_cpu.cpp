@@ -1,4 +1,4 @@
-// Joins tensors: blocks of bytes where they lie in the result's order, element by element elsewhere.
+// Joins tensors: by blocks of bytes where an input has the result's memory order, else element by element.
 #include <algorithm>
 #include <cstring>
 
@@ -14,12 +14,12 @@ namespace {
 using ops::KernelContext;
 using ops::TensorList;
 
-// Dense in the same order of dimensions as `out`: then a source is blocks of whole bytes.
+// An input that is dense in the order of dimensions of `out` consists of blocks of bytes.
 bool has_order_of(const Tensor& x, const Tensor& out, bool channels_last) {
   return x.dtype() == out.dtype() && (channels_last ? x.is_channels_last() : x.is_contiguous());
 }
 
-// Elements of one block of a source: everything that varies faster than `dim`, times its size.
+// The elements of one block of a source: those of all dimensions inside of `dim`, times its size.
 int64_t block_elements(const Dims& sizes, int64_t dim, bool channels_last) {
   int64_t block = sizes[dim];
   const auto ndim = static_cast<int64_t>(sizes.size());

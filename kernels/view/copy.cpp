@@ -9,7 +9,7 @@
 #include "kernels/view/view.h"
 #include "ops/view.h"
 
-// Copies: of memory order, dtype and device, and writes into existing tensors.
+// Copies that change memory order, dtype or device, and writes into existing tensors.
 namespace tensord::kernels {
 namespace {
 
@@ -37,7 +37,7 @@ Dims strides_for(const Tensor& x, int64_t format) {
   return keep ? x.strides() : contiguous_strides(x.sizes());
 }
 
-// New memory of this dtype, device and order; on a meta tensor its description.
+// New memory of this dtype, device and order; for a meta tensor its description.
 Tensor copy_with(const Tensor& x, DType dtype, Device device, const Dims& strides) {
   if (x.is_meta()) return Tensor::meta_strided(x.sizes(), strides, dtype, device);
   Tensor out = Tensor::empty_strided(x.sizes(), strides, dtype, device);
@@ -55,7 +55,7 @@ Tensor contiguous(const Tensor& x, int64_t format) {
 }
 
 Tensor clone(const Tensor& x, std::optional<int64_t> format) {
-  if (format.value_or(kPreserve) == kPreserve)  // the order of dimensions of what is not dense too
+  if (format.value_or(kPreserve) == kPreserve)  // keeps the order of dimensions of tensors with gaps too
     return copy_with(x, x.dtype(), x.device(), preserved_strides(x.sizes(), x.strides()));
   return copy_as(x, x.dtype(), x.device(), *format);
 }
@@ -87,7 +87,7 @@ Tensor to_prim_dtype(const Tensor& x, std::optional<int64_t> dtype, bool, bool c
   return convert(x, dtype ? dtype_from_number(*dtype) : x.dtype(), x.device(), copy, {});
 }
 
-// What every in-place writer asks of its target.
+// The checks of a target that every in-place operator makes.
 void check_writable(const Tensor& x, const char* op) {
   check(x.is_meta() || x.storage()->ensure_writable(), op, ": the tensor is read-only");
   for (int64_t d = 0; d < x.ndim(); ++d) {
@@ -109,14 +109,14 @@ Tensor copy_into(const Tensor& x, const Tensor& source, bool) {
         "location. Please clone() the tensor before performing the operation.");
   const Overlap shared = overlap(x, from);
   if (x.device() != source.device()) {
-    x.copy_from(source);  // which broadcasts where the bytes have arrived
+    x.copy_from(source);  // broadcasts after the bytes have arrived
   } else {
     copy_elements(x, shared == Overlap::kNo || shared == Overlap::kFull ? from : from.clone());
   }
   return x;
 }
 
-// Each element once: elements that share memory may all take the same number.
+// Writes each element once: elements that share memory may all get the same number.
 Tensor without_repeats(const Tensor& x) {
   Dims sizes = x.sizes();
   for (int64_t d = 0; d < x.ndim(); ++d) {
@@ -144,14 +144,14 @@ Tensor zero(const Tensor& x) {
 using gradient::of_first;
 using ops::GradArgs;
 
-// Gradient of a copy: converted back.
+// The gradient of a copy: converted back.
 Tensor convert_back(const GradArgs& args, const Tensor& g) {
   const Tensor& x = args.inputs[0].to_tensor();
   if (g.device() != x.device()) return ops::to(g, x.device(), x.dtype());
   return g.dtype() == x.dtype() ? g : ops::to(g, x.dtype());
 }
 Tensor overwritten(const GradArgs&, const Tensor& g) { return gradient::zeros_like(g); }
-// What self was does not matter any more; the second argument is spread over it.
+// The old contents of self have no effect; the second argument is broadcast over it.
 std::vector<Tensor> write_gradient(const GradArgs& args) {
   std::vector<Tensor> gradients(args.inputs.size());
   const Tensor& g = args.grad_outputs[0];

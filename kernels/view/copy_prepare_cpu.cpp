@@ -1,4 +1,4 @@
-// Prepared forms of operators that only copy: each input goes to its place in the result.
+// Prepared forms of operators that only copy each input to its place in the result.
 #include "core/ops/op.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/base/lines.h"
@@ -9,7 +9,7 @@ namespace {
 
 class PreparedCopies final : public ops::PreparedCall {
  public:
-  // `target` is the part of the result that the next input fills.
+  // `target` is the part of the result for the next input.
   void add(const Tensor& target, const Tensor& source) {
     pieces_.push_back({StridedCopy(target, source), source.is_meta() ? Tensor() : source,
                        target.offset() * static_cast<int64_t>(size_of(target.dtype()))});
@@ -26,7 +26,7 @@ class PreparedCopies final : public ops::PreparedCall {
  private:
   struct Piece {
     StridedCopy copy;
-    Tensor constant;  // undefined when it comes with the run
+    Tensor constant;  // undefined when it is an input of the run
     int64_t offset;   // in the result, in bytes
   };
   std::vector<Piece> pieces_;
@@ -42,7 +42,7 @@ std::unique_ptr<ops::PreparedCall> prepare_copy(const ops::PrepareArgs& args) {
   return prepared;
 }
 
-// Joins a list along a dimension, a new one with `stacks`.
+// Joins a list along a dimension, which is a new one with `stacks`.
 std::unique_ptr<ops::PreparedCall> prepare_joined(const ops::PrepareArgs& args, bool stacks) {
   const auto tensors = ops::Unbox<ops::TensorList>::get(args.arguments[0]);
   const Tensor& out = args.outputs[0];
@@ -51,7 +51,7 @@ std::unique_ptr<ops::PreparedCall> prepare_joined(const ops::PrepareArgs& args, 
   auto prepared = std::make_unique<PreparedCopies>();
   int64_t position = 0;
   for (const Tensor& tensor : tensors) {
-    // Empty ones of another rank are passed over; the kernel knows.
+    // The kernel skips empty tensors of another rank; this form does not.
     if (tensor.dtype() != out.dtype() || tensor.ndim() + (stacks ? 1 : 0) != out.ndim()) return nullptr;
     const int64_t length = stacks ? 1 : tensor.sizes()[static_cast<size_t>(dim)];
     const Tensor part = narrow(whole, dim, position, length);

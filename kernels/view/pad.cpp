@@ -68,7 +68,7 @@ TensorMeta mode_meta(const Tensor& x, const IntList& pad) {
   return padded_meta(x, pad);
 }
 
-// Of a backward operator.
+// The shape of a backward operator's result.
 template <Mode kMode>
 TensorMeta mode_backward_meta(const Tensor& g, const Tensor& x, const IntList& pad) {
   const TensorMeta padded = mode_meta<kMode>(x, pad);
@@ -93,8 +93,7 @@ Tensor constant_gradient(const GradArgs& args, const Tensor& g) {
   for (int64_t& edge : pad) edge = -edge;
   return ops::constant_pad_nd(g, pad);
 }
-// "aten::reflection_pad2d_backward" and so on; the shape of the input is all they read of it, so a
-// meta tensor will do.
+// "aten::reflection_pad2d_backward" and so on. They read only the shape of the input, so it may be a meta tensor.
 Tensor mode_gradient(const GradArgs& args, const Tensor& g, Mode mode) {
   const ops::Value pad = args.inputs[1];
   const Tensor& x = args.inputs[0].to_tensor();

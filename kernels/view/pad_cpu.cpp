@@ -1,4 +1,4 @@
-// Padding on the processor: the elements that stay are copied, the others are read where a map of offsets says.
+// Padding on the CPU: the inside is copied, and the rest is read through a map of offsets.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -21,7 +21,7 @@ using Mode = PadMode;
 void constant_kernel(const KernelContext&, const Tensor& x, const IntList& pad, const Scalar& value, Tensor& out) {
   if (out.numel() == 0) return;
   out.copy_from(value.is_float() ? Tensor::scalar(value.to_double()) : Tensor::scalar(value.to_int()));
-  // The part of x that stays, at its place in the result; negative padding crops.
+  // The part of x that is kept, at its place in the result; negative padding crops.
   Tensor from = x, to = out;
   for (int64_t d = 0; d < x.ndim(); ++d) {
     const Edges edges = Edges::of(pad, d, x.ndim());
@@ -35,8 +35,8 @@ void constant_kernel(const KernelContext&, const Tensor& x, const IntList& pad, 
   copy_elements(to, from);
 }
 
-// For every position of the padded dimensions its offset in the result and in x; the dimensions
-// before them walk outside.
+// For every position of the padded dimensions, its offset in the result and in x; the dimensions before them are looped
+// over.
 struct PadMap {
   std::vector<int64_t> x_inner{0}, out_inner, x_outer, out_outer;
 
@@ -84,7 +84,7 @@ void mode_kernel(const KernelContext&, const Tensor& x, const IntList& pad, Tens
   });
 }
 
-// The other way round: every element of g is added where it came from.
+// The transpose: adds every element of g at the place that it was read from.
 template <Mode kMode>
 void mode_backward_kernel(const KernelContext&, const Tensor& g, const Tensor&, const IntList& pad, Tensor& out) {
   if (out.numel() == 0) return;

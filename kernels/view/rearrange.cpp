@@ -7,7 +7,7 @@
 #include "ops/reduce.h"
 #include "ops/view.h"
 
-// Copies in another arrangement: repeat, flip, roll, pixel_shuffle and relatives.
+// Copies in another arrangement: repeat, flip, roll, pixel_shuffle and others like them.
 namespace tensord::kernels {
 namespace {
 
@@ -18,7 +18,7 @@ TensorMeta plain(const Tensor& x, Dims sizes) { return {std::move(sizes), x.dtyp
 
 // --- repeat
 
-// x with leading dimensions of size 1 until it has `ndim`.
+// x with leading dimensions of size 1, up to `ndim` dimensions.
 Tensor with_dims(const Tensor& x, int64_t ndim) {
   Dims sizes = x.sizes(), strides = x.strides();
   while (static_cast<int64_t>(sizes.size()) < ndim) {
@@ -42,7 +42,7 @@ TensorMeta repeat_meta(const Tensor& x, const IntList& repeats) {
 void repeat_kernel(const KernelContext&, const Tensor& x, const IntList& repeats, Tensor& out) {
   if (out.numel() == 0) return;
   const Tensor from = with_dims(x, static_cast<int64_t>(repeats.size()));
-  // Both sides as [repeat, size, repeat, size, …].
+  // Views both sides as [repeat, size, repeat, size, …].
   Dims sizes, to_strides, from_strides;
   for (size_t d = 0; d < repeats.size(); ++d) {
     for (const bool is_repeat : {true, false}) {
@@ -104,7 +104,7 @@ TensorMeta roll_meta(const Tensor& x, const IntList& shifts, const IntList& dims
   return plain(x, x.sizes());
 }
 
-// Copies the two halves of each dimension to their new place.
+// Copies the two halves of each dimension to their new places.
 void roll_dims(const Tensor& from, const Tensor& to, const Dims& shifts, int64_t dim) {
   if (dim == from.ndim()) {
     copy_elements(to, from);
@@ -204,7 +204,7 @@ Tensor channel_shuffle(const Tensor& x, int64_t groups) {
 using gradient::of_first;
 using ops::GradArgs;
 
-// Sums g, which has `repeats` copies of x along each dimension, over the copies.
+// Sums g over the copies of x in it, of which there are `repeats` along each dimension.
 Tensor sum_copies(const Tensor& g, const Dims& repeats, const Tensor& x) {
   const auto added = static_cast<int64_t>(repeats.size()) - x.ndim();
   Dims split, copies;

@@ -1,4 +1,4 @@
-// Repeats by numbers that a tensor has.
+// Repeats by the numbers in a tensor.
 #include <algorithm>
 
 #include "core/ops/run.h"

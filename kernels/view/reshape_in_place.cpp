@@ -3,8 +3,8 @@
 #include "kernels/view/view.h"
 #include "ops/view.h"
 
-// Views that take the place of their argument: "x.unsqueeze_(0)" gives every holder of x the new shape. A function with
-// one of them is run as it is written (core/jit/ir/operator_search.h).
+// Views that replace their argument: "x.unsqueeze_(0)" gives every holder of x the new shape. A function that contains
+// one is interpreted as written (core/jit/ir/operator_search.h).
 namespace tensord::kernels {
 namespace {
 

@@ -9,16 +9,17 @@
 #include "ops/reduce.h"
 #include "ops/view.h"
 
-// One tensor cut into several views.
+// Splits one tensor into several views.
 namespace tensord::kernels {
 namespace {
 
-// A view is some hundred bytes, whatever it shows: an expanded tensor of one element has any number of them.
+// A view takes some hundred bytes whatever it shows, and an expanded tensor of one element can be split into any number
+// of them.
 constexpr int64_t kMaxParts = int64_t{1} << 24;
 
 void check_parts(const char* op, int64_t parts) { check(parts < kMaxParts, op, ": too many parts: ", parts); }
 
-// Before another part is made.
+// Checks before another part is made.
 void look_at_part(size_t part) {
   constexpr size_t kLookParts = 1 << 14;
   if (part % kLookParts == kLookParts - 1) check_work_cancelled();
@@ -80,7 +81,7 @@ namespace {
 
 using TensorList = std::vector<Tensor>;
 
-// The first length % sections parts are one longer.
+// The first length % sections parts are longer by one.
 TensorList tensor_split(const Tensor& x, int64_t sections, int64_t dim) {
   check(x.ndim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", x.ndim(),
         " dims");
@@ -163,7 +164,7 @@ using gradient::fit_gradient;
 using ops::GradArgs;
 using ops::Value;
 
-// The parts' gradients, joined again; zeros for a part that none flows to.
+// The gradients of the parts, joined again; zeros for a part without a gradient.
 std::vector<Tensor> join(const GradArgs& args, int64_t dim, const char* op) {
   std::vector<Tensor> gradients(args.inputs.size());
   const auto& parts = args.outputs[0].to_list()->items;
@@ -179,7 +180,7 @@ std::vector<Tensor> join(const GradArgs& args, int64_t dim, const char* op) {
 }
 std::vector<Tensor> split_gradient(const GradArgs& args) { return join(args, args.inputs[2].to_int(), "aten::cat"); }
 std::vector<Tensor> unbind_gradient(const GradArgs& args) { return join(args, args.inputs[1].to_int(), "aten::stack"); }
-// Parts that leave out or repeat elements are slices, each with its own place.
+// Parts that skip or repeat elements are slices, each with its own place.
 std::vector<Tensor> split_at_gradient(const GradArgs& args) {
   std::vector<Tensor> gradients(args.inputs.size());
   const Tensor& x = args.inputs[0].to_tensor();
@@ -240,7 +241,7 @@ SPLIT("aten::chunk", chunk);
 SPLIT("aten::unsafe_chunk", [](const Tensor& x, int64_t chunks, int64_t dim) { return copies(chunk(x, chunks, dim)); });
 SPLIT("aten::tensor_split.sections", tensor_split);
 OP("aten::tensor_split.indices").impl(tensor_split_at).gradient(split_at_gradient).saves("");
-// Its sections or indices as a tensor, whose elements decide on the shapes.
+// The sections or indices as a tensor, whose elements determine the shapes.
 OP("aten::tensor_split.tensor_indices_or_sections")
     .impl([](const Tensor& x, const Tensor& given, int64_t dim) {
       check(x.ndim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", x.ndim(),

@@ -1,4 +1,4 @@
-// Splits by name, stacks of columns, and the products of positions: column_stack, cartesian_prod, combinations.
+// Splits and stacks by axis name, and combinatorial products: column_stack, cartesian_prod, combinations.
 #include "core/ops/attributes/written.h"
 #include "kernels/base/numbers.h"
 #include "kernels/expr/compose.h"
@@ -75,7 +75,7 @@ Tensor cartesian_prod(const TensorList& tensors) {
 }
 OP("aten::cartesian_prod").impl(cartesian_prod).composite();
 
-// Index tuples in lexicographic order, `first` being the least for the next place.
+// Index tuples in lexicographic order; `first` is the smallest index for the next place.
 void add_tuples(int64_t count, int64_t r, bool with_replacement, Dims& tuple,
                 std::vector<std::vector<int64_t>>& columns) {
   if (static_cast<int64_t>(tuple.size()) == r) {
@@ -83,7 +83,7 @@ void add_tuples(int64_t count, int64_t r, bool with_replacement, Dims& tuple,
     return;
   }
   const int64_t first = tuple.empty() ? 0 : tuple[tuple.size() - 1] + (with_replacement ? 0 : 1);
-  // Where none may come twice, those that are still missing need places behind this one.
+  // Without replacement, the remaining places need indices behind this one.
   const int64_t missing = r - static_cast<int64_t>(tuple.size()) - 1, end = with_replacement ? count : count - missing;
   for (int64_t i = first; i < end; ++i) {
     tuple.push_back(i);
@@ -97,7 +97,7 @@ Tensor combinations(const Tensor& x, int64_t r, bool with_replacement) {
   check(r >= 0, "Expect a non-negative number, but got ", r);
   if (r == 0) return ops::new_empty(x, Dims{0});
   check(r <= static_cast<int64_t>(kMaxDims), "combinations: r must be at most ", kMaxDims, ", but got ", r);
-  double rows = 1;  // n choose r, before memory is taken for it
+  double rows = 1;  // n choose r, computed before allocating memory for it
   for (int64_t i = 0; i < r; ++i) {
     const auto n = static_cast<double>(x.numel() + (with_replacement ? r - 1 : 0));
     rows *= std::max(n - static_cast<double>(i), 0.0) / static_cast<double>(i + 1);

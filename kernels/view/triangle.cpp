@@ -49,7 +49,7 @@ Tensor diag_embed(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
     zero_elements(square);
     if (length > 0) copy_elements(diagonal_of(square, offset, length), x);
   }
-  // The last two dimensions go to dim1 (rows) and dim2 (columns).
+  // Moves the last two dimensions to dim1 (rows) and dim2 (columns).
   Dims order;
   int64_t next = 0;
   for (int64_t d = 0; d < square.ndim(); ++d) {

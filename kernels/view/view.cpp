@@ -111,7 +111,7 @@ Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> start, std::op
   const int64_t length = last - first;
   sizes[dim] = length == 0 ? 0 : (length - 1) / step + 1;
   const int64_t offset = x.offset() + first * strides[dim];
-  // A step beyond the size would overflow the stride; one element needs none.
+  // A step larger than the size could overflow the stride; a single element needs none.
   if (sizes[dim] > 1) strides[dim] *= step;
   return x.as_view(std::move(sizes), std::move(strides), offset);
 }
@@ -258,7 +258,7 @@ using gradient::of_first;
 using gradient::sizes_of;
 using ops::GradArgs;
 
-// Gradients of views move the incoming one back to where it came from.
+// Gradients of views put the incoming gradient back where it came from.
 
 gradient::GradientFn moved_back(const char* op) {
   return of_first(
@@ -281,7 +281,7 @@ Tensor select_gradient(const GradArgs& args, const Tensor& g) {
   return ops::select_backward(g, sizes_of(args, 0), args.inputs[1].to_int(), args.inputs[2].to_int());
 }
 Tensor slice_gradient(const GradArgs& args, const Tensor& g) {
-  // Bounds that are not given are those of the whole dimension.
+  // Missing bounds are those of the whole dimension.
   const auto bound = [&](size_t i, int64_t otherwise) {
     return args.inputs[i].is_none() ? otherwise : args.inputs[i].to_int();
   };

@@ -2,7 +2,7 @@
 #include "core/ops/run.h"
 #include "ops/view.h"
 
-// Views as copies: what graphs have that know no memory of others (functionalised ones). Row-major, as PyTorch's.
+// Views as copies, for functionalized graphs, whose tensors share no memory. Row-major, as in PyTorch.
 namespace tensord::kernels {
 namespace {
 
@@ -41,7 +41,7 @@ VIEW_COPY("aten::unbind_copy.int", "aten::unbind.int");
 VIEW_COPY("aten::unfold_copy", "aten::unfold");
 VIEW_COPY("aten::unsqueeze_copy", "aten::unsqueeze");
 VIEW_COPY("aten::view_as_complex_copy", "aten::view_as_complex");
-// Of elements that lie apart, too.
+// Also takes tensors with gaps between their elements.
 VIEW_COPY("aten::view_copy", "aten::reshape");
 VIEW_COPY("aten::view_copy.dtype", "aten::view.dtype");
 

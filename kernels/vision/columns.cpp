@@ -1,4 +1,4 @@
-// im2col and col2im: the windows of a convolution as columns, and the sum of columns back into an image.
+// im2col and col2im: the windows of a convolution as columns, and the sum of columns back to an image.
 #include "kernels/vision/columns.h"
 #include "core/ops/attributes/written.h"
 #include "kernels/expr/expr.h"

@@ -1,4 +1,4 @@
-// im2col and col2im on the processor.
+// im2col and col2im on the CPU.
 #include <algorithm>
 
 #include "core/base/parallel.h"
@@ -33,7 +33,7 @@ void im2col_kernel(const KernelContext&, const Tensor& x, const IntList& kernel,
   if (!result.is_same(out)) out.copy_from(result);
 }
 
-// Sums of T are in T, as PyTorch's; taps in their order.
+// Sums of T are in T, as in PyTorch, with the taps in order.
 void col2im_kernel(const KernelContext&, const Tensor& x, const IntList& size, const IntList& kernel,
                    const IntList& dilation, const IntList& padding, const IntList& stride, Tensor& out) {
   if (out.numel() == 0) return;

@@ -11,7 +11,7 @@
 #include "ops/view.h"
 #include "ops/vision.h"
 
-// grid_sampler and the grids of affine maps.
+// grid_sampler, and the grids of affine maps.
 namespace tensord::kernels {
 namespace {
 
@@ -64,7 +64,7 @@ void sample_kernel(const KernelContext&, const Tensor& input, const Tensor& grid
 }
 
 Tensor zeros(const Tensor& like) {
-  const Tensor out = Tensor::empty(like.sizes(), like.dtype());
+  const Tensor out = Tensor::empty(like.sizes(), like.dtype(), like.device());
   zero_elements(out);
   return out;
 }
@@ -80,7 +80,7 @@ ops::Returns sample_backward(const Tensor& grad, const Tensor& input, const Tens
     if (!is_wanted) return Tensor();
     return input.is_meta() ? Tensor::meta(like.sizes(), like.dtype(), like.device()) : zeros(like);
   };
-  const Tensor of_input = result(input, mask[0]), of_grid = result(grid, true);  // as PyTorch's, whatever the mask
+  const Tensor of_input = result(input, mask[0]), of_grid = result(grid, true);  // as PyTorch, whatever the mask
   if (!input.is_meta() && grad.numel() > 0) {
     grid_sample_backward(sampling(interpolation, padding, align, kSpatial), grad, input, grid, of_input, of_grid);
   }
@@ -121,7 +121,7 @@ OP("aten::grid_sampler")
 
 // --- grids of affine maps
 
-// -1 … 1 in `count` steps: at the pixels' middles, or from corner to corner.
+// -1 … 1 in `count` steps: at the centers of pixels, or from corner to corner.
 Tensor steps(int64_t count, DType dtype, Device device, bool align_corners) {
   if (count <= 1) return ops::zeros(Dims{count}, {.dtype = dtype, .device = device});
   const Tensor line = ops::linspace(ops::Scalar(-1), ops::Scalar(1), count, {.dtype = dtype, .device = device});

@@ -20,5 +20,8 @@ void grid_sample(const GridSampling& how, const Tensor& input, const Tensor& gri
 // Adds to `of_input` (zeros before) and writes `of_grid`; either may be undefined.
 void grid_sample_backward(const GridSampling& how, const Tensor& grad, const Tensor& input, const Tensor& grid,
                           const Tensor& of_input, const Tensor& of_grid);
+void grid_sample_cuda(const GridSampling& how, const Tensor& input, const Tensor& grid, const Tensor& out);
+void grid_sample_backward_cuda(const GridSampling& how, const Tensor& grad, const Tensor& input, const Tensor& grid,
+                               const Tensor& of_input, const Tensor& of_grid);
 
 }  // namespace tensord::kernels

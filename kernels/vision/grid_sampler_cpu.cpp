@@ -1,4 +1,4 @@
-// Loops of grid_sampler: one point of the grid after the other, all channels of a point with the same weights.
+// The loops of grid_sampler: one point of the grid after another, with the same weights for all channels of a point.
 #include <array>
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace tensord::kernels {
 namespace {
 
-// A position along one dimension in pixels, and its slope by the grid's number.
+// A position along one dimension in pixels, and its derivative by the grid's number.
 template <class T>
 struct Position {
   T at, slope;
@@ -20,7 +20,7 @@ Position<T> pixel_of(T x, int64_t size, bool align_corners) {
   return align_corners ? Position<T>{(x + 1) / 2 * (n - 1), (n - 1) / 2} : Position<T>{((x + 1) * n - 1) / 2, n / 2};
 }
 
-// Into [0, size - 1]; NaN becomes 0. Outside the slope is 0.
+// Clamps into [0, size - 1]; NaN becomes 0. The derivative is 0 outside.
 template <class T>
 Position<T> clipped(Position<T> p, int64_t size) {
   const T last = static_cast<T>(size - 1);
@@ -28,7 +28,7 @@ Position<T> clipped(Position<T> p, int64_t size) {
   return p.at >= last ? Position<T>{last, 0} : p;
 }
 
-// Mirrored at low / 2 and high / 2 until it lies between.
+// Reflects at low / 2 and high / 2 until the position is between them.
 template <class T>
 Position<T> reflected(Position<T> p, int64_t twice_low, int64_t twice_high) {
   if (twice_low == twice_high) return {0, 0};
@@ -52,7 +52,7 @@ Position<T> padded(Position<T> p, int64_t size, const GridSampling& how) {
   return clipped(p, size);
 }
 
-// Pixels that a point reads along one dimension, with their weights and the weights' slopes.
+// The pixels that a point reads along one dimension, with their weights and the weights' derivatives.
 template <class T>
 struct Taps {
   int count = 0;
@@ -67,7 +67,7 @@ struct Taps {
   }
 };
 
-// Weights of Keys' cubic convolution with a = -0.75 for pixels at -1, 0, 1, 2 of a point at t.
+// The weights of Keys' cubic convolution with a = -0.75, for the pixels at -1, 0, 1, 2 around a point at t.
 template <class T>
 void cubic(T t, std::array<T, 4>& weight, std::array<T, 4>& slope) {
   constexpr T a = T(-0.75);
@@ -110,8 +110,8 @@ Taps<T> taps_of(T x, int64_t size, const GridSampling& how) {
   return taps;
 }
 
-// The taps of one point over all dimensions: offsets in a channel's plane and products of weights. 3 dimensions have 8,
-// bicubic ones in 2 dimensions 16.
+// The taps of one point over all dimensions: offsets in a channel's plane, and products of weights. There are 8 in 3
+// dimensions, and 16 for bicubic in 2 dimensions.
 template <class T, size_t kSpatial>
 struct Point {
   int count = 0;
@@ -212,7 +212,7 @@ void forward(const GridSampling& how, const Tensor& input, const Tensor& grid, c
                });
 }
 
-// One thread for each image: points of one image may add to the same pixels.
+// One thread for each image, since points of one image may add to the same pixels.
 template <class T, size_t kSpatial>
 void backward(const GridSampling& how, const Tensor& grad, const Tensor& input, const Tensor& grid,
               const Tensor& of_input, const Tensor& of_grid) {
@@ -272,11 +272,13 @@ void with_kind(const Tensor& input, Fn&& fn) {
 }  // namespace
 
 void grid_sample(const GridSampling& how, const Tensor& input, const Tensor& grid, const Tensor& out) {
+  if (out.device().kind == kCUDA) return grid_sample_cuda(how, input, grid, out);
   with_kind(input, [&]<class T, size_t kSpatial>() { forward<T, kSpatial>(how, input, grid, out); });
 }
 
 void grid_sample_backward(const GridSampling& how, const Tensor& grad, const Tensor& input, const Tensor& grid,
                           const Tensor& of_input, const Tensor& of_grid) {
+  if (grad.device().kind == kCUDA) return grid_sample_backward_cuda(how, grad, input, grid, of_input, of_grid);
   with_kind(input,
             [&]<class T, size_t kSpatial>() { backward<T, kSpatial>(how, grad, input, grid, of_input, of_grid); });
 }

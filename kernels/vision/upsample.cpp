@@ -48,7 +48,7 @@ TensorMeta output_meta(const char* op, const Tensor& input, const Request& r) {
   return meta;
 }
 
-// From the arguments of the ".vec" forms: a size, or factors.
+// From the arguments of the ".vec" overloads: a size, or factors.
 Request from_factors(const char* op, Mode mode, size_t spatial, const Tensor& input, const MaybeInts& sizes,
                      const MaybeFloats& factors) {
   check(sizes.has_value() != factors.has_value(), op, ": Must specify exactly one of output_size and scale_factors");
@@ -72,7 +72,7 @@ Request from_factors(const char* op, Mode mode, size_t spatial, const Tensor& in
 
 bool lies_last(const Tensor& x) { return x.ndim() >= 4 && x.is_channels_last() && !x.is_contiguous(); }
 
-// Of a backward operator: the shape of the forward's input, in the memory order of g.
+// The result of a backward operator: the shape of the forward's input, in the memory order of g.
 TensorMeta backward_meta(const Tensor& g, const IntList& input_sizes, const Request& r) {
   check(input_sizes.size() == r.spatial + 2, "upsample: It is expected input_size equals to ", r.spatial + 2,
         ", but got size ", input_sizes.size());
@@ -89,7 +89,7 @@ using ops::Value;
 Tensor call_with(const std::string& op, std::vector<Value> arguments) {
   return ops::run(ops::get_op(op), arguments).at(0).to_tensor();
 }
-// Of "name" and "name.vec" by "name_backward", of that by "name".
+// The gradient of "name" and "name.vec" is "name_backward", whose own gradient is "name".
 gradient::GradientFn forward_gradient(const char* name) {
   return gradient::of_first([name](const GradArgs& args, const Tensor& g) {
     std::vector<Value> arguments{g, args.inputs[1], ops::make_int_list(gradient::sizes_of(args, 0))};

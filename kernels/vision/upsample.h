@@ -49,4 +49,8 @@ struct ResampleRule {
 // By the shapes of input and result [N, C, spatial…].
 Resampling make_resampling(const ResampleRule& rule, const Tensor& input, const Tensor& out);
 
+// On a CUDA device; the second writes what `g` gives back to `out`.
+void resample_cuda(const Resampling& resampling, const Tensor& in, const Tensor& out);
+void resample_backward_cuda(const Resampling& resampling, const Tensor& g, const Tensor& out);
+
 }  // namespace tensord::kernels

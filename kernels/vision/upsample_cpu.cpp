@@ -1,4 +1,4 @@
-// Upsampling on the processor: Resampling does all modes.
+// Upsampling on the CPU: Resampling implements all modes.
 #include <cstring>
 #include <optional>
 
@@ -25,7 +25,7 @@ void for_each_tap(const std::array<ResampleAxis, 3>& axes, const Extents& e, int
   }
 }
 
-// Runs fn(outer, d, h, w, output pixel) over all of them.
+// Goes over all outputs: fn(outer, d, h, w, output pixel).
 template <class Fn>
 void for_each_output(int64_t outer, const Extents& e, int64_t work, Fn&& fn) {
   const int64_t plane = e.out_plane();
@@ -53,7 +53,7 @@ template <class T>
 void weigh_last(const std::array<ResampleAxis, 3>& axes, const Extents& e, const T* x, T* out) {
   using C = ComputeType<T>;
   for_each_output(e.batch, e, 8 * e.channels, [&](int64_t n, int64_t d, int64_t h, int64_t w, int64_t p) {
-    constexpr int64_t kBlock = 256;  // channels whose sums are held at once
+    constexpr int64_t kBlock = 256;  // channels whose sums are kept at once
     C sums[kBlock];
     T* to = out + (n * e.out_plane() + p) * e.channels;
     for (int64_t first = 0; first < e.channels; first += kBlock) {
@@ -68,7 +68,7 @@ void weigh_last(const std::array<ResampleAxis, 3>& axes, const Extents& e, const
   });
 }
 
-// One tap: `unit` bytes an input pixel holds are copied.
+// With a single tap, copies the `unit` bytes that an input pixel holds.
 void copy_pixels(const std::array<ResampleAxis, 3>& axes, const Extents& e, int64_t outer, int64_t unit, const char* x,
                  char* out) {
   const auto& [ad, ah, aw] = axes;
@@ -79,7 +79,7 @@ void copy_pixels(const std::array<ResampleAxis, 3>& axes, const Extents& e, int6
   });
 }
 
-// One plane of gradients; a part of the planes on each thread.
+// Gradients of planes; each thread has a part of the planes.
 template <class T>
 void spread_planes(const std::array<ResampleAxis, 3>& axes, const Extents& e, T* x, const T* out) {
   using C = ComputeType<T>;
@@ -99,7 +99,7 @@ void spread_planes(const std::array<ResampleAxis, 3>& axes, const Extents& e, T*
   });
 }
 
-// Channels lie together: a block of them, of one image, on each thread.
+// channels_last: each thread has a block of channels of one image.
 template <class T>
 void spread_last(const std::array<ResampleAxis, 3>& axes, const Extents& e, T* x, const T* out) {
   using C = ComputeType<T>;
@@ -179,7 +179,9 @@ void resample(const ResampleRule& rule, const Tensor& input, Tensor& out) {
   if (out.numel() == 0) return;
   const bool has_order = input.ndim() >= 4 && input.is_channels_last() && out.is_channels_last();
   const Tensor x = has_order ? input : input.contiguous();
-  make_resampling(rule, x, out).run(x.raw_data(), out.raw_data());
+  const Resampling resampling = make_resampling(rule, x, out);
+  if (out.device().kind == kCUDA) return resample_cuda(resampling, x, out);
+  resampling.run(x.raw_data(), out.raw_data());
 }
 
 bool lies_last(const Tensor& x) { return x.ndim() >= 4 && x.is_channels_last() && !x.is_contiguous(); }
@@ -187,7 +189,9 @@ bool lies_last(const Tensor& x) { return x.ndim() >= 4 && x.is_channels_last() &
 void resample_backward(const ResampleRule& rule, const Tensor& g, Tensor& out) {
   if (out.numel() == 0) return;
   const Tensor dense = lies_last(g) && out.is_channels_last() ? g : g.contiguous();
-  make_resampling(rule, out, dense).run_transposed(out.raw_data(), dense.raw_data());
+  const Resampling resampling = make_resampling(rule, out, dense);
+  if (out.device().kind == kCUDA) return resample_backward_cuda(resampling, dense, out);
+  resampling.run_transposed(out.raw_data(), dense.raw_data());
 }
 
 class ResampleCall final : public ops::PreparedCall {
@@ -206,7 +210,7 @@ class ResampleCall final : public ops::PreparedCall {
   Resampling resampling_;
 };
 
-// From `rule(the arguments after the input…)`.
+// Built from `rule(the arguments after the input…)`.
 template <class... Rest, size_t... I>
 std::unique_ptr<ops::PreparedCall> prepare_resampling(ResampleRule (*rule)(Rest...), const ops::PrepareArgs& args,
                                                       std::index_sequence<I...>) {

@@ -8,10 +8,10 @@
 namespace tensord::kernels {
 namespace {
 
-// Of one axis; far more than any image needs.
+// For one axis; far more than any image needs.
 constexpr int64_t kMaxTaps = int64_t{1} << 26;
 
-// C is the type that positions are computed in: PyTorch's rounding depends on it.
+// C is the type in which positions are computed: PyTorch's rounding depends on it.
 template <class C>
 C step_of(const ResampleRule& r, size_t i, int64_t in, int64_t out) {
   if (r.align_corners) return out > 1 ? static_cast<C>(in - 1) / static_cast<C>(out - 1) : C(0);
@@ -49,7 +49,7 @@ void linear_axis(const ResampleRule& r, size_t dim, int64_t in, int64_t out, Res
   }
 }
 
-// The cubic convolution kernel with a = -0.75 at distances 1 + t, t, 1 - t, 2 - t.
+// The cubic convolution kernel with a = -0.75 at the distances 1 + t, t, 1 - t, 2 - t.
 template <class C>
 void cubic_axis(const ResampleRule& r, size_t dim, int64_t in, int64_t out, ResampleAxis& axis) {
   axis.taps = 4;
@@ -67,7 +67,7 @@ void cubic_axis(const ResampleRule& r, size_t dim, int64_t in, int64_t out, Resa
   }
 }
 
-// Pillow's filters, at a distance from the center in pixels of the coarser image.
+// Pillow's filters, by the distance from the center in pixels of the coarser image.
 template <class C>
 C antialias_weight(bool is_cubic, C distance) {
   const C x = std::abs(distance), a = C(-0.5);
@@ -76,7 +76,7 @@ C antialias_weight(bool is_cubic, C distance) {
   return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : C(0);
 }
 
-// Where an image becomes smaller, a filter is as much wider as the image becomes smaller; its weights sum to 1.
+// Where an image shrinks, the filter widens by the same factor; its weights sum to 1.
 template <class C>
 void antialias_axis(const ResampleRule& r, size_t dim, int64_t in, int64_t out, ResampleAxis& axis) {
   const bool is_cubic = r.mode == ResampleMode::kCubicAntialias;

@@ -5,6 +5,7 @@
 #include "python/binding/convert.h"
 #include "python/binding/trace.h"
 #include "core/autograd/variable.h"
+#include "core/tensor/device_runtime.h"
 
 // Exchanges tensors with other libraries (PyTorch, JAX, CuPy, NumPy) through DLPack without copies.
 namespace tensord::python {
@@ -93,6 +94,8 @@ nb::object to_dlpack(const Tensor& given, nb::handle stream, nb::handle max_vers
   check(!given.is_meta(), "__dlpack__: a meta tensor has no data");
   const bool copies = !copy.is_none() && nb::cast<bool>(copy);
   const Tensor x = copies ? given.clone() : given;
+  // A consumer's stream does not wait for ours. -1: it asks for no order.
+  if (!x.device().is_host() && (stream.is_none() || read_int(stream.ptr()) != -1)) synchronize(x.device());
   const bool is_versioned = !max_version.is_none() && read_int(nb::object(max_version[0]).ptr()) >= 1;
   if (!is_versioned) {
     check(x.storage()->is_writable(), "__dlpack__: the tensor's memory is read-only, which DLPack before 1.0 cannot say");
@@ -153,18 +156,28 @@ Tensor take_over(PyObject* capsule, const char* name, const char* used) {
   });
 }
 
+// The stream on which this thread goes on with memory of a CUDA device, for whoever makes it ready; otherwise None.
+nb::object stream_for(nb::handle source) {
+  if (!nb::hasattr(source, "__dlpack_device__")) return nb::none();
+  const nb::object place = source.attr("__dlpack_device__")();
+  if (read_int(nb::object(place[0]).ptr()) != 2) return nb::none();
+  const auto index = static_cast<int8_t>(read_int(nb::object(place[1]).ptr()));
+  return nb::int_(reinterpret_cast<uintptr_t>(current_stream(Device{kCUDA, index}).handle()));
+}
+
 nb::object from_dlpack(nb::handle source) {
   nb::object capsule;
   if (PyCapsule_CheckExact(source.ptr())) {
     capsule = nb::borrow(source);
   } else {
     if (!nb::hasattr(source, "__dlpack__")) throw nb::type_error("from_dlpack: expected an object with __dlpack__ or a capsule");
+    const nb::object stream = stream_for(source);
     // Libraries older than DLPack 1.0 do not know max_version.
     try {
-      capsule = source.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(1, 0));
+      capsule = source.attr("__dlpack__")(nb::arg("stream") = stream, nb::arg("max_version") = nb::make_tuple(1, 0));
     } catch (nb::python_error& error) {
       if (!error.matches(PyExc_TypeError)) throw;
-      capsule = source.attr("__dlpack__")();
+      capsule = stream.is_none() ? source.attr("__dlpack__")() : source.attr("__dlpack__")(nb::arg("stream") = stream);
     }
   }
   if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {

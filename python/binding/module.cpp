@@ -12,6 +12,7 @@ NB_MODULE(_engine, module) {
   bind_storage(module);
   bind_literals(module);
   bind_dlpack(module);
+  bind_cuda(module);
   bind_autograd(module);
   bind_function_class(module);
   bind_optim(module);

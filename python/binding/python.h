@@ -100,6 +100,7 @@ void bind_memory(nb::module_& module);
 void bind_storage(nb::module_& module);
 void bind_literals(nb::module_& module);
 void bind_dlpack(nb::module_& module);
+void bind_cuda(nb::module_& module);
 void bind_autograd(nb::module_& module);
 void bind_function_class(nb::module_& module);
 void bind_optim(nb::module_& module);

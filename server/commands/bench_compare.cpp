@@ -104,7 +104,8 @@ std::vector<NamedTensors> results_in(const BenchOptions& options, const std::str
   const std::unique_ptr<jit::Frame> frame = jit::make_frame();
   std::vector<NamedTensors> out;
   for (const std::vector<ops::Value>& arguments : make_arguments(other, method)) {
-    collect(method.run(*frame, arguments), "", out.emplace_back());
+    const Device device = parse_device(other.model.device);
+    collect(at_home(method.run(*frame, arguments), device), "", out.emplace_back());
   }
   return out;
 }

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/jit/runtime/load_flags.h"
+#include "core/tensor/device_runtime.h"
 #include "core/tensor/memory/caching_allocator.h"
 #include "server/commands/arguments_file.h"
 #include "server/commands/engine_inputs.h"
@@ -40,14 +41,26 @@ std::vector<ops::Value> fresh_handles(const std::vector<ops::Value>& arguments) 
   return out;
 }
 
+// The device of the tensors: work is over when that is.
+Device device_of(const ArgumentSets& sets) {
+  for (const std::vector<ops::Value>& arguments : sets) {
+    for (const ops::Value& value : arguments) {
+      if (value.is_strided() && value.to_tensor().defined()) return value.to_tensor().device();
+    }
+  }
+  return {};
+}
+
 // Runs each argument set once, appends the latencies and returns their mean.
 double run_cycle(const jit::Method& method, jit::Frame& frame, const ArgumentSets& sets,
                  std::vector<double>& latencies_ms, const jit::RunOptions& options = {}) {
+  const Device device = device_of(sets);
   double total_ms = 0;
   for (const std::vector<ops::Value>& arguments : sets) {
     const std::vector<ops::Value> given = fresh_handles(arguments);
     const int64_t begin_ns = Clock::system().now_ns();
     method.run(frame, given, options);
+    synchronize(device);
     latencies_ms.push_back(since_ms(begin_ns));
     total_ms += latencies_ms.back();
   }
@@ -111,40 +124,44 @@ double percentile(const std::vector<double>& sorted, double fraction) {
 }
 
 ArgumentSets make_arguments(const BenchOptions& options, const jit::Method& method) {
+  const Device device = parse_device(options.model.device);
   ArgumentSets sets;
   for (const std::string& path : options.arguments_paths) {
-    sets.push_back(read_arguments(path, method.schema()));
+    sets.push_back(ops::to_device(read_arguments(path, method.schema()), device));
   }
   if (!sets.empty()) return sets;
   const auto is_needed = [](const ops::Argument& argument) { return !argument.default_value; };
   check(!options.inputs.empty() || std::ranges::none_of(method.schema().arguments, is_needed), "give the arguments of ",
         method.schema().str(),
         " with --args A.pt, or one --input SHAPE[:TYPE] each, such as --input 1,3,224,224:float32");
-  sets.push_back(read_call("--input", options.inputs, method.schema(), WholeNumber::kIsSize, options.batch));
+  sets.push_back(ops::to_device(
+      read_call("--input", options.inputs, method.schema(), WholeNumber::kIsSize, options.batch), device));
   return sets;
 }
 
 BenchResult measure(const BenchOptions& options) {
   BenchResult result;
-  const uint64_t before_bytes = cpu_allocator().stats().live_bytes;
+  CachingAllocator& allocator = allocator_for(parse_device(options.model.device));
+  const uint64_t before_bytes = allocator.stats().live_bytes;
   int64_t start_ns = Clock::system().now_ns();
   const std::shared_ptr<jit::Module> module = load_model(options.model, load_options(options.model));
   const jit::Method& method = module->method(options.method);
   result.load_ms = since_ms(start_ns);
   result.threads = thread_budget();
-  const uint64_t loaded_bytes = cpu_allocator().stats().live_bytes;
+  const uint64_t loaded_bytes = allocator.stats().live_bytes;
   const ArgumentSets sets = make_arguments(options, method);
-  const uint64_t argument_bytes = cpu_allocator().stats().live_bytes - loaded_bytes;
+  const uint64_t argument_bytes = allocator.stats().live_bytes - loaded_bytes;
   const std::unique_ptr<jit::Frame> frame = jit::make_frame();
   start_ns = Clock::system().now_ns();
   method.run(*frame, fresh_handles(sets[0]));
+  synchronize(device_of(sets));
   result.first_ms = since_ms(start_ns);
 
   measure_latency(options, method, *frame, sets, result);
-  result.memory = cpu_allocator().stats();
+  result.memory = allocator.stats();
   result.arena_bytes = frame->arena_bytes();
   result.plans = method.plan_stats();
-  // Weights stay in the file's mapping, so the remaining live memory is what the model packed.
+  // On the CPU, weights stay in the file's mapping, so the remaining live memory is what the model packed.
   const uint64_t other_bytes = before_bytes + argument_bytes + result.arena_bytes;
   result.packed_bytes = result.memory.live_bytes - std::min(result.memory.live_bytes, other_bytes);
   if (options.latency_only) return result;

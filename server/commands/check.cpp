@@ -72,7 +72,9 @@ class ModelCheck {
     try {
       const jit::Method& method = module.method(options_.method);
       const std::unique_ptr<jit::Frame> frame = jit::make_frame();
-      method.run(*frame, read_call("--input", options_.inputs, method.schema(), WholeNumber::kIsSize));
+      const Device device = parse_device(options_.model.device);
+      const auto inputs = read_call("--input", options_.inputs, method.schema(), WholeNumber::kIsSize);
+      at_home(method.run(*frame, ops::to_device(inputs, device)), device);
     } catch (const Error& error) {
       add(concat("with these inputs: ", error.what()));
     }
@@ -83,7 +85,8 @@ class ModelCheck {
 #ifdef TENSORD_SERVER
     if (options_.method != "forward") return;
     try {
-      load_torchscript_model({.model = options_.model.model}, ModelConfig{}, EngineOptions{});
+      load_torchscript_model({.model = options_.model.model}, ModelConfig{},
+                             EngineOptions{.device = options_.model.device});
     } catch (const Error& error) {
       add(concat("to be served: ", error.what()));
     }

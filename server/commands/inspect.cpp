@@ -161,8 +161,10 @@ const Snapshot& find_snapshot(const std::vector<Snapshot>& snapshots, const std:
 }
 
 std::vector<ops::Value> inspected_arguments(const InspectOptions& options, const jit::Method& method) {
-  if (!options.arguments_path.empty()) return read_arguments(options.arguments_path, method.schema());
-  return read_call("--input", options.inputs, method.schema(), WholeNumber::kIsSize);
+  const Device device = parse_device(options.model.device);
+  if (!options.arguments_path.empty())
+    return ops::to_device(read_arguments(options.arguments_path, method.schema()), device);
+  return ops::to_device(read_call("--input", options.inputs, method.schema(), WholeNumber::kIsSize), device);
 }
 
 void inspect(InspectOptions options) {

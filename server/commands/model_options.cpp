@@ -3,15 +3,16 @@
 #include <CLI/CLI.hpp>
 
 #include "core/base/device.h"
-#include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/jit/runtime/load_flags.h"
+#include "core/ops/to_device.h"
+#include "core/tensor/device_runtime.h"
 
 namespace tensord::server {
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
   command.add_option("MODEL", options.model, "Model written by torch.jit.save or torch.export.save")->required();
-  command.add_option("--device", options.device, "Device of the model")->capture_default_str();
+  command.add_option("--device", options.device, "Device of the model: cpu, or cuda:N")->capture_default_str();
   command.add_option("--threads", options.threads, "Threads of one call; 0: every core available to this process")
       ->check(CLI::NonNegativeNumber);
   command.add_option("--jit-disable", options.disabled, "Passes to disable, separated by commas")
@@ -28,6 +29,7 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
 
 jit::LoadOptions load_options(const ModelOptions& options) {
   jit::LoadOptions out;
+  out.device = parse_device(options.device);
   out.optimize = !options.no_optimize;
   out.precision = jit::parse_precision(options.precision);
   out.plan.is_enabled = !options.no_plan;
@@ -37,12 +39,14 @@ jit::LoadOptions load_options(const ModelOptions& options) {
 }
 
 std::shared_ptr<jit::Module> load_model(const ModelOptions& options, const jit::LoadOptions& load) {
-  const Device device = parse_device(options.device);
-  if (device.kind != DeviceKind::kCPU) {
-    fail(ErrorCode::kUnimplemented, "--device ", options.device, ": models run on the CPU in this version");
-  }
   set_thread_budget(options.threads > 0 ? options.threads : available_cores());
   return jit::Module::load(options.model, load);
+}
+
+ops::Value at_home(const ops::Value& value, Device from) {
+  if (from.is_host()) return value;
+  synchronize(from);
+  return ops::to_device(value, Device{});
 }
 
 }  // namespace tensord::server

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/jit/runtime/module.h"
+#include "core/ops/to_device.h"
 
 namespace CLI {
 class App;
@@ -28,7 +29,10 @@ struct ModelOptions {
 void add_model_options(CLI::App& command, ModelOptions& options);
 // Converts to the engine's options. Throws Error{kInvalidArgument} for an unknown pass or a bad --jit-limit.
 jit::LoadOptions load_options(const ModelOptions& options);
-// Sets the calling thread's thread budget, checks the device and loads the model. Throws Error.
+// Sets the calling thread's thread budget and loads the model onto its device. Throws Error.
 std::shared_ptr<jit::Module> load_model(const ModelOptions& options, const jit::LoadOptions& load);
+
+// A result in the host's memory, when the work on the device has run. Throws Error when that failed.
+ops::Value at_home(const ops::Value& value, Device from);
 
 }  // namespace tensord::server

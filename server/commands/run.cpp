@@ -69,8 +69,8 @@ void run_calls(const RunCommandOptions& options) {
   if (!options.inputs.empty()) {
     const jit::Method& method = module->method(options.method);
     const std::vector<ops::Value> arguments =
-        read_call("--input", options.inputs, method.schema(), WholeNumber::kIsValue);
-    const ops::Value result = method.run(*frame, arguments);
+        ops::to_device(read_call("--input", options.inputs, method.schema(), WholeNumber::kIsValue), load.device);
+    const ops::Value result = at_home(method.run(*frame, arguments), load.device);
     if (options.output_path.empty()) {
       print_value(std::cout, result);
     } else {
@@ -79,8 +79,9 @@ void run_calls(const RunCommandOptions& options) {
   }
   for (const Call& call : calls) {
     const jit::Method& method = module->method(call.method);
-    const std::vector<ops::Value> arguments = read_arguments(call.arguments_path, method.schema());
-    jit::save_torch_file(call.result_path, method.run(*frame, arguments));
+    const std::vector<ops::Value> arguments =
+        ops::to_device(read_arguments(call.arguments_path, method.schema()), load.device);
+    jit::save_torch_file(call.result_path, at_home(method.run(*frame, arguments), load.device));
   }
   if (!options.save_path.empty()) module->save(options.save_path);
 }

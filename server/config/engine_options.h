@@ -22,6 +22,7 @@ struct EngineOptions {
   std::vector<std::string> disabled_passes = {};  // --jit-disable
   std::vector<std::string> pass_limits = {};      // --jit-limit PASS:N
   bool optimize = true;
+  std::string device = "cpu";  // of models without instance_group
 
   EngineOptions with(const EngineOverrides& overrides) const {
     EngineOptions out = *this;

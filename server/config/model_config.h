@@ -82,6 +82,15 @@ struct RateLimiterConfig {
   uint32_t priority = 0;  // 0 and 1 are the highest; 2 gets half as many runs as 1, and so on
 };
 
+// Instances of a model that run in one kind of place.
+struct InstanceGroupConfig {
+  enum class Kind { kAuto, kGpu, kCpu, kModel };
+  std::string name;
+  Kind kind = Kind::kAuto;
+  int count = 1;          // on each of the devices
+  std::vector<int> gpus;  // empty: all
+};
+
 // The contents of a model's config.pbtxt, without protobuf types. Everything is optional.
 struct ModelConfig {
   struct TensorConfig {
@@ -132,8 +141,9 @@ struct ModelConfig {
   std::vector<TensorConfig> outputs;
   std::vector<Warmup> warmups;
   EngineOverrides engine;
-  int threads = 0;                    // per worker (INTRA_OP_THREAD_COUNT); 0: the server's default
-  int workers = 0;                    // sum of the instance_group counts; 0: the server's default
+  int threads = 0;                                   // per worker (INTRA_OP_THREAD_COUNT); 0: the server's default
+  int workers = 0;                                   // sum of the instance_group counts; 0: the server's default
+  std::vector<InstanceGroupConfig> instance_groups;  // without the passive ones
   std::optional<uint64_t> seed = {};  // of the version's random numbers, parameter "seed"; none: from the system
   RateLimiterConfig rate_limiter;
   // At most one is set. With none, requests run one at a time in order of arrival.

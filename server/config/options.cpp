@@ -44,6 +44,10 @@ void add_options(CLI::App& app, ServerOptions& options) {
                  "Give a run that starts beside others fewer threads, so that their sum is about the number of cores; "
                  "results may then differ in their last bits")
       ->capture_default_str();
+  app.add_option(
+         "--device", options.engine.device,
+         "Device of models whose configuration has no instance_group: cpu, or cuda:N; `tensord devices` lists them")
+      ->capture_default_str();
   app.add_option("--precision", options.engine.precision,
                  "Type of the weights in large matrix products: f32, bf16, int8")
       ->check(CLI::IsMember({"f32", "bf16", "int8"}))

@@ -7,6 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "core/tensor/cuda/plugin.h"
+#include "core/tensor/cuda/runtime.h"
+#include "core/tensor/memory/accounts.h"
 #include "server/metrics/metric_families.h"
 
 namespace tensord::server {
@@ -55,6 +58,25 @@ constexpr GpuSeries kGpuSeries[] = {
     {"tensord_gpu_energy_joules_total", "nv_energy_consumption", "Energy since the driver was loaded, in joules",
      MetricType::Counter, &Sample::energy_joules},
 };
+
+// What the CUDA runtime knows of GPUs in use, where NVML is missing: "cuda:0" in place of the UUID. Others would be
+// given a context, which takes memory.
+std::vector<Sample> runtime_samples() {
+  std::vector<Sample> out;
+  for (const auto& [device, allocator] : used_allocators()) {
+    uint64_t free_bytes = 0, total_bytes = 0;
+    if (device.kind != kCUDA ||
+        cuda::api().memory_info(device.index, &free_bytes, &total_bytes) != cuda::Outcome::kDone) {
+      continue;
+    }
+    Sample& sample = out.emplace_back();
+    sample.index = std::to_string(device.index);
+    sample.uuid = "cuda:" + sample.index;
+    sample.memory_total = static_cast<double>(total_bytes);
+    sample.memory_used = static_cast<double>(total_bytes - free_bytes);
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -134,7 +156,8 @@ const GpuCollector::Driver& GpuCollector::driver() const {
 
 std::vector<MetricFamily> GpuCollector::families(Names names) const {
   std::vector<MetricFamily> out;
-  const std::vector<Sample> samples = driver().samples();
+  std::vector<Sample> samples = driver().samples();
+  if (samples.empty()) samples = runtime_samples();
   for (const GpuSeries& series : kGpuSeries) {
     MetricFamily family =
         make_family(names == Names::kTriton ? series.triton_name : series.name, series.help, series.type);

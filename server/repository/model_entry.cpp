@@ -4,14 +4,12 @@
 
 #include "core/base/clock.h"
 #include "core/base/utf8.h"
-#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/memory/accounts.h"
 #include "server/repository/version_labels.h"
 
 namespace tensord::server {
 
-uint64_t LoadedVersion::bytes() const {
-  return handle ? file_bytes + cpu_allocator().live_bytes_of(handle->owner()) : 0;
-}
+uint64_t LoadedVersion::bytes() const { return handle ? file_bytes + bytes_of_owner(handle->owner()) : 0; }
 
 std::string LoadPlan::stamp_of(int64_t version) const {
   const auto found = stamp.versions.find(version);

@@ -13,7 +13,8 @@
 #include "core/base/log.h"
 #include "core/base/thread.h"
 #include "core/base/utf8.h"
-#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/cuda/runtime.h"
+#include "core/tensor/memory/accounts.h"
 #include "server/repository/folder/transient_error.h"
 
 namespace tensord::server {
@@ -63,7 +64,8 @@ void Repository::stop() {
 
 bool Repository::is_ready(const std::string& name, const std::string& version) const {
   try {
-    return find(name, version) != nullptr;
+    const auto found = find(name, version);
+    return found && !(found->signature().is_on_device() && *cuda::why_lost() != 0);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kInvalidArgument) throw;
     return false;
@@ -315,14 +317,14 @@ void Repository::wait_until_gone(const Unloading& unloading, std::chrono::millis
   }
   // Responses in flight hold their tensors.
   for (const OwnerId owner : unloading.owners) {
-    for (uint64_t left = cpu_allocator().live_bytes_of(owner); left > 0 && !models_.is_owner_served(owner);
-         left = cpu_allocator().live_bytes_of(owner)) {
+    for (uint64_t left = bytes_of_owner(owner); left > 0 && !models_.is_owner_served(owner);
+         left = bytes_of_owner(owner)) {
       if (std::chrono::steady_clock::now() >= deadline) fail_late(left, " bytes of its tensors are still in use");
       std::this_thread::sleep_for(kDrainLookInterval);
     }
   }
   if (unloading.gone.empty()) return;
-  cpu_allocator().trim();
+  trim_allocators();
   malloc_trim(0);
 }
 

@@ -10,7 +10,7 @@
 #include "core/base/parallel.h"
 #include "core/base/thread_priority.h"
 #include "core/base/utf8.h"
-#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/memory/accounts.h"
 #include "core/tensor/memory/owner_limit.h"
 #include "server/executor/strategies/ensemble_plan.h"
 #include "server/repository/folder/transient_error.h"
@@ -49,7 +49,10 @@ class LoadLimit {
         is_configured_(limit_bytes > 0),
         room_(is_configured_ ? limit_bytes : std::max<uint64_t>(memory_limit() / 2, 2 * file_bytes)) {
     // A reloaded version shares its owner with the version that serves until then.
-    set_owner_limit(owner, cpu_allocator().live_bytes_of(owner) + room_);
+    uint64_t live_bytes = 0;
+    for (const auto& [device, allocator] : used_allocators())
+      live_bytes = std::max(live_bytes, allocator->live_bytes_of(owner));
+    set_owner_limit(owner, live_bytes + room_);
   }
   ~LoadLimit() { set_owner_limit(owner_, 0); }
   LoadLimit(const LoadLimit&) = delete;
@@ -74,6 +77,12 @@ OwnerId owner_of(const ModelLayout& model, const ModelLayout::Version& version) 
   return memory_owner(concat(model.name, "/", version.number));
 }
 
+// Whether all instances run on devices.
+bool is_elsewhere(const Signature& signature) {
+  if (signature.instances.empty()) return !signature.device.is_host();
+  return std::ranges::none_of(signature.instances, [](Device device) { return device.is_host(); });
+}
+
 }  // namespace
 
 VersionLoader::VersionLoader(const RepositorySettings& settings, ModelFactory factory, Metrics& metrics,
@@ -92,13 +101,18 @@ std::unique_ptr<const Model> VersionLoader::open(const ModelLayout& model, const
   return factory_({version.file.string(), version.weights.string(), settings_.copies_archives}, config);
 }
 
-ModelVersion::Options VersionLoader::options_for(const ModelConfig& config) {
+ModelVersion::Options VersionLoader::options_for(const ModelConfig& config, const Signature& signature) {
   ModelVersion::Options options;
-  options.workers = config.workers > 0 ? config.workers : settings_.workers;
+  const size_t placed = signature.instances.size();
+  options.workers = placed > 0 ? static_cast<int>(placed) : config.workers > 0 ? config.workers : settings_.workers;
   options.threads_per_worker = config.threads > 0                 ? config.threads
                                : settings_.threads_per_worker > 0 ? settings_.threads_per_worker
                                                                   : std::max(1, available_cores() / options.workers);
   options.cores = cores();
+  if (is_elsewhere(signature)) {  // one thread queues the work of the device
+    options.threads_per_worker = 1;
+    options.cores = nullptr;
+  }
   options.max_queue_size = settings_.max_queue_size;
   options.directory = &directory_;
   options.cache = settings_.cache;
@@ -123,7 +137,7 @@ std::shared_ptr<ModelVersion> VersionLoader::make(const ModelLayout& layout, con
   }
 
   const MemoryOwnerScope owner_scope(owner);
-  ModelVersion::Options options = options_for(config);
+  ModelVersion::Options options = options_for(config, model->signature());
   options.warmup = make_warmup(model->signature(), config, layout.name);
   options.warmup_nice = nice;
   if (config.has_response_cache && !settings_.cache) {

@@ -27,7 +27,7 @@ class VersionLoader {
  private:
   std::unique_ptr<const Model> open(const ModelLayout& model, const ModelLayout::Version& version, OwnerId owner);
   std::shared_ptr<ModelVersion> make(const ModelLayout& model, const ModelLayout::Version& version, int nice);
-  ModelVersion::Options options_for(const ModelConfig& config);
+  ModelVersion::Options options_for(const ModelConfig& config, const Signature& signature);
 
   const RepositorySettings& settings_;
   const ModelFactory factory_;

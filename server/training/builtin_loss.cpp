@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/ops/run.h"
+#include "core/tensor/device_copy.h"
 #include "ops/loss.h"
 #include "ops/view.h"
 
@@ -27,7 +28,8 @@ Tensor class_labels(const LossSpec& spec, const Tensor& output, const Tensor& la
   if (labels.ndim() == 2 && output.ndim() == 2 && labels.size(1) == 1)
     labels = ops::reshape(labels, Dims{labels.size(0)});
   const int64_t ignored = spec.ignore_index.value_or(kIgnoreIndex);
-  const int64_t* values = labels.data<int64_t>();
+  const Tensor host = host_copy(labels);
+  const int64_t* values = host.data<int64_t>();
   for (int64_t i = 0; i < labels.numel(); ++i) {
     const bool is_known = (values[i] >= 0 && values[i] < classes) || values[i] == ignored;
     check(is_known, "loss.label: '", spec.label, "' has ", values[i], " at place ", i, ", but the output has ", classes,
@@ -49,7 +51,7 @@ double tolerance_of(const Tensor& output) { return size_of(output.dtype()) < 4 ?
 // Whether the values of all classes are non-negative and sum to 1 everywhere, which does not happen to raw scores by
 // chance.
 bool are_probabilities(const Tensor& output) {
-  const Tensor values = output.to(DType::kFloat64).contiguous();
+  const Tensor values = host_copy(output).to(DType::kFloat64).contiguous();
   if (values.ndim() < 2) return false;
   const int64_t classes = values.size(1);
   if (classes < 2 || values.numel() < kMinRows * classes) return false;
@@ -71,7 +73,7 @@ bool are_probabilities(const Tensor& output) {
 }
 
 bool has_positive(const Tensor& output) {
-  const Tensor values = output.to(DType::kFloat64).contiguous();
+  const Tensor values = host_copy(output).to(DType::kFloat64).contiguous();
   const double* data = values.data<double>();
   return std::any_of(data, data + values.numel(),
                      [tolerance = tolerance_of(output)](double value) { return value > tolerance; });

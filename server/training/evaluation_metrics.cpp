@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/tensor/device_copy.h"
 
 namespace tensord::server {
 
@@ -14,7 +15,10 @@ bool EvaluationMetrics::needs_output(const std::vector<std::string>& metrics) {
   return std::any_of(metrics.begin(), metrics.end(), [](const std::string& metric) { return metric != "loss"; });
 }
 
-void EvaluationMetrics::add(double loss, int64_t rows, const Tensor& output, const Tensor& label) {
+void EvaluationMetrics::add(double loss, int64_t rows, const Tensor& given, const Tensor& given_label) {
+  const bool has_output = given.defined() && given_label.defined();
+  const Tensor output = has_output ? host_copy(given) : given,
+               label = has_output ? host_copy(given_label) : given_label;
   for (const std::string& metric : metrics_) {
     Sum& sum = sums_[metric];
     if (metric == "loss") {

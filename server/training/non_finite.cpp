@@ -5,12 +5,13 @@
 
 #include "core/autograd/variable.h"
 #include "core/ops/sparse.h"
+#include "core/tensor/device_copy.h"
 
 namespace tensord::server {
 namespace {
 
 bool is_finite(const Tensor& tensor) {
-  const Tensor dense = tensor.contiguous();
+  const Tensor dense = host_copy(tensor).contiguous();
   bool all = true;
   dispatch_all(dense.dtype(), "is_finite", [&]<class T>() {
     const T* data = dense.data<T>();
@@ -20,7 +21,7 @@ bool is_finite(const Tensor& tensor) {
 }
 
 double magnitude(const Tensor& tensor) {
-  const Tensor dense = tensor.contiguous();
+  const Tensor dense = host_copy(tensor).contiguous();
   double out = 0;
   dispatch_all(dense.dtype(), "magnitude", [&]<class T>() {
     const T* data = dense.data<T>();

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/memory/accounts.h"
 
 namespace tensord::server {
 namespace {
@@ -82,7 +82,7 @@ void ProgressMeter::flush() {
   progress_.seconds_left = total_steps_ == 0 || done == 0 ? -1
                                                           : seconds / static_cast<double>(done) *
                                                                 static_cast<double>(total_steps_ - progress_.step);
-  progress_.memory_bytes = cpu_allocator().live_bytes_of(owner_);
+  progress_.memory_bytes = bytes_of_owner(owner_);
   progress_.peak_memory_bytes = std::max(progress_.peak_memory_bytes, progress_.memory_bytes);
   job_.update([this](JobStatus& status) {
     // Keeps the fields that others write.

@@ -11,7 +11,7 @@
 #include "core/base/parallel.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/tensor/grad_mode.h"
-#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/memory/accounts.h"
 #include "core/tensor/memory/owner_limit.h"
 #include "server/training/evaluation_metrics.h"
 #include "server/training/jobs/job_json.h"
@@ -48,7 +48,8 @@ Trainer::Trainer(TrainingJob& job, Options options)
   }
   model_ = std::make_unique<TrainingModel>(
       archive, spec_.loss, spec_.data.inputs, needs_output,
-      statistics_ ? statistics_->operator_overrides() : decltype(statistics_->operator_overrides())());
+      statistics_ ? statistics_->operator_overrides() : decltype(statistics_->operator_overrides())(),
+      device_of_job(spec_));
   optimizer_ = make_job_optimizer(spec_.optimizer, model_->module().named_parameters());
   if (options_.group != nullptr && spec_.distribution.zero > 0) {
     zero_ = std::make_unique<nn::ZeroRedundancy>(*optimizer_, *options_.group);
@@ -197,7 +198,7 @@ void Trainer::train(std::span<const Tensor> batch) {
   ProgressMeter::Step done{.step = number, .rows = source_->rows(batch)};
   try {
     done.learning_rate = learning_rate_->current();
-    const TrainingStep::Done update = update_->run(batch, done.rows, meter_->wants_point(number));
+    const TrainingStep::Done update = update_->run(model_->on_device(batch), done.rows, meter_->wants_point(number));
     done.loss = update.loss;
     done.gradient_norm = update.gradient_norm;
     record_plan(update);
@@ -261,7 +262,7 @@ void Trainer::record_rank(std::span<const Tensor> batch) {
                          .step = step_,
                          .samples = static_cast<uint64_t>(own_samples_),
                          .communication_seconds = std::chrono::duration<double>(ranks_->waited()).count(),
-                         .memory_bytes = cpu_allocator().live_bytes_of(owner_)};
+                         .memory_bytes = bytes_of_owner(owner_)};
   job_.update([&](JobStatus& status) { status.progress.ranks = {own}; });
 }
 

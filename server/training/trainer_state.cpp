@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/jit/archive/torch_file.h"
+#include "core/ops/to_device.h"
 #include "server/training/jobs/job_json.h"
 #include "server/training/trainer.h"
 #include "server/training/value_dict.h"
@@ -60,7 +61,8 @@ ops::Value Trainer::state() const {
   dict.set("best_metric", best_metric_);
   if (best_loss_) dict.set("best_loss", *best_loss_);
   dict.set("stream_is_complete", stream_is_complete_);
-  dict.set("optimizer", optimizer_state_.is_none() ? optimizer_->state_dict() : optimizer_state_);
+  dict.set("optimizer",
+           ops::to_device(optimizer_state_.is_none() ? optimizer_->state_dict() : optimizer_state_, Device{}));
   if (!compression_state_.is_none()) dict.set("compression", compression_state_);
   dict.set("learning_rate", learning_rate_->state_dict());
   dict.set("source", source_->state_dict());

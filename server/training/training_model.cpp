@@ -74,10 +74,11 @@ bool has_sparse_choice(const jit::Block* block) {
 
 TrainingModel::TrainingModel(const std::string& archive, const LossSpec& loss,
                              const std::map<std::string, std::string>& inputs, bool needs_output,
-                             std::vector<std::shared_ptr<const ops::Op>> operator_overrides)
-    : spec_(loss), frame_(jit::make_frame()) {
+                             std::vector<std::shared_ptr<const ops::Op>> operator_overrides, Device device)
+    : spec_(loss), device_(device), frame_(jit::make_frame()) {
   jit::LoadOptions options;
   options.for_training = true;
+  options.device = device;
   options.operator_overrides = std::move(operator_overrides);
   module_ = jit::Module::load(archive, options);
   for (const auto& [name, tensor] : module_->named_parameters()) {
@@ -156,6 +157,12 @@ void TrainingModel::check_output() const {
   fail(ErrorCode::kInvalidArgument, "loss.output: forward gives ", all, ", not '", spec_.output, "'");
 }
 
+std::vector<Tensor> TrainingModel::on_device(std::span<const Tensor> batch) const {
+  std::vector<Tensor> out;
+  for (const Tensor& tensor : batch) out.push_back(tensor.to(device_));
+  return out;
+}
+
 Value TrainingModel::run(const Call& call, std::span<const Tensor> batch, const std::function<bool()>& is_cancelled) {
   std::vector<Value> values;
   const auto& arguments = call.method->schema().arguments;
@@ -212,8 +219,9 @@ Tensor TrainingModel::loss(std::span<const Tensor> batch, const std::function<bo
   return loss;
 }
 
-TrainingModel::Evaluated TrainingModel::evaluate(std::span<const Tensor> batch,
+TrainingModel::Evaluated TrainingModel::evaluate(std::span<const Tensor> given,
                                                  const std::function<bool()>& is_cancelled) {
+  const std::vector<Tensor> batch = on_device(given);
   const NoGradGuard no_grad;
   Evaluated out;
   if (label_ >= 0) out.label = batch[static_cast<size_t>(label_)];

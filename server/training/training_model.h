@@ -20,7 +20,8 @@ class TrainingModel {
   // Loads the archive for training. Throws Error: kInvalidArgument naming the job's field that does not fit the model,
   // or a loading error. `operator_overrides`: see jit::LoadOptions.
   TrainingModel(const std::string& archive, const LossSpec& loss, const std::map<std::string, std::string>& inputs,
-                bool needs_output, std::vector<std::shared_ptr<const ops::Op>> operator_overrides = {});
+                bool needs_output, std::vector<std::shared_ptr<const ops::Op>> operator_overrides = {},
+                Device device = {});
 
   // The names of the data arrays that make up a batch, in this order.
   const std::vector<std::string>& arrays() const { return arrays_; }
@@ -28,8 +29,11 @@ class TrainingModel {
   // declares it, otherwise the parameters' type.
   Tensor to_model_type(const std::string& name, const Tensor& array) const;
 
-  // The loss of a batch, given one tensor per array; recorded in grad mode. Throws Error if it is not a single number.
-  // `is_cancelled` stops a run.
+  Device device() const { return device_; }
+  // The tensors of a batch on it.
+  std::vector<Tensor> on_device(std::span<const Tensor> batch) const;
+  // The loss of a batch on it, given one tensor per array; recorded in grad mode. Throws Error if it is not a single
+  // number. `is_cancelled` stops a run.
   Tensor loss(std::span<const Tensor> batch, const std::function<bool()>& is_cancelled);
   // For a rank that averages over its own rows: throws Error{kUnimplemented} if a label has the ignored value, because
   // the mean of the ranks' means would then differ from the mean of one process.
@@ -73,6 +77,7 @@ class TrainingModel {
   Tensor compare(const Tensor& output, const Tensor& label) const;
 
   const LossSpec spec_;
+  const Device device_;
   std::shared_ptr<jit::Module> module_;
   std::unique_ptr<jit::Frame> frame_;
   std::vector<std::string> arrays_;

@@ -14,6 +14,7 @@
 #include "core/base/utf8.h"
 #include "core/distributed/gloo/gloo_backend.h"
 #include "core/jit/importers/new_weights.h"
+#include "core/tensor/device_runtime.h"
 #include "server/training/evaluation_metrics.h"
 #include "server/training/jobs/job_origin.h"
 #include "server/training/ranks/worker_group.h"
@@ -170,7 +171,13 @@ void TrainingService::check_against_model(const JobSpec& spec, const std::string
     resolve_data_file(options_.data_folder, spec.evaluation.file, "evaluation.file");
   }
   const CancellationScope scope([this] { return is_stopping_.load(); }, Clock::system().now_ns() + kMaxLoadNs);
-  TrainingModel model(archive, spec.loss, spec.data.inputs, EvaluationMetrics::needs_output(spec.evaluation.metrics));
+  try {
+    device_runtime(device_of_job(spec));
+  } catch (const Error& error) {
+    throw Error(error.code(), concat("resources.device: ", error.what()));
+  }
+  TrainingModel model(archive, spec.loss, spec.data.inputs, EvaluationMetrics::needs_output(spec.evaluation.metrics),
+                      {}, device_of_job(spec));
   model.module().check_can_save();
   make_job_optimizer(spec.optimizer, model.module().named_parameters());
 }

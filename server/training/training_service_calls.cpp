@@ -7,7 +7,7 @@
 #include "core/base/mutex.h"
 #include "core/jit/archive/model_archive.h"
 #include "core/jit/importers/format.h"
-#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/memory/accounts.h"
 #include "server/training/training_service.h"
 
 namespace tensord::server {
@@ -151,8 +151,7 @@ std::vector<TrainingSample> TrainingService::samples() const {
     sample.samples_per_second = is_running ? progress.samples_per_second : 0;
     sample.seconds_left = progress.seconds_left;
     sample.samples = static_cast<double>(progress.samples);
-    sample.memory_bytes =
-        is_running ? static_cast<double>(cpu_allocator().live_bytes_of(memory_owner("job/" + status.id))) : 0;
+    sample.memory_bytes = is_running ? static_cast<double>(bytes_of_owner(memory_owner("job/" + status.id))) : 0;
     sample.checkpoint_step = static_cast<double>(progress.checkpoint_step);
     sample.metrics = progress.metrics;
     sample.planned_steps = static_cast<double>(progress.planned_steps);

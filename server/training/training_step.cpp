@@ -27,6 +27,7 @@ TrainingStep::TrainingStep(Parts parts, std::vector<std::pair<std::string, Tenso
 
 std::string TrainingStep::unsupported_plan_reason() const {
   if (parts_.ranks) return "the job has several processes";
+  if (!parts_.model.device().is_host()) return concat("the job trains on ", to_string(parts_.model.device()));
   return needs_closure_ ? "the optimizer computes the loss as often as it likes" : "";
 }
 

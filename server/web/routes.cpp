@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/tensor/cuda/runtime.h"
 #include "server/http/compression.h"
 #include "server/web/status_page.h"
 
@@ -23,6 +24,12 @@ HttpAnswer json_answer(int status, const json& body) {
 }
 
 HttpAnswer health(const char* what, bool is_well) { return json_answer(is_well ? 200 : 503, {{what, is_well}}); }
+
+HttpAnswer readiness(bool is_ready) {
+  if (const std::string why = cuda::why_lost(); !why.empty())
+    return json_answer(503, {{"ready", false}, {"error", why}});
+  return health("ready", is_ready);
+}
 
 // `model` is the NAME[/versions/VERSION] part of /v2/models/…/ready.
 HttpAnswer model_health(const WebSources& sources, std::string_view model) {
@@ -66,7 +73,7 @@ HttpAnswer route(const WebSources& sources, const HttpHead& head) {
     return answer;
   }
   if (path == "/v2/health/live") return health("live", true);
-  if (path == "/v2/health/ready") return health("ready", sources.is_ready());
+  if (path == "/v2/health/ready") return readiness(sources.is_ready());
   if (is_model_health(path)) {
     return model_health(sources,
                         std::string_view(path).substr(kModels.size(), path.size() - kModels.size() - kReady.size()));

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/memory/accounts.h"
 #include "server/training/training_service.h"
 
 namespace tensord::server {
@@ -62,11 +62,22 @@ json models_json(const WebSources& sources) {
 
 json memory_json() {
   json owners = json::array();
-  for (const OwnerBytes& owner : cpu_allocator().owners()) {
+  for (const OwnerBytes& owner : bytes_of_owners()) {
     if (owner.live_bytes == 0) continue;
     owners.push_back({{"owner", owner.name}, {"bytes", owner.live_bytes}, {"peak_bytes", owner.peak_bytes}});
   }
   return owners;
+}
+
+// Over all devices.
+json pool_json() {
+  uint64_t live = 0, cached = 0;
+  for (const auto& [device, allocator] : used_allocators()) {
+    const AllocatorStats stats = allocator->stats();
+    live += stats.live_bytes;
+    cached += stats.cached_bytes;
+  }
+  return {{"live_bytes", live}, {"cached_bytes", cached}};
 }
 
 json curve_json(const TrainingJob& job) {
@@ -124,7 +135,6 @@ json jobs_json(const TrainingService* training) {
 }  // namespace
 
 std::string status_json(const WebSources& sources) {
-  const AllocatorStats pool = cpu_allocator().stats();
   const int64_t now = now_ms();
   const json status{{"server",
                      {{"name", "tensord"},
@@ -136,7 +146,7 @@ std::string status_json(const WebSources& sources) {
                     {"bucket_limits", std::vector<double>(classic_limits().begin(), classic_limits().end())},
                     {"models", models_json(sources)},
                     {"memory", memory_json()},
-                    {"pool", {{"live_bytes", pool.live_bytes}, {"cached_bytes", pool.cached_bytes}}},
+                    {"pool", pool_json()},
                     {"jobs", jobs_json(sources.training)}};
   // Names may hold bytes that are not UTF-8.
   return status.dump(-1, ' ', false, json::error_handler_t::replace);

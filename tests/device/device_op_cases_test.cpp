@@ -265,7 +265,7 @@ class Findings {
     met_.insert(key);
     if (!problem.empty()) failed_.emplace(key, concat(label, ": ", problem));
   }
-  // CUDA's kernels are not all there yet (tests/cuda/not_there.txt).
+  // CUDA has no loops over complex numbers, and no code for some layouts.
   void note_missing(const std::string& key) { missing_.insert(key); }
   std::string report() const {
     std::string out;

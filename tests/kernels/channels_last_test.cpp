@@ -5,6 +5,8 @@
 #include <cmath>
 #include <random>
 
+#include "core/autograd/engine.h"
+#include "core/autograd/variable.h"
 #include "core/ops/run.h"
 
 namespace tensord::channels_last_test {
@@ -88,6 +90,37 @@ TEST(ChannelsLastKernels, ThreeSpatialDimensions) {
       {"aten::upsample_trilinear3d", {ints({3, 9, 5}), false}},
   };
   for (const Row& row : rows) expect_kept(row, random({2, 6, 4, 9, 7}), DType::kFloat32);
+}
+
+// The second dimension of a volume without a batch is none of channels, even where it lies last.
+TEST(ChannelsLastKernels, VolumesWithoutABatch) {
+  const Value two = ints({2, 2, 2}), sizes = ints({2, 3, 2});
+  const std::vector<Row> rows{{"aten::max_pool3d", {two}},
+                              {"aten::max_pool3d_with_indices", {two, two, ints({1, 1, 1})}},
+                              {"aten::avg_pool3d", {two}},
+                              {"aten::adaptive_avg_pool3d", {sizes}},
+                              {"aten::adaptive_max_pool3d", {sizes}},
+                              {"aten::conv3d", {random({2, 3, 2, 2, 2})}}};
+  for (const Row& row : rows) {
+    const auto outcome = [&](const Tensor& x) {
+      autograd::set_requires_grad(x);
+      std::vector<Value> arguments{x};
+      arguments.insert(arguments.end(), row.arguments.begin(), row.arguments.end());
+      const ops::Op& op = ops::get_op(row.op);
+      const Tensor out = ops::run(op, ops::bind(op, arguments))[0].to_tensor();
+      const Tensor g = Tensor::empty(out.sizes(), DType::kFloat32);
+      for (int64_t i = 0; i < g.numel(); ++i) g.data<float>()[i] = static_cast<float>(i % 7) - 2;
+      const Tensor roots[] = {out}, leaves[] = {x}, grads[] = {g};
+      return std::pair(out.contiguous(), autograd::grad(roots, leaves, grads)[0].contiguous());
+    };
+    const Tensor x = random({3, 5, 6, 4});
+    const auto [values, gradient] = outcome(x);
+    const auto [got, got_gradient] = outcome(to_channels_last(x.to(DType::kFloat32)));
+    for (int64_t i = 0; i < values.numel(); ++i)
+      ASSERT_NEAR(got.data<float>()[i], values.data<float>()[i], 1e-5) << row.op;
+    for (int64_t i = 0; i < x.numel(); ++i)
+      ASSERT_NEAR(got_gradient.data<float>()[i], gradient.data<float>()[i], 1e-5) << row.op;
+  }
 }
 
 }  // namespace

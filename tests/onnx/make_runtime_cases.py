@@ -67,7 +67,7 @@ class Writer:
         self.archive.writestr(entry, data)
 
     def case(self, name, node, feeds, outputs=("y",), weights=None, overridable=(), tolerance=1e-4, absolute=1e-5,
-             trees=3):
+             trees=3, opset=17):
         weights = weights or {}
         assert name not in self.names, name
         self.names.add(name)
@@ -76,7 +76,7 @@ class Writer:
         graph = helper.make_graph([node], "g", inputs, [helper.make_empty_tensor_value_info(key) for key in outputs],
                                   [initializer(key, value) for key, value in weights.items()])
         opsets = [helper.make_opsetid(domain, version) for domain, version in
-                  (("", 17), ("com.microsoft", 1), ("ai.onnx.ml", trees))]
+                  (("", opset), ("com.microsoft", 1), ("ai.onnx.ml", trees))]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
         session = onnxruntime.InferenceSession(model.SerializeToString(), self.session_options,
                                                providers=["CPUExecutionProvider"])
@@ -274,6 +274,8 @@ def later(writer):
         node = make_node("MatMulNBits", ["a", "b", "s", "z", "g"], ["y"], K=k, N=6, bits=4, block_size=16, **MICROSOFT)
         writer.case(f"MatMulNBits_groups_with_zero_points_{k}", node, {"a": floats(3, k)}, weights=weights, tolerance=2e-3,
                     absolute=2e-3)
+    for name, size in itertools.product(("HannWindow", "HammingWindow", "BlackmanWindow"), (1, 2, 5)):
+        writer.case(f"{name}_{size}", make_node(name, ["n"], ["y"]), {"n": np.array(size, np.int64)})
     mask = np.array([3, 5, 0, 3, 8, 0, 3, 8], np.int32)
     node = make_node("Attention", ["x", "w", "b", "m"], ["y"], num_heads=2, **MICROSOFT)
     writer.case("Attention_lengths_and_places", node, {"x": floats(2, 5, 8), "m": mask},
@@ -298,6 +300,13 @@ def later(writer):
                          nodes_modes=numpy_helper.from_array(np.array([0, 1], np.uint8)), nodes_truenodeids=[1, 0],
                          nodes_trueleafs=[0, 1], nodes_falsenodeids=[2, 1], nodes_falseleafs=[1, 1], tree_roots=[0], **TREES)
         writer.case(f"TreeEnsemble_{transform}_{targets}", node, {"x": x}, trees=5)
+    image = {"x": np.arange(2 * 9 * 7, dtype=np.float32).reshape(1, 2, 9, 7)}
+    for i, scales in enumerate(([1, 1, 0.6, 1.7], [1, 1, 2, 0.4], [1, 0.5, 0.3, 0.3])):
+        node = make_node("Resize", ["x", "s"], ["y"], mode="nearest")
+        writer.case(f"Resize_10_{i}", node, image, weights={"s": np.array(scales, np.float32)}, opset=10)
+    for dtype in (np.int32, np.int64):
+        writer.case(f"ReduceLogSum_{np.dtype(dtype).name}", make_node("ReduceLogSum", ["x"], ["y"], axes=[1]),
+                    {"x": integers(dtype, 3, 50, low=1)})
 
 
 def refused(writer):

@@ -87,7 +87,7 @@ std::vector<Row> rows() {
       {{nonzero, node("Concat", {"n", "n"}, {"t"}, int_of("axis", 0))}, 2},
       {{nonzero, node("Unsqueeze", {"n", "axis_1"}, {"t"})}, 3},
       {{nonzero, node("Squeeze", {"n", "k"}, {"t"})}, 1},
-      {{nonzero, node("Squeeze", {"n", "first"}, {"t"})}, 1},
+      {{nonzero, node("Squeeze", {"n", "axis_1"}, {"t"})}, 1},
       {{nonzero, node("Slice", {"n", "k", "k"}, {"t"})}, 2},
       {{nonzero, node("Tile", {"n", "list"}, {"t"})}, 2},
       {{nonzero, node("Add", {"n", "number"}, {"t"})}, 2},
@@ -257,6 +257,32 @@ TEST(OnnxRanks, AxesBehindWhatDependsOnData) {
                               node("Slice", {"n", "first", "axis_5", "third"}, {"y"})}) {
     EXPECT_THAT(error_of({nonzero, each}), HasSubstr("node 'the_")) << each.str();
   }
+}
+
+// Sizes that the file states, beside those that the data makes: x is [2, 3, 4], and p is [2, 4, 3].
+TEST(OnnxRanks, SizesBesideWhatDependsOnData) {
+  const Message p = node("Transpose", {"x"}, {"p"}, {ints_attribute("perm", {0, 2, 1})});
+  const auto axis = [](uint64_t number) { return std::vector{int_attribute("axis", number)}; };
+  const auto floats = [](const char* of) { return node("Cast", {of}, {"t"}, {int_attribute("to", 1)}); };
+  const auto product = [](const char* a, const char* b) { return node("MatMul", {a, b}, {"y"}); };
+  const auto check_product = [&](std::vector<Message> nodes, const Message& good, const Message& bad) {
+    SCOPED_TRACE(nodes.front().str());
+    nodes.insert(nodes.begin(), p);
+    std::vector<Message> refused = nodes;
+    nodes.push_back(good);
+    refused.push_back(bad);
+    EXPECT_EQ(error_of(nodes), "none");
+    EXPECT_THAT(error_of(refused), HasSubstr("node 'the_MatMul' (MatMul): "));
+  };
+  // [3, n] and [n, 3].
+  check_product({node("NonZero", {"x"}, {"n"}), floats("n")}, product("p", "t"), product("x", "t"));
+  check_product({node("NonMaxSuppression", {"x", "p"}, {"n"}), floats("n")}, product("t", "x"), product("t", "p"));
+  // [2, n, 4], [n, 3, 4] and [2, 3, n].
+  check_product({node("Unique", {"x"}, {"t"}, axis(1))}, product("t", "p"), product("t", "x"));
+  check_product({node("TopK", {"x", "k"}, {"t", "i"}, axis(0))}, product("t", "p"), product("t", "x"));
+  check_product(
+      {node("Cast", {"list"}, {"b"}, {int_attribute("to", kBool)}), node("Compress", {"x", "b"}, {"t"}, axis(2))},
+      product("p", "t"), product("x", "t"));
 }
 
 Message branch(const std::vector<Message>& nodes) { return graph(nodes, {}, {"b"}); }

@@ -14,6 +14,7 @@
 #include "core/jit/archive/zip.h"
 #include "core/jit/runtime/module.h"
 #include "core/ops/run.h"
+#include "tests/support/leaves.h"
 #include "tests/support/places.h"
 #include "tests/support/ways_to_run.h"
 
@@ -21,28 +22,12 @@ namespace tensord::jit::pt2_test {
 namespace {
 
 namespace fs = std::filesystem;
+using ops::leaves_of;
 using ops::Value;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 fs::path data() { return fs::path(tests_folder()) / "pt2" / "data"; }
-
-void add_leaves(const Value& value, std::vector<Value>& leaves) {
-  if (value.is_none()) return;
-  if (value.is_tuple()) {
-    for (const Value& item : value.to_tuple()->items) add_leaves(item, leaves);
-  } else if (value.is_list()) {
-    for (const Value& item : value.to_list()->items) add_leaves(item, leaves);
-  } else {
-    leaves.push_back(value);
-  }
-}
-
-std::vector<Value> leaves_of(const Value& value) {
-  std::vector<Value> leaves;
-  add_leaves(value, leaves);
-  return leaves;
-}
 
 void expect_close(const Tensor& got, const Tensor& expected, const std::string& what) {
   ASSERT_EQ(got.dtype(), expected.dtype()) << what;

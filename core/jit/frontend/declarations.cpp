@@ -73,8 +73,12 @@ Declarations::File* Declarations::find_file(std::string_view name) {
 
 void Declarations::forget_trees() {
   signatures_.clear();
-  module_names_.clear();
-  for (auto& [name, file] : files_) file.tree.reset();
+  for (auto& [name, file] : files_) {
+    if (!file.tree || file.was_forgotten) continue;
+    module_names_.erase(file.tree.get());
+    file.tree.reset();
+    file.was_forgotten = true;
+  }
 }
 
 const std::string& Declarations::module_name(const SourceTree& tree) const { return module_names_.at(&tree); }

@@ -70,7 +70,8 @@ class Declarations {
   std::vector<std::string> function_names();
   std::vector<std::string> class_names();
 
-  // Keeps the types. Signatures and trees are made again on the next request.
+  // Keeps the types. Signatures and trees are made again on the next request. The tree of a file that was parsed twice
+  // is kept: parsing it for each of many methods would take quadratic time.
   void forget_trees();
 
   static bool is_named_tuple(const ClassDef& def);
@@ -82,6 +83,7 @@ class Declarations {
     std::string module_name;
     SourceText source;
     std::unique_ptr<const SourceTree> tree;
+    bool was_forgotten = false;
   };
   const SourceTree& parsed(File& file);
   File* find_file(std::string_view module_name);

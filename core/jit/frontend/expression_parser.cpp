@@ -24,9 +24,19 @@ bool is_keyword(std::string_view word) {
   return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
 }
 
-// From lowest to highest precedence.
-constexpr std::string_view kOperators[][5] = {{"|"},        {"^"},      {"&"},
-                                              {"<<", ">>"}, {"+", "-"}, {"*", "/", "//", "%", "@"}};
+struct BinaryOperator {
+  std::string_view text;
+  int precedence;  // a higher one binds tighter
+};
+
+constexpr BinaryOperator kOperators[] = {{"|", 0}, {"^", 1}, {"&", 2}, {"<<", 3}, {">>", 3}, {"+", 4},
+                                         {"-", 4}, {"*", 5}, {"/", 5}, {"//", 5}, {"%", 5},  {"@", 5}};
+
+// Null if the token is none.
+const BinaryOperator* find_operator(std::string_view text) {
+  const auto* found = std::ranges::find(kOperators, text, &BinaryOperator::text);
+  return found == std::end(kOperators) ? nullptr : found;
+}
 
 }  // namespace
 
@@ -159,17 +169,13 @@ const Expr* ExpressionParser::comparison() {
   return result ? result : left;
 }
 
-const Expr* ExpressionParser::operators(size_t precedence) {
-  if (precedence == std::size(kOperators)) return unary();
-  const Expr* left = operators(precedence + 1);
-  for (bool is_found = true; is_found;) {
-    is_found = false;
-    for (const std::string_view op : kOperators[precedence]) {
-      if (op.empty() || !tokens_.take(op)) continue;
-      left = binary(op, left, operators(precedence + 1));
-      is_found = true;
-      break;
-    }
+const Expr* ExpressionParser::operators(int lowest) {
+  const Expr* left = unary();
+  while (tokens_.is(TokenKind::kSymbol)) {
+    const BinaryOperator* op = find_operator(tokens_.text(tokens_.peek()));
+    if (!op || op->precedence < lowest) break;
+    tokens_.next();
+    left = binary(op->text, left, operators(op->precedence + 1));
   }
   return left;
 }

@@ -35,7 +35,8 @@ class ExpressionParser {
   Expr& make(ExprKind kind, uint32_t begin);
   const Expr* finish(Expr& expr);
   const Expr* binary(std::string_view op, const Expr* left, const Expr* right);
-  const Expr* operators(size_t precedence);
+  // An expression of binary operators whose precedence is at least `lowest`.
+  const Expr* operators(int lowest);
   const Expr* or_test();
   const Expr* and_test();
   const Expr* not_test();

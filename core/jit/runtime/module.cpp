@@ -31,6 +31,7 @@
 #include "core/jit/runtime/program_library.h"
 #include "core/jit/runtime/save_archive.h"
 #include "core/tensor/allocator.h"
+#include "core/tensor/device_runtime.h"
 
 namespace tensord::jit {
 
@@ -48,11 +49,21 @@ SourceOrigins origins_of(const ModelArchive& archive) {
   return out;
 }
 
+void check_device(const LoadOptions& options) {
+  if (options.device.is_host()) return;
+  device_runtime(options.device);
+  if (options.precision != ops::Precision::kF32) {
+    fail(ErrorCode::kUnimplemented, "precision: weights are packed as bf16 or int8 for the CPU only, not for ",
+         to_string(options.device));
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Graph> Module::Impl::prepare(const Graph& source, ops::ObjectPtr self) {
   const GradModeGuard guard(own_mode(options));
   auto graph = source.clone();
+  if (placement) placement->place_graph(*graph);
   const bool is_optimized = options.optimize && !reshapes;
   if (is_optimized) {
     PassContext context;
@@ -68,6 +79,8 @@ std::unique_ptr<Graph> Module::Impl::prepare(const Graph& source, ops::ObjectPtr
     check_keeps_shapes(*graph, *functions);
   }
   for (const auto& stand_in : options.operator_overrides) override_operator(graph->block(), *stand_in);
+  // Runs in other streams read what was computed or copied here.
+  if (placement) synchronize(options.device);
   return graph;
 }
 
@@ -128,6 +141,7 @@ std::unique_ptr<const Method> Module::Impl::compile(const std::string& name) {
   method->schema.name = name;
   method->schema.arguments.erase(method->schema.arguments.begin());
   method->graph = prepare(*function->graph, object);
+  if (placement && !options.for_training) check_kernels(*method->graph, options.device);
   // An attribute or a constant may be resized, which two runs must not do concurrently.
   method->changes_state = options.for_training || reshapes ||
                           (!changing_names.empty() && touches_changing_attributes(method->graph->block()));
@@ -223,6 +237,14 @@ void Module::Impl::replace_weights() {
   }
 }
 
+void Module::Impl::place() {
+  if (options.device.is_host()) return;
+  placement.emplace(options.device);
+  placement->place_objects(object);
+  placement->place_tensors(with_gradient);
+  synchronize(options.device);
+}
+
 void Module::Impl::add_slots() {
   for (const Tensor& tensor : with_gradient) {
     if (options.for_training) autograd::set_requires_grad(tensor);
@@ -231,6 +253,7 @@ void Module::Impl::add_slots() {
     options.operator_overrides.push_back(requires_grad_of(with_gradient));
   hooks = std::make_unique<ModuleHooks>(*functions, [this](const Function& function) {
     auto graph = function.graph->clone();
+    if (placement) placement->place_graph(*graph);
     for (const auto& stand_in : options.operator_overrides) override_operator(graph->block(), *stand_in);
     return graph;
   });
@@ -271,6 +294,7 @@ Module::~Module() = default;
 std::shared_ptr<Module> Module::load(const std::string& path, LoadOptions options) {
   auto impl = std::make_unique<Impl>();
   impl->options = std::move(options);
+  check_device(impl->options);
   const GradModeGuard guard(own_mode(impl->options));
   const std::string weights = impl->options.weights.empty() ? weights_beside(path) : impl->options.weights;
   if (!weights.empty()) impl->new_weights.emplace(weights, impl->options.for_training, impl->options.copies_files);
@@ -280,10 +304,6 @@ std::shared_ptr<Module> Module::load(const std::string& path, LoadOptions option
   if (const ModelFormat* format = find_format(path)) {
     impl->platform = format->platform;
     impl->is_source = format == &kSourceFormat;
-    if (!impl->options.device.is_host()) {
-      fail(ErrorCode::kUnimplemented, path, ": models of the format ", format->platform,
-           " are run on the CPU only, and ", to_string(impl->options.device), " was asked for");
-    }
     const NewWeights* weights = impl->new_weights ? &*impl->new_weights : nullptr;
     impl->take(format->read(path, {.copies_tensors = impl->options.for_training,
                                    .copies_files = impl->options.copies_files,
@@ -296,6 +316,7 @@ std::shared_ptr<Module> Module::load(const std::string& path, LoadOptions option
     impl->load_scripts(path);
     if (impl->new_weights) impl->replace_weights();
   }
+  impl->place();
   impl->add_slots();
   return std::shared_ptr<Module>(new Module(std::move(impl)));
 }
@@ -305,9 +326,11 @@ std::shared_ptr<Module> Module::compile(const std::string& source,
                                         LoadOptions options) {
   auto impl = std::make_unique<Impl>();
   impl->options = std::move(options);
+  check_device(impl->options);
   const GradModeGuard guard(own_mode(impl->options));
   impl->is_source = true;
   impl->take(compile_source("/source", source, tensors));
+  impl->place();
   impl->add_slots();
   return std::shared_ptr<Module>(new Module(std::move(impl)));
 }
@@ -382,7 +405,10 @@ void Module::save(const std::string& path) const {
   check_can_save();
   std::unordered_set<const TensorImpl*> with_gradient;
   for (const Tensor& tensor : impl_->with_gradient) with_gradient.insert(tensor.impl());
-  const auto requires_grad = [&](const Tensor& tensor) {
+  if (impl_->write && impl_->placement) impl_->placement->bring_back();
+  const AtHome home(impl_->object, impl_->options.device);
+  const auto requires_grad = [&](const Tensor& given) {
+    const Tensor& tensor = home.original(given);
     return impl_->options.for_training ? autograd::requires_grad(tensor) : with_gradient.contains(tensor.impl());
   };
   if (impl_->archive) {

@@ -26,8 +26,7 @@ struct LoadOptions {
   // nor `training` are constants (no freezing, packing or plans), and methods run in the caller's grad mode. Otherwise
   // methods run in inference mode.
   bool for_training = false;
-  // Device of the model's tensors, on which methods expect their inputs. For TorchScript archives; other formats are
-  // loaded on the CPU.
+  // Device of the model's tensors, on which methods expect their inputs, wherever the file was written (placement.h).
   Device device = {};
   // A .safetensors file whose tensors override parameters and buffers of the same names. Empty: weights.safetensors
   // beside the model, if it exists.

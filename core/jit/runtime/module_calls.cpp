@@ -6,6 +6,7 @@
 #include "core/jit/runtime/interpreter.h"
 #include "core/jit/runtime/module_impl.h"
 #include "core/jit/runtime/module_tensors.h"
+#include "core/tensor/device_runtime.h"
 
 namespace tensord::jit {
 
@@ -40,6 +41,7 @@ std::shared_ptr<const Program> Method::Impl::specialize(std::span<const Value> b
   settings.shares_memory = !passes.disabled.contains("memory_plan");
   settings.alter = options.plan.alter;
   std::shared_ptr<const Program> made = Program::compile(*copy, program->name, settings);
+  if (!options.device.is_host()) synchronize(options.device);  // constants that were computed here
   return plan_totals(*made).plans > 0 ? made : nullptr;
 }
 

@@ -14,6 +14,7 @@
 #include "core/jit/importers/format.h"
 #include "core/jit/runtime/module.h"
 #include "core/jit/runtime/module_hooks.h"
+#include "core/jit/runtime/placement.h"
 #include "core/jit/runtime/program_library.h"
 #include "core/tensor/allocator.h"
 
@@ -67,6 +68,7 @@ struct Module::Impl {
   void replace_weights();
   void take(LoadedModel model);
   void add_slots();
+  void place();
   autograd::HookHandle add_hook(const std::string& module, ModuleHooks::Hook hook, bool prepend);
   bool set_state(const ops::ObjectPtr& object, const ops::Value& state);
   std::optional<ops::Value> get_state(const ops::ObjectPtr& object) const;
@@ -86,6 +88,7 @@ struct Module::Impl {
   std::shared_ptr<const ZipArchive> archive;  // for TorchScript; for other formats:
   std::shared_ptr<const ModelFile> file;
   std::optional<NewWeights> new_weights;
+  std::optional<Placement> placement;  // of a module on another device than the host
   std::function<void(const std::string& path)> write;
   std::string why_not_saved;
   std::string platform = kTorchScript;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/tensor/cuda/plugin.h"
 
 namespace tensord::cuda {
@@ -20,7 +21,11 @@ void check_cuda(Outcome outcome, const char* what) {
   if (outcome == Outcome::kLost) {
     const std::string* none = nullptr;
     const auto* const kept = new std::string(text);  // once; it is read until the process ends
-    if (!lost_reason.compare_exchange_strong(none, kept)) delete kept;
+    if (lost_reason.compare_exchange_strong(none, kept)) {
+      log(LogLevel::kError, "a GPU is lost to this process until it starts again", {{"reason", text}});
+    } else {
+      delete kept;
+    }
   }
   fail(outcome == Outcome::kOutOfMemory ? ErrorCode::kResourceExhausted : ErrorCode::kInternal, text);
 }

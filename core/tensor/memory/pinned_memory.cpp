@@ -126,4 +126,10 @@ Tensor pin_memory(const Tensor& tensor, std::optional<DeviceKind> kind) {
   return out;
 }
 
+Tensor empty_pinned(std::span<const int64_t> sizes, DType dtype, DeviceKind kind) {
+  const size_t size_bytes = static_cast<size_t>(checked_numel(sizes)) * size_of(dtype);
+  const Storage memory = allocate_storage_from(pool_for(kind), std::max<size_t>(size_bytes, 1));
+  return Tensor::from_storage(memory, sizes, contiguous_strides(sizes), 0, dtype);
+}
+
 }  // namespace tensord

@@ -27,4 +27,7 @@ bool is_pinned_address(const void* data);
 // none.
 Tensor pin_memory(const Tensor& tensor, std::optional<DeviceKind> kind = std::nullopt);
 
+// Row-major, without values, in memory that is pinned for a kind of device. Throws as pin_memory.
+Tensor empty_pinned(std::span<const int64_t> sizes, DType dtype, DeviceKind kind);
+
 }  // namespace tensord

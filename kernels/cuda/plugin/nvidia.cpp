@@ -11,7 +11,7 @@ namespace {
 
 thread_local std::string last_text;
 
-// Errors after which every call of the process fails; the runtime reports them again and again.
+// Errors after which every call of the process fails; the runtime repeats them from then on.
 bool is_lost(cudaError_t status) {
   switch (status) {
     case cudaErrorIllegalAddress:
@@ -38,7 +38,7 @@ Outcome outcome_of(cudaError_t status) {
   return is_lost(status) ? Outcome::kLost : Outcome::kRefused;
 }
 
-// Has the calling thread use a device.
+// Selects a device for the calling thread.
 class Current {
  public:
   explicit Current(int device) {

@@ -176,6 +176,7 @@ void add_training_options(CLI::App& command, TrainOptions& options) {
   command.add_option("--metric", spec.publish.metric, "The metric for best, and for the bar");
   command.add_option("--bar", spec.publish.bar, "The value that the metric must reach for publishing");
   command.add_option("--threads", spec.resources.threads, "Threads of the job");
+  command.add_option("--device", spec.resources.device, "Device of the job, such as cuda:0; default the CPU");
   command.add_option("--world-size", spec.distribution.world_size, "Number of processes; 0: the server itself trains");
   command.add_option("--procs-per-host", spec.distribution.processes_per_host,
                      "Processes on each host: the others run on hosts that joined the server; default all");

@@ -9,6 +9,7 @@ namespace tensord::server {
 namespace {
 
 constexpr int kMaxWorkers = 256;
+constexpr int kMaxGpus = 128;
 constexpr uint32_t kMaxWarmupRuns = 10000;
 constexpr int kMaxRank = 64;
 
@@ -154,6 +155,21 @@ bool is_same(const RateLimiterConfig& a, const RateLimiterConfig& b) {
                                                 });
 }
 
+InstanceGroupConfig to_instance_group(const inference::ModelInstanceGroup& message) {
+  using Kind = InstanceGroupConfig::Kind;
+  InstanceGroupConfig out;
+  out.name = message.name();
+  switch (message.kind()) {
+    case inference::ModelInstanceGroup::KIND_GPU: out.kind = Kind::kGpu; break;
+    case inference::ModelInstanceGroup::KIND_CPU: out.kind = Kind::kCpu; break;
+    case inference::ModelInstanceGroup::KIND_MODEL: out.kind = Kind::kModel; break;
+    default: break;
+  }
+  out.count = message.count() == 0 ? 1 : message.count();
+  out.gpus.assign(message.gpus().begin(), message.gpus().end());
+  return out;
+}
+
 void read_instance_groups(const inference::ModelConfig& message, const std::string& origin, ModelConfig& out) {
   bool is_first = true;
   for (const auto& group : message.instance_group()) {
@@ -161,8 +177,11 @@ void read_instance_groups(const inference::ModelConfig& message, const std::stri
           ": instance group ", group.name(), " has kind KIND_CPU but specifies one or more GPUs");
     check(group.count() >= 0 && group.count() <= kMaxWorkers, origin, ": instance_group.count must be 0 to ",
           kMaxWorkers, ", got ", group.count());
+    for (const int gpu : group.gpus())
+      check(gpu >= 0 && gpu < kMaxGpus, origin, ": instance group ", group.name(), ": there is no GPU ", gpu);
     if (group.passive()) continue;
-    out.workers += group.count() == 0 ? 1 : group.count();
+    out.instance_groups.push_back(to_instance_group(group));
+    out.workers += out.instance_groups.back().count;
     check(out.workers <= kMaxWorkers, origin, ": more than ", kMaxWorkers, " instances");
     const RateLimiterConfig limits = to_rate_limiter(group.rate_limiter(), origin);
     check(is_first || is_same(limits, out.rate_limiter), origin,

@@ -20,7 +20,6 @@ constexpr const char* kUnusedFields[] = {
     "model_metrics",
     "input.is_non_linear_format_io",
     "output.is_non_linear_format_io",
-    "instance_group.gpus",
     "instance_group.profile",
     "instance_group.passive",
     "instance_group.secondary_devices",
@@ -56,12 +55,6 @@ void check_unused_fields(const inference::ModelConfig& message, const std::strin
   for (const char* path : kUnusedFields) {
     if (has_field(message, path)) {
       log(LogLevel::kWarning, "config field not used", {{"file", origin}, {"field", path}});
-    }
-  }
-  for (const auto& group : message.instance_group()) {
-    if (group.kind() == inference::ModelInstanceGroup::KIND_GPU) {
-      log(LogLevel::kWarning, "config field not used; instances run on the CPU",
-          {{"file", origin}, {"field", "instance_group.kind: KIND_GPU"}});
     }
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,18 @@ namespace tensord::server {
 struct ArgumentPart {
   std::string key;  // dict: the key; list: the input's name
   int spec = -1;    // index of the input in the signature
+};
+
+// An argument of the method and the input that feeds it.
+struct BoundArgument {
+  const ops::Argument* argument;
+  bool is_written = false;               // the method may write to it
+  int spec = -1;                         // index of the input; -1: always the default value
+  std::vector<ArgumentPart> parts = {};  // the inputs of a dict or list of tensors, used instead of `spec`
+
+  bool has_spec(int wanted) const {
+    return spec == wanted || std::ranges::find(parts, wanted, &ArgumentPart::spec) != parts.end();
+  }
 };
 
 // Whether the type is Dict[str, Tensor], List[Tensor], or Optional of these.

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/jit/runtime/load_flags.h"
+#include "core/tensor/device_runtime.h"
 #include "server/executor/model/torchscript_model.h"
 
 namespace tensord::server {
@@ -33,6 +34,10 @@ EngineOptions with_room_for_batches(const EngineOptions& defaults, const ModelCo
 jit::LoadOptions to_load_options(const EngineOptions& options) {
   jit::LoadOptions out;
   out.optimize = options.optimize;
+  apply_setting("--device", [&] {
+    out.device = parse_device(options.device);
+    device_runtime(out.device);
+  });
   apply_setting("precision", [&] { out.precision = jit::parse_precision(options.precision); });
   out.plan.is_enabled = options.plan_cache_size > 0;
   out.plan.cache_size = static_cast<size_t>(std::max(options.plan_cache_size, 1));

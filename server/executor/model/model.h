@@ -68,6 +68,12 @@ struct Signature {
   // An operator that makes the rows of a batch depend on each other; empty: none. If set, requests do not share a
   // batch.
   std::string mixing_operator;
+  // Where the model runs: the device of each instance; without any, as many as the server wants, all on `device`.
+  Device device = {};
+  std::vector<Device> instances = {};
+
+  // Whether some instance has its tensors elsewhere. Requests and answers are always in the host's memory.
+  bool is_on_device() const;
 };
 
 // The outputs of a run and its cost beyond the computation.
@@ -109,6 +115,8 @@ class Model {
   // Problems that do not keep the model from being served.
   virtual std::vector<std::string> warnings() const { return {}; }
   virtual std::unique_ptr<ModelSession> make_session() const = 0;
+  // On the device of an instance of signature().instances.
+  virtual std::unique_ptr<ModelSession> make_session_of(size_t /*instance*/) const { return make_session(); }
   // Releases memory that only the first run with a shape needs. Safe while others run, unless the model keeps state.
   virtual void release_unused_memory() const {}
   virtual PlanCounts plan_counts() const { return {}; }

@@ -24,7 +24,7 @@ constexpr int64_t kMaxWarmupNs = 2'000'000'000;
 
 ModelWorkers::ModelWorkers(const std::string& name, const Model& model, Options options, OwnerId owner)
     : name_(name), model_(model), options_(std::move(options)), owner_(owner) {
-  for (int i = 0; i < options_.workers; ++i) sessions_.push_back(model.make_session());
+  for (int i = 0; i < options_.workers; ++i) sessions_.push_back(model.make_session_of(static_cast<size_t>(i)));
 }
 
 void ModelWorkers::warm_up() {

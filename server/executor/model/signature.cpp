@@ -96,6 +96,10 @@ std::string those_there_are(const Tensors& tensors, const std::string& wanted) {
 
 }  // namespace
 
+bool Signature::is_on_device() const {
+  return !device.is_host() || std::ranges::any_of(instances, [](Device instance) { return !instance.is_host(); });
+}
+
 bool TensorSpec::answers_to(const std::string& wanted) const {
   return wanted == name || std::find(aliases.begin(), aliases.end(), wanted) != aliases.end();
 }

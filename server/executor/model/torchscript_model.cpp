@@ -17,12 +17,16 @@
 #include "core/jit/runtime/batch_safety.h"
 #include "core/jit/runtime/module.h"
 #include "core/ops/generator.h"
+#include "core/tensor/device_runtime.h"
 #include "core/tensor/lend.h"
-#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/memory/accounts.h"
 #include "server/executor/model/argument.h"
+#include "server/executor/model/argument_copies.h"
 #include "server/executor/model/configured_outputs.h"
 #include "server/executor/model/gathered_argument.h"
+#include "server/executor/model/instance_placement.h"
 #include "server/executor/model/load_options.h"
+#include "server/executor/model/model_of_devices.h"
 #include "server/executor/model/reshape.h"
 #include "server/executor/model/result.h"
 #include "server/executor/model/sequence_model.h"
@@ -35,32 +39,6 @@ constexpr const char* kMethod = "forward";
 
 std::string input_name(size_t index) { return concat("INPUT__", index); }
 
-// An argument of the method and the input that feeds it.
-struct BoundArgument {
-  const ops::Argument* argument;
-  bool is_written = false;               // the method may write to it
-  int spec = -1;                         // index of the input; -1: always the default value
-  std::vector<ArgumentPart> parts = {};  // the inputs of a dict or list of tensors, used instead of `spec`
-
-  bool has_spec(int wanted) const {
-    return spec == wanted || std::ranges::find(parts, wanted, &ArgumentPart::spec) != parts.end();
-  }
-};
-
-// Copies of arguments that a run made, eagerly or by copy-on-write.
-struct Copies {
-  uint64_t made_bytes = 0;
-  absl::InlinedVector<Tensor, 4> lent;
-
-  uint64_t size_bytes() const {
-    uint64_t bytes = made_bytes;
-    for (const Tensor& tensor : lent) {
-      if (tensor.storage()->was_copied()) bytes += tensor.storage()->size_bytes();
-    }
-    return bytes;
-  }
-};
-
 uint64_t random_seed() {
   uint64_t seed = 0;
   check(getrandom(&seed, sizeof(seed), 0) == sizeof(seed), "no random numbers from the system");
@@ -71,6 +49,7 @@ class TorchScriptModel final : public Model {
  public:
   TorchScriptModel(const std::string& file, const ModelConfig& config, const jit::LoadOptions& options)
       : generator_(config.seed ? *config.seed : random_seed()),
+        device_(options.device),
         module_(load_module(file, options)),
         method_(module_->method(kMethod)),
         makes_plans_(options.plan.is_enabled) {
@@ -78,6 +57,7 @@ class TorchScriptModel final : public Model {
     const std::string& configured = config.default_model_filename;
     signature_.file_name = configured.empty() ? std::filesystem::path(file).filename().string() : configured;
     signature_.max_batch_size = config.max_batch_size;
+    signature_.device = device_;
     for (size_t i = 0; i < method_.schema().arguments.size(); ++i) add_argument(file, config, i);
     keep_names_apart(signature_.inputs);
     const bool has_batch = config.max_batch_size > 0;
@@ -139,7 +119,7 @@ class TorchScriptModel final : public Model {
     const uint64_t programs = method_.plan_stats().misses;
     if (released_at_programs_.exchange(programs, std::memory_order_relaxed) == programs) return;
     module_->release_file_memory();
-    cpu_allocator().trim();
+    trim_allocators();
     malloc_trim(0);  // memory freed after compilation
   }
 
@@ -169,9 +149,13 @@ class TorchScriptModel final : public Model {
       result.outputs = flatten_result(value, whole_result_, own_output_names_);
       finish_outputs(result);
     }
+    copies.bring_back();
+    if (!device_.is_host()) synchronize(device_);  // kernels have found all errors there are
     frame.recycle(std::move(value));
     return result;
   }
+
+  Device device() const { return device_; }
 
  private:
   // Random numbers drawn while loading come from the model's own generator too.
@@ -412,6 +396,7 @@ class TorchScriptModel final : public Model {
   // The only place where tensors from clients or other models enter this one. They may be read by others and must not
   // be written: a write goes to a copy, or fails if none was expected.
   Tensor may_write(Tensor tensor, bool is_own, bool is_written, Copies& copies) const {
+    if (!device_.is_host()) return copies.send(tensor, device_, is_own && is_written);
     if (method_.changes_state()) {  // it may keep the tensor after its memory is reused
       copies.made_bytes += tensor.size_bytes();
       return tensor.clone();
@@ -422,10 +407,12 @@ class TorchScriptModel final : public Model {
     return copies.lent.back();
   }
 
-  // Converts results as configured, and copies those that a later run could change.
+  // Brings results home, converts them as configured, and copies those that a later run could change.
   void finish_outputs(RunResult& result) const {
     for (InferTensor& output : result.outputs) {
-      if (method_.changes_state() && output.tensor.defined()) {
+      if (output.tensor.defined() && !output.tensor.device().is_host()) {
+        output.tensor = output.tensor.to(Device{});
+      } else if (method_.changes_state() && output.tensor.defined()) {
         output.tensor = output.tensor.clone();
         result.copied_bytes += output.tensor.size_bytes();
       }
@@ -435,6 +422,7 @@ class TorchScriptModel final : public Model {
 
   // Per version: drawing numbers or manual_seed in one model does not affect others.
   mutable ops::Generator generator_;
+  const Device device_;
   const std::shared_ptr<jit::Module> module_;
   const jit::Method& method_;
   const bool makes_plans_;
@@ -453,17 +441,34 @@ class TorchScriptModel final : public Model {
 
 class TorchScriptSession final : public ModelSession {
  public:
-  explicit TorchScriptSession(const TorchScriptModel& model) : model_(model), frame_(jit::make_frame()) {}
+  explicit TorchScriptSession(const TorchScriptModel& model)
+      : model_(model), stream_(make_worker_stream(model.device())), frame_(jit::make_frame()) {}
   RunResult run(std::span<const InferTensor* const> inputs, const RunOptions& options) override {
+    const ContextPart<&ExecutionContext::stream> scope(stream_.get());
     try {
       return model_.run(*frame_, inputs, options);
     } catch (const Error& error) {
+      forget_work();
       throw with_shapes(error, inputs);
+    } catch (...) {
+      forget_work();
+      throw;
     }
   }
 
  private:
-  const TorchScriptModel& model_;  // outlives its sessions: the version owns both
+  // Ends what a failed run has queued, so that the next one does not get its errors.
+  void forget_work() const noexcept {
+    if (!stream_) return;
+    try {
+      stream_->synchronize();
+    } catch (const std::exception&) {
+      // The run has an error already.
+    }
+  }
+
+  const TorchScriptModel& model_;               // outlives its sessions: the version owns both
+  const std::unique_ptr<DeviceStream> stream_;  // null on the host
   std::unique_ptr<jit::Frame> frame_;
 };
 
@@ -478,7 +483,16 @@ std::unique_ptr<const Model> load_torchscript_model(const ModelFiles& files, con
   jit::LoadOptions options = to_load_options(with_room_for_batches(defaults, config));
   options.weights = files.weights;
   options.copies_files = files.are_copied;
-  return std::make_unique<TorchScriptModel>(files.model, config, options);
+  std::vector<Device> instances = place_instances(config, options.device);
+  if (instances.empty()) return std::make_unique<TorchScriptModel>(files.model, config, options);
+  std::vector<std::unique_ptr<const Model>> models;
+  for (const Device device : instances) {
+    const bool is_loaded = std::ranges::any_of(models, [&](const auto& m) { return m->signature().device == device; });
+    if (is_loaded) continue;
+    options.device = device;
+    models.push_back(std::make_unique<TorchScriptModel>(files.model, config, options));
+  }
+  return make_model_of_devices(std::move(models), std::move(instances));
 }
 
 }  // namespace tensord::server

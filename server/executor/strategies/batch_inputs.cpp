@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/tensor/lend.h"
+#include "core/tensor/memory/pinned_memory.h"
 
 namespace tensord::server {
 namespace {
@@ -117,7 +118,8 @@ std::vector<int64_t> make_batch_key(const InferRequest& request, const RaggedRul
 }
 
 BatchInputs::BatchInputs(const Signature& signature, const RaggedRules& ragged, std::span<InferRequest* const> requests)
-    : tensors_(signature.inputs.size()),
+    : gathers_on_(signature.device.kind),
+      tensors_(signature.inputs.size()),
       is_present_(signature.inputs.size(), false),
       copied_bytes_(requests.size(), 0) {
   for (const InferRequest* request : requests) {
@@ -194,7 +196,9 @@ void BatchInputs::gather(size_t input, const RaggedRules& ragged, std::span<cons
     batch.is_own = parts[0]->is_own;
     return;
   }
-  Tensor tensor = Tensor::empty(batch.shape, *to_dtype(batch.datatype));
+  const DType dtype = *to_dtype(batch.datatype);
+  Tensor tensor =
+      gathers_on_ == kCPU ? Tensor::empty(batch.shape, dtype) : empty_pinned(batch.shape, dtype, gathers_on_);
   const auto has_padding = [&](const InferTensor* part) {
     return !std::equal(batch.shape.begin() + 1, batch.shape.end(), part->shape.begin() + 1, part->shape.end());
   };

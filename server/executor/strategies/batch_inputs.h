@@ -74,6 +74,7 @@ class BatchInputs {
   InferTensor rows_of(const InferTensor& tensor, size_t request) const;
   void cut_padding(InferTensor& output, const TensorSpec* spec, size_t request) const;
 
+  DeviceKind gathers_on_ = kCPU;      // in memory that is pinned for such devices
   std::vector<InferTensor> tensors_;  // by the signature's inputs; undefined where absent
   std::vector<bool> is_present_;
   std::vector<const InferTensor*> pointers_;

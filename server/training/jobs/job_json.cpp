@@ -66,7 +66,7 @@ void fields_of(V& v, T& x, PublishSpec*) {
 }
 template <class V, class T>
 void fields_of(V& v, T& x, ResourceSpec*) {
-  v("threads", x.threads), v("memory_bytes", x.memory_bytes);
+  v("threads", x.threads), v("memory_bytes", x.memory_bytes), v("device", x.device);
 }
 template <class V, class T>
 void fields_of(V& v, T& x, DistributionSpec*) {

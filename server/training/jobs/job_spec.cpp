@@ -253,6 +253,16 @@ void check_backend(DistributionSpec& spec) {
   check(spec.backend == "gloo", "distribution.backend: '", spec.backend, "' is not gloo");
 }
 
+void check_job_device(const JobSpec& job) {
+  try {
+    if (device_of_job(job).is_host() || !job.distribution.is_wanted()) return;
+  } catch (const Error& error) {
+    throw Error(error.code(), concat("resources.device: ", error.what()));
+  }
+  fail(ErrorCode::kUnimplemented, "resources.device: ranks of a distribution train on the CPU, not on ",
+       job.resources.device);
+}
+
 void check_distribution(const JobSpec& job, DistributionSpec& spec) {
   check_at_least("distribution.world_size", spec.world_size, 0, 1024);
   check_at_least("distribution.processes_per_host", spec.processes_per_host, 0, 1024);
@@ -304,7 +314,12 @@ void check_job_spec(JobSpec& spec) {
   check_checkpoints(spec.checkpoints);
   check_publish(spec, spec.publish);
   check_at_least("resources.threads", spec.resources.threads, 0, 1024);
+  check_job_device(spec);
   check_distribution(spec, spec.distribution);
+}
+
+Device device_of_job(const JobSpec& spec) {
+  return spec.resources.device.empty() ? Device{} : parse_device(spec.resources.device);
 }
 
 std::string loss_names() { return join(kLosses); }

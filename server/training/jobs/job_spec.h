@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/device.h"
+
 namespace tensord::server {
 
 // The specification of a training job. The fields are described in protos/training.proto; here is only what the daemon
@@ -103,6 +105,7 @@ struct PublishSpec {
 struct ResourceSpec {
   int64_t threads = 0;
   uint64_t memory_bytes = 0;
+  std::string device;  // empty: the CPU
 };
 
 struct DistributionSpec {
@@ -146,6 +149,9 @@ struct JobSpec {
 // Validates all fields and sets the defaults that do not depend on the model or the data. Throws
 // Error{kInvalidArgument} that starts with the field: "optimizer.lr: must be …".
 void check_job_spec(JobSpec& spec);
+
+// The device of the model and its batches. Throws Error{kInvalidArgument}.
+Device device_of_job(const JobSpec& spec);
 
 // The allowed values of these fields, as "step, multi_step, …": for messages and help.
 std::string loss_names();

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "server/config/pbtxt/model_config_reader.h"
+#include "server/executor/model/instance_placement.h"
 
 namespace tensord::server {
 namespace {
@@ -29,6 +30,29 @@ void complete_tensors(const std::vector<TensorSpec>& specs, bool has_batch, Tens
     auto* tensor = found != out->end() ? &*found : out->Add();
     if (tensor->name().empty()) tensor->set_name(spec.name);
     complete_tensor(spec, has_batch, tensor);
+  }
+}
+
+void set_place(Device device, inference::ModelInstanceGroup* group) {
+  using Group = inference::ModelInstanceGroup;
+  group->set_kind(device.kind == kCUDA ? Group::KIND_GPU : Group::KIND_CPU);
+  group->clear_gpus();
+  if (device.kind == kCUDA) group->add_gpus(device.index);
+}
+
+// As the instances are: no KIND_AUTO, each GPU by its number.
+void complete_groups(const Signature& signature, const ModelConfig& config, inference::ModelConfig& out) {
+  auto groups = out.mutable_instance_group()->begin();
+  for (const InstanceGroupConfig& group : config.instance_groups) {
+    while (groups->passive()) ++groups;
+    const PlacedGroup placed = place_group(group, signature.device);
+    set_place(placed.device, &*groups);
+    if (placed.is_on_gpus()) {
+      groups->set_kind(inference::ModelInstanceGroup::KIND_GPU);
+      groups->mutable_gpus()->Assign(placed.gpus.begin(), placed.gpus.end());
+    }
+    groups->set_count(group.count);
+    ++groups;
   }
 }
 
@@ -60,7 +84,9 @@ inference::ModelConfig to_model_config(const ModelVersion& model) {
     auto* group = out.add_instance_group();
     group->set_name(model.name());
     group->set_count(static_cast<int32_t>(model.workers()));
-    group->set_kind(inference::ModelInstanceGroup::KIND_CPU);
+    set_place(signature.device, group);
+  } else {
+    complete_groups(signature, config, out);
   }
   return out;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/memory/accounts.h"
 #include "server/transport/grpc/unary_call.h"
 
 namespace tensord::server {
@@ -38,7 +38,7 @@ void fill_response(const ResponseCounts& counts, InferResponseStatistics& out) {
 
 uint64_t memory_of(OwnerId owner) {
   const std::string name = memory_owner_name(owner);
-  for (const OwnerBytes& bytes : cpu_allocator().owners()) {
+  for (const OwnerBytes& bytes : bytes_of_owners()) {
     if (bytes.name == name) return bytes.live_bytes;
   }
   return 0;

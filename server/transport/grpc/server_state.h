@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "core/tensor/cuda/runtime.h"
 #include "server/executor/requests/request_capture.h"
 #include "server/memory/shared_regions.h"
 #include "server/repository/repository.h"
@@ -57,9 +58,11 @@ struct ServerState {
   std::atomic<bool> is_leaving{false};   // the shutdown was announced: clients should go elsewhere
   std::atomic<bool> is_draining{false};  // requests are rejected
 
-  // Whether the server takes requests: models are loaded (with strict readiness all of them) and there is no shutdown.
+  // Whether the server takes requests: models are loaded (with strict readiness all of them), there is no shutdown, and
+  // no GPU is lost.
   bool is_ready() const {
-    return !is_leaving && (strict_readiness ? repository.is_all_ready() : repository.is_loaded());
+    return !is_leaving && *cuda::why_lost() == 0 &&
+           (strict_readiness ? repository.is_all_ready() : repository.is_loaded());
   }
 };
 

@@ -3,12 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <numeric>
 
 #include "core/base/error.h"
 #include "core/base/execution_context.h"
-#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/memory/accounts.h"
 #include "core/tensor/tensor.h"
 
 namespace tensord::async_device_test {
@@ -202,6 +203,27 @@ TEST(DeviceRuntime, MemoryIsChargedAndKeptByTheDevicesAllocator) {
   EXPECT_GT(allocator.stats().cached_bytes, 0u);
   allocator.trim();
   EXPECT_EQ(allocator.stats().cached_bytes, 0u);
+}
+
+TEST(DeviceRuntime, AnOwnerIsCountedOverAllDevices) {
+  const MemoryOwnerScope scope(memory_owner("everywhere"));
+  const OwnerId owner = current_memory_owner();
+  const auto listed = [] {
+    const std::vector<OwnerBytes> all = bytes_of_owners();
+    EXPECT_EQ(std::ranges::count(all, "everywhere", &OwnerBytes::name), 1);
+    return std::ranges::find(all, "everywhere", &OwnerBytes::name)->live_bytes;
+  };
+  {
+    const Tensor here = Tensor::empty(Dims{1 << 18}, DType::kFloat32);
+    const Tensor there = Tensor::empty(Dims{1 << 19}, DType::kFloat32, kFirst);
+    const Tensor elsewhere = Tensor::empty(Dims{1 << 20}, DType::kFloat32, kSecond);
+    EXPECT_EQ(bytes_of_owner(owner), 7u << 20);
+    EXPECT_EQ(listed(), 7u << 20);
+  }
+  EXPECT_EQ(bytes_of_owner(owner), 0u);
+  EXPECT_EQ(listed(), 0u);
+  trim_allocators();
+  for (const auto& [device, allocator] : used_allocators()) EXPECT_EQ(allocator->stats().cached_bytes, 0u);
 }
 
 }  // namespace

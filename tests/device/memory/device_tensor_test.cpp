@@ -205,6 +205,22 @@ TEST(PinnedMemory, WhatIsFreedIsGivenAgainAndCounted) {
   EXPECT_EQ(pin_memory(sequence({1000})).raw_data(), first);
 }
 
+TEST(PinnedMemory, IsMadeEmptyAndSentAsItIs) {
+  const Tensor made = empty_pinned(Dims{4, 3}, DType::kFloat32, kPrivateUse);
+  EXPECT_TRUE(is_pinned(made));
+  EXPECT_EQ(made.strides(), (Dims{3, 1}));
+  EXPECT_TRUE(is_pinned(empty_pinned(Dims{0, 3}, DType::kInt64, kPrivateUse)));
+  const Tensor x = sequence({4, 3});
+  made.copy_from(x);
+  for (const Tensor& from : {made, made.as_view({3, 2}, {1, 3}, 2), made.as_view({0, 3}, {3, 1}, 0), x}) {
+    const Tensor sent = send_to(from, kFirst);
+    EXPECT_EQ(sent.device(), kFirst);
+    EXPECT_EQ(text_of(sent), text_of(from.to(kFirst)));
+  }
+  EXPECT_TRUE(send_to(x, Device{}).is_same(x));
+  EXPECT_THROW(empty_pinned(Dims{3}, DType::kFloat32, kCPU), Error);
+}
+
 TEST(PinnedMemory, IsRefusedWhereThereIsNone) {
   const auto code_of = [](const Tensor& tensor, std::optional<DeviceKind> kind = std::nullopt) {
     try {

@@ -148,6 +148,7 @@ CASES = [
     case("aten::_unique2", t(3, 4, low=0, high=3, dtype=I64), True, True, True),
     case("aten::_unique", t(9, low=0, high=3, dtype=I64), True, True),
     case("aten::unique_dim", t(6, 2, low=0, high=1, dtype=I64), 0, True, True, True),
+    case("aten::unique_dim", t(values=[[1.0, 0.0], [float("nan"), 0.0], [float("nan"), 0.0]]), 0, True, True, True),
     case("aten::unique_consecutive", t(9, low=0, high=1, dtype=I64), True, True),
     case("aten::unique_consecutive", t(2, 6, low=0, high=1, dtype=I64), True, True, 1),
     case("aten::bincount", t(9, low=0, high=5, dtype=I64)),

@@ -69,6 +69,8 @@ TEST(ModelConfigLimits, TensorsAndInstances) {
   expect_message("instance_group { count: -1 }", "instance_group.count must be 0 to 256");
   expect_message("instance_group { count: 256 } instance_group { }", "more than 256 instances");
   EXPECT_EQ(error_of("instance_group { count: 255 } instance_group { }"), "none");
+  expect_message("instance_group { name: \"g\" kind: KIND_GPU gpus: -1 }", "instance group g: there is no GPU -1");
+  expect_message("instance_group { name: \"g\" gpus: 128 }", "instance group g: there is no GPU 128");
   expect_message("instance_group { passive: true }", "every instance_group is passive");
   EXPECT_EQ(error_of("version_policy { specific { versions: 1 } }"), "none");
   expect_message("version_policy { specific { versions: 0 } }", "version_policy.specific.versions must be positive");

@@ -37,6 +37,24 @@ TEST(ModelConfig, ReadsARealTritonConfig) {
   EXPECT_EQ(config.parameters.at("INFERENCE_MODE"), "true");
 }
 
+TEST(ModelConfig, InstanceGroupsSayWhere) {
+  using Kind = InstanceGroupConfig::Kind;
+  const ModelConfig config = parse_model_config(R"(
+    instance_group [ { name: "g" kind: KIND_GPU count: 2 gpus: [ 3, 0 ] }, { kind: KIND_MODEL passive: true }, { },
+                     { kind: KIND_CPU }, { kind: KIND_MODEL }, { kind: KIND_AUTO gpus: 127 } ])",
+                                                "config.pbtxt");
+  const std::vector<InstanceGroupConfig>& groups = config.instance_groups;
+  ASSERT_EQ(groups.size(), 5u);
+  EXPECT_EQ(groups[0].name, "g");
+  EXPECT_EQ(groups[0].count, 2);
+  EXPECT_EQ(groups[0].gpus, (std::vector<int>{3, 0}));
+  EXPECT_EQ(groups[1].count, 1);
+  EXPECT_EQ(groups[4].gpus, (std::vector<int>{127}));
+  const Kind kinds[] = {Kind::kGpu, Kind::kAuto, Kind::kCpu, Kind::kModel, Kind::kAuto};
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(groups[i].kind, kinds[i]) << i;
+  EXPECT_EQ(config.workers, 6);
+}
+
 TEST(ModelConfig, SkipsUnknownFields) {
   const ModelConfig config = parse_model_config(R"(
     name: "m"

@@ -123,6 +123,7 @@ class Publish(TypedDict, total=False):
 class Resources(TypedDict, total=False):
     threads: int
     memory_bytes: int
+    device: str
 
 
 class Distribution(TypedDict, total=False):

@@ -189,7 +189,8 @@ Importer::ScanOutput Importer::scan_output() {
 
 void Importer::append(ScanOutput& output, GraphValue* item) {
   builder_.op("aten::append.t", {output.list, item});
-  if (checks_.rank(item) && checks_.dtype(item)) output.item = {*checks_.rank(item), *checks_.dtype(item)};
+  if (checks_.rank(item) && checks_.dtype(item))
+    output.item = {Dims(static_cast<size_t>(*checks_.rank(item)), -1), *checks_.dtype(item)};
 }
 
 template <class Body>
@@ -246,8 +247,9 @@ GraphValue* Importer::stacked(const LoopResults& loop, const ScanOutput& output,
   GraphValue* like = helper("control._empty_scan", {builder_.list(ops::int_type(), items), dtype});
   GraphValue* all =
       helper("control._stacked", {output.list, builder_.constant(axis), builder_.constant(is_reversed), like});
-  const bool is_known = loop.is_steady && output.item && (loop.has_rounds || output.item->rank == rank - 1);
-  if (is_known) checks_.set_rank(all, output.item->rank + 1, output.item->dtype);
+  const bool is_known =
+      loop.is_steady && output.item && (loop.has_rounds || std::ssize(output.item->sizes) == rank - 1);
+  if (is_known) checks_.set_shape(all, Dims(output.item->sizes.size() + 1, -1), output.item->dtype);
   return all;
 }
 

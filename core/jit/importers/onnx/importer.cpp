@@ -6,7 +6,7 @@
 #include "core/base/ascii.h"
 #include "core/base/cancellation.h"
 #include "core/base/error.h"
-#include "core/jit/importers/onnx/result_ranks.h"
+#include "core/jit/importers/onnx/result_shapes.h"
 #include "core/jit/ir/refusals.h"
 
 namespace tensord::jit::onnx {
@@ -196,7 +196,7 @@ void Importer::dispatch(const NodeProto& node) {
   check_opset(node);
   if (special(node)) return;
   const Values results = call_operator(library_function(node), node);
-  note_ranks(node, results);
+  note_shapes(node, results);
   define_outputs(node, results);
 }
 
@@ -219,7 +219,7 @@ const Function& Importer::library_function(const NodeProto& node) const {
   refuse_operator(node, is_known ? "is not supported in that version" : "is not supported");
 }
 
-void Importer::note_ranks(const NodeProto& node, const Values& results) {
+void Importer::note_shapes(const NodeProto& node, const Values& results) {
   // For inputs that are given.
   const auto of = [&](auto fact) {
     return [this, &node, fact](size_t i) {
@@ -231,10 +231,11 @@ void Importer::note_ranks(const NodeProto& node, const Values& results) {
   const bool drops_ones =
       node.domain.empty() && node.op_type == "Squeeze" && !input(node, 1) && !node.find_attribute("axes");
   if (drops_ones && !checks_.has_one_shape(input(node, 0))) return checks_.set(results[0], nullptr);
-  const InputFacts facts{of(&LoadChecks::rank), of(&LoadChecks::length), of(&LoadChecks::dtype)};
+  const InputFacts facts{of(&LoadChecks::rank), of(&LoadChecks::sizes), of(&LoadChecks::length),
+                         of(&LoadChecks::dtype)};
   for (size_t i = 0; i < results.size(); ++i) {
-    const std::optional<RankOfResult> known = rank_of_result(node, i, facts);
-    if (known) checks_.set_rank(results[i], known->rank, known->dtype);
+    const std::optional<ShapeOfResult> known = shape_of_result(node, i, facts);
+    if (known) checks_.set_shape(results[i], known->sizes, known->dtype);
   }
 }
 

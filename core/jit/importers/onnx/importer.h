@@ -12,7 +12,7 @@
 #include "core/jit/importers/onnx/load_checks.h"
 #include "core/jit/importers/onnx/operator_library.h"
 #include "core/jit/importers/onnx/proto.h"
-#include "core/jit/importers/onnx/result_ranks.h"
+#include "core/jit/importers/onnx/result_shapes.h"
 #include "core/jit/importers/onnx/tensors.h"
 #include "core/jit/ir/graph_builder.h"
 
@@ -68,7 +68,7 @@ class Importer {
   const Function& library_function(const NodeProto& node) const;
   void define_outputs(const NodeProto& node, const Values& results);
   // Records ranks for the following nodes, where results are not known otherwise.
-  void note_ranks(const NodeProto& node, const Values& results);
+  void note_shapes(const NodeProto& node, const Values& results);
   GraphValue* const* find(const std::string& name) const;
   GraphValue* constant_of(const TensorProto& tensor);
   // Returns null for "".
@@ -129,7 +129,7 @@ class Importer {
   // What the rounds of a loop give one after the other.
   struct ScanOutput {
     GraphValue* list;
-    std::optional<RankOfResult> item = {};  // that a round appended
+    std::optional<ShapeOfResult> item = {};  // that a round appended; its sizes may differ by round
   };
   ScanOutput scan_output();
   void append(ScanOutput& output, GraphValue* item);

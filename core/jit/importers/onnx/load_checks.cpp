@@ -69,13 +69,14 @@ std::vector<Tensor> LoadChecks::tensors(const GraphValue* value) {
   return all;
 }
 
-void LoadChecks::set_rank(const GraphValue* value, int64_t rank, DType dtype) {
+void LoadChecks::set_shape(const GraphValue* value, const Dims& sizes, DType dtype) {
   if (value->type()->kind() != ops::TypeKind::kTensor || !tensors(value).empty()) return;
   Choices choices;
   for (size_t choice = 0; choice < kChoices; ++choice) {
-    Dims sizes;
-    for (int64_t i = 0; i < rank; ++i) sizes.push_back(size_of(concat("\n", value->id(), "\n", i), choice));
-    choices.push_back({ops::Value(Tensor::meta(sizes, dtype))});
+    Dims chosen;
+    for (size_t i = 0; i < sizes.size(); ++i)
+      chosen.push_back(sizes[i] >= 0 ? sizes[i] : size_of(concat("\n", value->id(), "\n", i), choice));
+    choices.push_back({ops::Value(Tensor::meta(chosen, dtype))});
   }
   known_[value] = std::move(choices);
 }
@@ -86,6 +87,16 @@ std::optional<int64_t> LoadChecks::rank(const GraphValue* value) {
     return tensor.ndim() == all.front().ndim();
   });
   return is_one ? std::optional<int64_t>(all.front().ndim()) : std::nullopt;
+}
+
+Dims LoadChecks::sizes(const GraphValue* value) {
+  if (!rank(value)) return {};
+  const std::vector<Tensor> all = tensors(value);
+  Dims sizes = all.front().sizes();
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (all.back().sizes()[i] != sizes[i]) sizes[i] = -1;
+  }
+  return sizes;
 }
 
 std::optional<DType> LoadChecks::dtype(const GraphValue* value) {
@@ -138,7 +149,8 @@ void LoadChecks::set_item(const GraphValue* value, const GraphValue* of, int64_t
 
 void LoadChecks::set_state(const GraphValue* state, const GraphValue* carried, bool is_first) {
   if (!is_first) {
-    if (rank(carried) && dtype(carried)) set_rank(state, *rank(carried), *dtype(carried));
+    if (rank(carried) && dtype(carried))
+      set_shape(state, Dims(static_cast<size_t>(*rank(carried)), -1), *dtype(carried));
     return;
   }
   Choices choices = known(carried);

@@ -26,10 +26,12 @@ class LoadChecks {
   void declare(const GraphValue* value, const TypeProto& type);
   // Declares a type that the file states but no run enforces: its rank is used if it is not known otherwise.
   void declare_rank(const GraphValue* value, const TypeProto& type);
-  // Sets a rank with unknown sizes if nothing else is known.
-  void set_rank(const GraphValue* value, int64_t rank, DType dtype);
+  // Sets a shape if nothing else is known; sizes of -1 are the request's.
+  void set_shape(const GraphValue* value, const Dims& sizes, DType dtype);
   // The rank, dtype and, for a vector, length of a tensor in every run; nullopt if unknown.
   std::optional<int64_t> rank(const GraphValue* value);
+  // The sizes in every run, -1 for those that are the request's; empty if the rank is unknown.
+  Dims sizes(const GraphValue* value);
   std::optional<DType> dtype(const GraphValue* value);
   std::optional<int64_t> length(const GraphValue* value);
   // Whether its sizes are the same in every run.

@@ -36,6 +36,7 @@ _FLAGS = (
     ("--metric", "publish.metric", str, "the metric for best, and for the bar"),
     ("--bar", "publish.bar", float, "the value that the metric must reach for publishing"),
     ("--threads", "resources.threads", int, "threads of the job"),
+    ("--device", "resources.device", str, "device of the job, such as cuda:0; default the CPU"),
 )
 
 

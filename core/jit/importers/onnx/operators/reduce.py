@@ -165,7 +165,10 @@ def ReduceLogSum_1(data: Tensor, *, axes: Optional[List[int]] = None, keepdims: 
 def ReduceLogSum_18(
     data: Tensor, axes: Optional[List[int]] = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
 ) -> Tensor:
-    return torch.log(ReduceSum_13(data, axes, keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes))
+    total = ReduceSum_13(data, axes, keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
+    if total.is_floating_point():
+        return torch.log(total)
+    return torch.log(total.to(torch.float64)).to(data.dtype)
 
 
 def ReduceLogSumExp_1(data: Tensor, *, axes: Optional[List[int]] = None, keepdims: int = 1) -> Tensor:
@@ -178,6 +181,8 @@ def ReduceLogSumExp_18(
     over = _axes(data, axes, noop_with_empty_axes)
     if over is None:
         return data
+    if not data.is_floating_point():
+        return torch.logsumexp(data.to(torch.float64), over, keepdims != 0).to(data.dtype)
     if data.numel() == 0:
         return torch.log(torch.sum(data, over, keepdims != 0))
     return torch.logsumexp(data, over, keepdims != 0)

@@ -10,7 +10,16 @@ def Upsample_9(X: Tensor, scales: List[float], *, mode: str = "nearest") -> Tens
 
 
 def Resize_10(X: Tensor, scales: List[float], *, mode: str = "nearest") -> Tensor:
-    return Resize_11(X, None, scales, mode=mode, coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    if mode != "nearest":
+        return Resize_11(X, None, scales, mode=mode, coordinate_transformation_mode="asymmetric")
+    # The standard's tests of this version round down where a dimension grows and up where it shrinks.
+    smaller: List[float] = []
+    larger: List[float] = []
+    for scale in scales:
+        smaller.append(min(scale, 1.0))
+        larger.append(max(scale, 1.0))
+    X = Resize_11(X, None, smaller, coordinate_transformation_mode="asymmetric", nearest_mode="ceil")
+    return Resize_11(X, None, larger, coordinate_transformation_mode="asymmetric", nearest_mode="floor")
 
 
 def Resize_11(

@@ -101,7 +101,7 @@ def _window(size: int, periodic: int, dtype: int, a0: float, a1: float, a2: floa
         raise RuntimeError("a window of size {}".format(size))
     length = size if periodic != 0 else size - 1
     angle = torch.arange(size, dtype=torch.float64) * (2.0 * 3.141592653589793 / max(length, 1))
-    if size == 1:
+    if size == 1 and periodic == 0:  # the formula divides by 0
         return torch.ones([1], dtype=dtype)
     return (a0 - a1 * torch.cos(angle) + a2 * torch.cos(angle * 2)).to(dtype)
 

@@ -1,4 +1,4 @@
-#include "core/jit/importers/onnx/result_ranks.h"
+#include "core/jit/importers/onnx/result_shapes.h"
 
 #include <algorithm>
 #include <iterator>
@@ -126,9 +126,34 @@ std::optional<DType> dtype_by(const Rule& rule, const NodeProto& node, size_t ou
   return inputs.dtype(rule.dtype_of);
 }
 
+// All sizes but the one along the axis are the input's.
+void keep_sizes(const NodeProto& node, const InputFacts& inputs, int64_t axis, Dims& sizes) {
+  const auto rank = static_cast<int64_t>(sizes.size());
+  if (const AttributeProto* given = node.find_attribute("axis")) axis = given->i;
+  if (axis < 0) axis += rank;
+  const Dims before = inputs.sizes(0);
+  if (before.size() != sizes.size() || axis < 0 || axis >= rank) return;
+  sizes = before;
+  sizes[static_cast<size_t>(axis)] = -1;
+}
+
+void note_sizes(const NodeProto& node, size_t output, const InputFacts& inputs, Dims& sizes) {
+  const std::string_view op = node.op_type;
+  if (op == "NonZero") {
+    // A number is taken for a list of one.
+    if (const std::optional<int64_t> rank = inputs.rank(0)) sizes[0] = std::max<int64_t>(*rank, 1);
+  } else if (op == "NonMaxSuppression") {
+    sizes[1] = 3;
+  } else if (op == "TopK") {
+    keep_sizes(node, inputs, -1, sizes);
+  } else if ((op == "Compress" || op == "Unique") && output == 0 && node.find_attribute("axis")) {
+    keep_sizes(node, inputs, 0, sizes);
+  }
+}
+
 }  // namespace
 
-std::optional<RankOfResult> rank_of_result(const NodeProto& node, size_t output, const InputFacts& inputs) {
+std::optional<ShapeOfResult> shape_of_result(const NodeProto& node, size_t output, const InputFacts& inputs) {
   if (!node.domain.empty()) return std::nullopt;
   const std::optional<Rule> rule = find_rule(node.op_type);
   if (!rule) return std::nullopt;
@@ -136,7 +161,9 @@ std::optional<RankOfResult> rank_of_result(const NodeProto& node, size_t output,
   const std::optional<DType> dtype = dtype_by(*rule, node, output, inputs);
   constexpr int64_t kMaxRank = 64;
   if (!rank || !dtype || *rank < 0 || *rank > kMaxRank) return std::nullopt;
-  return RankOfResult{*rank, *dtype};
+  ShapeOfResult shape{Dims(static_cast<size_t>(*rank), -1), *dtype};
+  note_sizes(node, output, inputs, shape.sizes);
+  return shape;
 }
 
 }  // namespace tensord::jit::onnx

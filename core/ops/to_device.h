@@ -1,0 +1,14 @@
+#pragma once
+
+#include <vector>
+
+#include "core/ops/value.h"
+
+namespace tensord::ops {
+
+// The same value with its tensors on a device, those of lists, tuples and dicts too; lists and dicts are new ones. Work
+// on a device is over when what it computed is on the host.
+Value to_device(const Value& value, Device device);
+std::vector<Value> to_device(std::vector<Value> values, Device device);
+
+}  // namespace tensord::ops

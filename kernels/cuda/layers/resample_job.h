@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/tensor/cuda/address.h"
+
+namespace tensord::kernels {
+
+// Resampling over three dimensions, missing leading ones of size 1, by taps that the host made; see Resampling in
+// kernels/vision/upsample.h. Strides are of sample, channel and the dimensions.
+struct ResampleJob {
+  int8_t loop = 0, in_dtype = 0, out_dtype = 0;
+  int8_t width = 0;          // bytes of an element that is copied; 0: elements are weighted
+  bool is_backward = false;  // adds to `in` what `out` gives back
+  bool is_last = false;      // channels are neighbors
+  int64_t batch = 0, channels = 0;
+  int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
+  int64_t taps[3] = {1, 1, 1}, first[3] = {0, 0, 0};  // of each dimension, and where its taps begin
+  int64_t in_strides[5] = {}, out_strides[5] = {};
+  cuda::DeviceAddress in_at, out_at;
+  cuda::DeviceAddress index, weight;  // int64 and double, a dimension after the other
+};
+
+// grid_sampler over three dimensions; see kernels/vision/grid_sampler.h.
+struct GridSampleJob {
+  int8_t dtype = 0, interpolation = 0, padding = 0;
+  bool align_corners = false, is_backward = false;
+  int spatial = 2;
+  int64_t batch = 0, channels = 0;
+  int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
+  int64_t input_strides[5] = {}, out_strides[5] = {}, of_input_strides[5] = {};
+  int64_t grid_strides[5] = {};  // sample, three dimensions, numbers
+  cuda::DeviceAddress input, grid;
+  cuda::DeviceAddress result;             // the result, or the incoming gradient
+  cuda::DeviceAddress of_input, of_grid;  // null: not asked for; the first is added to, the second is dense
+};
+
+}  // namespace tensord::kernels

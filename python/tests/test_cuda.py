@@ -1,0 +1,136 @@
+"""engine.cuda on the emulated devices (tests/cuda/emulated), which a process of its own uses: others have none."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from tensord import engine
+
+BINARY = pathlib.Path(os.environ.get("TENSORD_BINARY", "tensord"))
+EMULATED = BINARY.parent.parent / "lib" / "tensord" / "libtensord_cuda_emulated.so"
+START = """
+import pytest
+from tensord import engine
+cuda = engine.cuda
+x = engine.arange(12, dtype=engine.float32).reshape(3, 4)
+"""
+
+
+def run(script, plugin=EMULATED):
+    if plugin is EMULATED and not EMULATED.exists():
+        pytest.skip(f"no {EMULATED}: Boost.Context is missing, or it is not built")
+    subprocess.run([sys.executable, "-c", START + textwrap.dedent(script)], check=True, env={**os.environ, "TENSORD_CUDA": str(plugin)})
+
+
+def test_tensors_and_modules_move():
+    run("""
+        y = x.cuda()
+        assert y.is_cuda and y.device == engine.device("cuda:0") and not x.is_cuda
+        assert x.to("cuda:1").device == engine.device("cuda:1") and x.cuda(1).device.index == 1
+        assert (y * 2 + 1).cpu().tolist() == (x * 2 + 1).tolist()
+        net = engine.nn.Sequential(engine.nn.Linear(4, 8), engine.nn.GELU(), engine.nn.Linear(8, 2))
+        want = net(x)
+        net.cuda()
+        assert all(parameter.is_cuda for parameter in net.parameters())
+        got = net(y)
+        assert (got.cpu() - want).abs().max().item() < 1e-5
+        got.sum().backward()
+        assert all(parameter.grad.is_cuda for parameter in net.parameters())
+        with pytest.raises(RuntimeError, match="cuda:0"):
+            y + x
+    """)
+
+
+def test_devices_and_their_memory():
+    run("""
+        assert cuda.is_available() and cuda.device_count() == 2 and cuda.why_not_available() == ""
+        assert cuda.get_device_name() == cuda.get_device_properties("cuda:0").name != ""
+        assert len(cuda.get_device_capability(1)) == 2
+        before = cuda.memory_allocated()
+        y = engine.empty(1 << 20, device="cuda")
+        assert cuda.memory_allocated() - before == 4 << 20 <= cuda.max_memory_allocated()
+        assert cuda.memory_reserved(0) >= cuda.memory_stats("cuda")["allocated_bytes.all.current"]
+        free, total = cuda.mem_get_info()
+        assert 0 < free < total == cuda.get_device_properties(0).total_memory
+        del y
+        assert cuda.memory_allocated() == before
+        cuda.empty_cache()
+        assert cuda.mem_get_info()[0] >= free + (4 << 20)
+        for wrong in (2, -1, "cuda:9"):
+            with pytest.raises((RuntimeError, ValueError, NotImplementedError), match="cuda"):
+                cuda.memory_stats(wrong)
+        with pytest.raises(ValueError, match="Expected a cuda device"):
+            cuda.synchronize("cpu")
+        with pytest.raises(MemoryError):
+            engine.empty(total, device="cuda")
+    """)
+
+
+def test_streams_and_events():
+    run("""
+        y = x.cuda()
+        side, event = cuda.Stream(priority=-1), cuda.Event()
+        assert event.query() and side.device == y.device and side != cuda.current_stream()
+        side.wait_stream(cuda.current_stream())
+        with cuda.stream(side):
+            assert cuda.current_stream() == side
+            z = y * 3
+            with cuda.stream(None):
+                assert cuda.current_stream() == side
+            event.record()
+        assert cuda.current_stream() != side
+        assert not event.query(), "the emulated devices run work when somebody waits for it"
+        event.wait()
+        w = z + 1
+        cuda.synchronize()
+        assert event.query() and side.query() and w.tolist() == (x * 3 + 1).tolist()
+        event.synchronize(), side.synchronize()
+        with pytest.raises(NotImplementedError, match="enable_timing"):
+            cuda.Event(enable_timing=True)
+    """)
+
+
+def test_errors_of_kernels_are_raised_where_one_waits():
+    run("""
+        table = engine.arange(4, dtype=engine.float32, device="cuda")
+        bad = table[engine.tensor([9], device="cuda")]
+        with pytest.raises(IndexError):
+            cuda.synchronize()
+        cuda.synchronize()
+        assert table.tolist() == [0, 1, 2, 3]
+    """)
+
+
+def test_pinned_memory_and_dlpack():
+    run("""
+        pinned = x.pin_memory()
+        assert pinned.is_pinned() and not x.is_pinned() and pinned.cuda().tolist() == x.tolist()
+        y = x.cuda()
+        assert y.__dlpack_device__() == (2, 0)
+        z = engine.from_dlpack(y)
+        assert z.device == y.device and z.data_ptr() == y.data_ptr()
+        side = cuda.Stream()
+        with cuda.stream(side):
+            w = engine.from_dlpack(y * 2)
+            assert w.tolist() == (x * 2).tolist()
+    """)
+
+
+def test_without_a_device():
+    run("""
+        assert not cuda.is_available() and cuda.device_count() == 0 and "TENSORD_CUDA is off" in cuda.why_not_available()
+        for call in (x.cuda, cuda.synchronize, cuda.Stream, cuda.Event, cuda.mem_get_info):
+            with pytest.raises((RuntimeError, NotImplementedError), match="cuda:0"):
+                call()
+        cuda.empty_cache()
+    """, plugin="off")
+
+
+def test_names_are_those_of_torch():
+    import torch
+    for name in engine.cuda.__all__:
+        assert hasattr(torch.cuda, name), name
