@@ -27,7 +27,7 @@
 //
 // forward takes tensors, optional and lists of tensors, and anything else, and returns a Tensor or a
 // std::vector<Tensor>; nothing it does is recorded. backward gives one gradient for each argument of
-// forward, undefined for what is no tensor, lists of tensors taken apart.
+// forward, undefined for what is not a tensor, lists of tensors taken apart.
 // `static constexpr bool kOnceDifferentiable = true` says that backward has no gradient itself: asking
 // for one is an Error.
 namespace tensord::autograd {

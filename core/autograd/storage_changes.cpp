@@ -52,7 +52,7 @@ void check_sole(const Tensor& tensor, const char* what) {
   const uint32_t others = tensor.storage()->use_count() - 1;
   if (others > 0) {
     fail(ErrorCode::kFailedPrecondition, what, ": the tensor's memory is held by ", others,
-         " more (views, arrays over it, a model's runs), who would stay with the old one; resize a clone()");
+         " more (views, arrays over it, a model's runs), which would keep the old one; resize a clone()");
   }
 }
 

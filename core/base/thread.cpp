@@ -25,7 +25,7 @@ Thread::Thread(const char* name, std::function<void()> fn) {
       run_logged(name, fn);
     });
   } catch (const std::system_error& error) {
-    fail(ErrorCode::kResourceExhausted, "no thread can be had (", name, "): ", error.code().message(),
+    fail(ErrorCode::kResourceExhausted, "no thread can be started (", name, "): ", error.code().message(),
          "; the limit of threads of the process, its user or its cgroup is reached");
   }
 }

@@ -70,13 +70,13 @@ void CsvReader::read_cell(const Column& column, const std::string& name, const T
   };
   if (column.classes) {
     const auto found = std::find(column.classes->begin(), column.classes->end(), field.unquoted());
-    if (found == column.classes->end()) refuse(concat("'", shown_text(field.text), "' is none of the classes"));
+    if (found == column.classes->end()) refuse(concat("'", shown_text(field.text), "' is not one of the classes"));
     to.data<int64_t>()[row] = found - column.classes->begin();
     return;
   }
   if (column.dtype == DType::kBool) {
     const auto value = parse_bool(field.text);
-    if (!value) refuse(concat("'", shown_text(field.text), "' is no bool"));
+    if (!value) refuse(concat("'", shown_text(field.text), "' is not a bool"));
     to.data<bool>()[row] = *value;
     return;
   }
@@ -84,7 +84,7 @@ void CsvReader::read_cell(const Column& column, const std::string& name, const T
     if constexpr (std::is_integral_v<T>) {
       const auto value = parse_integer(field.text);
       if (!value)
-        refuse(parse_number(field.text) ? concat("'", shown_text(field.text), "' is no integer of 64 bits")
+        refuse(parse_number(field.text) ? concat("'", shown_text(field.text), "' is not a 64-bit integer")
                                         : describe_field(field.text));
       if (*value < static_cast<int64_t>(std::numeric_limits<T>::min()) ||
           *value > static_cast<int64_t>(std::numeric_limits<T>::max()))

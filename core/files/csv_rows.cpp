@@ -50,7 +50,7 @@ std::string shown_text(std::string_view text) {
 
 std::string describe_field(std::string_view field) {
   field = trimmed(field);
-  return field.empty() ? "the field is empty" : concat("'", shown_text(field), "' is no number");
+  return field.empty() ? "the field is empty" : concat("'", shown_text(field), "' is not a number");
 }
 
 std::string CsvRows::Field::unquoted() const {

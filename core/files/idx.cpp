@@ -23,16 +23,17 @@ DType idx_dtype(unsigned char type, const std::string& path) {
     case 0x0c: return DType::kInt32;
     case 0x0d: return DType::kFloat32;
     case 0x0e: return DType::kFloat64;
-    default: fail(ErrorCode::kDataLoss, path, ": is no idx file: type ", static_cast<int>(type), " is not known");
+    default: fail(ErrorCode::kDataLoss, path, ": is not an idx file: type ", static_cast<int>(type), " is not known");
   }
 }
 
 Tensor parse_idx(std::string_view bytes, const std::string& path) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(bytes[i]); };
-  if (bytes.size() < 4 || byte(0) != 0 || byte(1) != 0) fail(ErrorCode::kDataLoss, path, ": is no idx file");
+  if (bytes.size() < 4 || byte(0) != 0 || byte(1) != 0) fail(ErrorCode::kDataLoss, path, ": is not an idx file");
   const DType dtype = idx_dtype(byte(2), path);
   const size_t rank = byte(3), begin = 4 + 4 * rank;
-  if (rank > kMaxDims || bytes.size() < begin) fail(ErrorCode::kDataLoss, path, ": is no idx file, or is truncated");
+  if (rank > kMaxDims || bytes.size() < begin)
+    fail(ErrorCode::kDataLoss, path, ": is not an idx file, or is truncated");
   Dims sizes;
   for (size_t d = 0; d < rank; ++d) {
     uint32_t size = 0;

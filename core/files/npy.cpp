@@ -102,7 +102,7 @@ class HeaderParser {
 NpyHeader read_npy_header(const std::string& source, std::string_view bytes) {
   const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(bytes[i])); };
   if (bytes.size() < 10 || bytes.substr(0, 6) != std::string_view("\x93NUMPY", 6))
-    fail(ErrorCode::kDataLoss, source, ": is no .npy array");
+    fail(ErrorCode::kDataLoss, source, ": is not a .npy array");
   const size_t version = byte(6), length_bytes = version == 1 ? 2 : 4, begin = 8 + length_bytes;
   if (version < 1 || version > 3)
     fail(ErrorCode::kUnimplemented, source, ": version ", version, " of .npy is not read");
@@ -127,7 +127,7 @@ void read_npz_entries(const std::string& path, size_t max_bytes, const ReadNpy& 
   for (const auto& entry : zip->entries()) {
     constexpr std::string_view kSuffix = ".npy";
     const bool is_array = entry.name.size() > kSuffix.size() && entry.name.ends_with(kSuffix);
-    if (!is_array) fail(ErrorCode::kDataLoss, path, ": entry '", entry.name, "' is no .npy array");
+    if (!is_array) fail(ErrorCode::kDataLoss, path, ": entry '", entry.name, "' is not a .npy array");
     const std::string name = entry.name.substr(0, entry.name.size() - kSuffix.size());
     const std::string source = concat(path, ": '", name, "'");
     try {

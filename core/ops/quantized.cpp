@@ -11,7 +11,7 @@ namespace {
 void check_scale(double scale) {
   const auto narrow = static_cast<float>(scale);
   check(std::isfinite(narrow) && narrow > 0 && std::isfinite(1.0f / narrow), "a quantized tensor has a scale of ",
-        scale, ", which is no positive number");
+        scale, ", which is not a positive number");
 }
 
 void check_zero_point(int64_t zero_point, QuantizedType type) {
@@ -63,7 +63,7 @@ std::pair<int64_t, int64_t> range_of(QuantizedType type) {
     case QuantizedType::kQUInt8: return {0, 255};
     case QuantizedType::kQInt32: return {INT32_MIN, INT32_MAX};
     case QuantizedType::kQUInt4x2: return {0, 15};
-    default: fail(ErrorCode::kInternal, name_of(type), " is no quantized type");
+    default: fail(ErrorCode::kInternal, name_of(type), " is not a quantized type");
   }
 }
 
@@ -75,7 +75,7 @@ double Quantizer::scale_at(int64_t channel) const {
 
 int64_t Quantizer::zero_point_at(int64_t channel) const {
   if (!is_per_channel()) return zero_point;
-  check(scheme == QuantizationScheme::kPerChannelAffine, "the zero points are no integers");
+  check(scheme == QuantizationScheme::kPerChannelAffine, "the zero points are not integers");
   return zero_points.data<int64_t>()[channel];
 }
 

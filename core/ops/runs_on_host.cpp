@@ -1,4 +1,4 @@
-// Calls of operators that a device has no kernel of, and that say that they may run on the host: RunsOnHost.
+// Runs operators with the attribute RunsOnHost on the host when the device has no kernel for them.
 #include <utility>
 #include <vector>
 
@@ -14,7 +14,7 @@ namespace {
 
 using Arguments = std::span<const Value>;
 
-// Lists and tuples with `change` in place of each tensor.
+// Lists and tuples in which each tensor is replaced by change(tensor).
 template <class Change>
 Value with_tensors(const Value& value, const Change& change) {
   if (value.is_tensor()) return value.to_tensor().defined() ? Value(change(value.to_tensor())) : value;
@@ -29,7 +29,7 @@ Value with_tensors(const Value& value, const Change& change) {
   return make_tuple(std::move(items));
 }
 
-// Scales stay where they are: the host reads them.
+// Scales stay on the host, which reads them.
 Tensor copy_to(const Tensor& tensor, Device device) {
   if (tensor.is_strided()) return tensor.to(device);
   const QuantizedTensor* const quantized = as_quantized(Value(tensor));
@@ -70,14 +70,14 @@ class HostCopies {
     return copy_to(tensor, device);
   }
 
-  // Elements that the host wrote in the copy of `tensor`.
+  // Copies back the elements that the host wrote in the copy of `tensor`.
   void write_back(const Tensor& tensor) const {
     for (const auto& [own, copy] : copies_) {
       if (own.is_same(tensor)) own.copy_from(copy);
     }
   }
 
-  // What is written must not be seen in another operand, whose copy is other memory.
+  // A write must not show in another operand, whose copy is other memory.
   void check_is_apart(const Tensor& written) const {
     for (const auto& [own, copy] : copies_) {
       const bool is_other = own.is_strided() && !own.is_same(written);
@@ -93,7 +93,7 @@ class HostCopies {
 void check_call(const Op& op, const CallKeys& keys, Arguments arguments) {
   for_each_written(op, arguments, check_writable);
   if (!keys.is_mixed) return;
-  if (op.infer) op.infer(arguments);  // its errors come first, as on the host
+  if (op.infer) op.infer(arguments);  // first, so that its errors are those of the host
   check_one_device(keys);
 }
 
@@ -111,7 +111,7 @@ void run_copies(const Op& op, const CallKeys& keys, Arguments arguments, const H
   for (const Value& result : results) returns.push_back(with_tensors(result, from_host));
 }
 
-// The errors of a device's earlier work, which the copies wait for, are not the call's and do not have its name.
+// The copies wait for the device's earlier work. Its errors are not this call's, and must not have its name.
 void run_on_host(const KernelFunction&, const Op& op, const CallKeys& keys, Arguments arguments,
                  std::vector<Value>& returns) {
   const auto named = [&](const auto& body) {

@@ -6,8 +6,8 @@
 
 namespace tensord::ops {
 
-// The same value with its tensors on a device, those of lists, tuples and dicts too; lists and dicts are new ones. Work
-// on a device is over when what it computed is on the host.
+// The same value with its tensors on a device, including those in lists, tuples and dicts; lists and dicts are new
+// ones. Work on a device is finished when its results have reached the host.
 Value to_device(const Value& value, Device device);
 std::vector<Value> to_device(std::vector<Value> values, Device device);
 

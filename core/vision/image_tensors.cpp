@@ -48,7 +48,7 @@ Batch read_binary(const std::string& path, int64_t labels, int64_t classes) {
   const auto file = MappedFile::open(path);
   const auto row = static_cast<size_t>(labels + kPixels);
   if (file->size() % row != 0)
-    fail(ErrorCode::kDataLoss, path, ": has ", file->size(), " bytes, which are no rows of ", row);
+    fail(ErrorCode::kDataLoss, path, ": has ", file->size(), " bytes, which are not rows of ", row);
   const Batch batch = make_batch(static_cast<int64_t>(file->size() / row));
   for (int64_t i = 0; i < batch.targets.numel(); ++i) {
     const char* from = file->data() + static_cast<size_t>(i) * row;
@@ -76,12 +76,12 @@ Batch read_pickled(const std::string& path, const char* labels, int64_t classes)
         if (key.is_string() && key.to_string() == name) return found;
       }
     }
-    fail(ErrorCode::kDataLoss, path, ": is no dict with '", name, "'");
+    fail(ErrorCode::kDataLoss, path, ": is not a dict with '", name, "'");
   };
   const ops::Value &pixels = item("data"), &numbers = item(labels);
   const bool is_right = pixels.is_strided() && pixels.to_tensor().dtype() == DType::kUInt8 &&
                         pixels.to_tensor().ndim() == 2 && pixels.to_tensor().size(1) == kPixels && numbers.is_list();
-  if (!is_right) fail(ErrorCode::kDataLoss, path, ": 'data' is not uint8[n, 3072], or '", labels, "' is no list");
+  if (!is_right) fail(ErrorCode::kDataLoss, path, ": 'data' is not uint8[n, 3072], or '", labels, "' is not a list");
   const Tensor rows = pixels.to_tensor().contiguous();
   const std::vector<ops::Value>& list = numbers.to_list()->items;
   if (list.size() != static_cast<size_t>(rows.size(0)))
@@ -89,7 +89,7 @@ Batch read_pickled(const std::string& path, const char* labels, int64_t classes)
   const Batch batch = make_batch(rows.size(0));
   if (rows.numel() > 0) std::memcpy(batch.images.raw_data(), rows.raw_data(), rows.size_bytes());
   for (size_t i = 0; i < list.size(); ++i) {
-    if (!list[i].is_int()) fail(ErrorCode::kDataLoss, path, ": a label is no int");
+    if (!list[i].is_int()) fail(ErrorCode::kDataLoss, path, ": a label is not an int");
     batch.targets.data<int64_t>()[i] = list[i].to_int();
   }
   check_targets(batch.targets, classes, path);

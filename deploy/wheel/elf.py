@@ -16,7 +16,7 @@ class ElfError(SystemExit):
 def readelf(file, *options):
     result = subprocess.run(["readelf", "-W", *options, str(file)], capture_output=True, text=True, env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"})
     if result.returncode != 0 or not result.stdout.strip():
-        raise ElfError(f"{file}: readelf says: {result.stderr.strip() or 'this is no ELF file'}")
+        raise ElfError(f"{file}: readelf says: {result.stderr.strip() or 'this is not an ELF file'}")
     return result.stdout
 
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// CUDA devices: x.to(Device{kCUDA, 0}) moves a tensor, module->to(…) a module's. Work of a device is queued in the
-// calling thread's current stream; errors of kernels are thrown where the host waits: synchronize, item, to(Device{}).
+// CUDA devices: x.to(Device{kCUDA, 0}) moves a tensor, module->to(…) those of a module. Work on a device is queued in
+// the calling thread's current stream. Errors of kernels are thrown where the host waits: synchronize, item,
+// to(Device{}).
 #include "tensord/tensor.h"
 //
 #include "core/base/execution_context.h"
@@ -12,7 +13,7 @@
 
 namespace tensord::cuda {
 
-// From core: device_count(); why_no_devices(), the reason where there is none; make_stream(index, priority).
+// From core: device_count(); why_no_devices(), the reason if there is none; make_stream(index, priority).
 
 inline bool is_available() { return device_count() > 0; }
 
@@ -23,13 +24,13 @@ inline Device device_of(int index) {
   return device;
 }
 
-// Waits for all work of the device.
+// Waits for all work on the device.
 inline void synchronize(int index = 0) { device_runtime(device_of(index)).synchronize(index); }
 
 inline DeviceStream& current_stream(int index = 0) { return tensord::current_stream(device_of(index)); }
 inline std::unique_ptr<DeviceEvent> make_event() { return device_runtime(device_of(0)).make_event(); }
 
-// The calling thread's work on the stream's device goes to the stream while this lives.
+// While this lives, the calling thread's work on the stream's device goes to the stream.
 class StreamGuard {
  public:
   explicit StreamGuard(DeviceStream& stream) : scope_(&stream) {}
@@ -39,7 +40,7 @@ class StreamGuard {
 };
 
 inline AllocatorStats memory_stats(int index = 0) { return allocator_for(device_of(index)).stats(); }
-// Gives back what no tensor uses.
+// Returns the cached memory that no tensor uses.
 inline void empty_cache() {
   for (int index = 0; index < device_count(); ++index) allocator_for(device_of(index)).trim();
 }

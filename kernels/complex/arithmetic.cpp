@@ -10,41 +10,32 @@ namespace tensord::kernels {
 namespace {
 
 using complex_loops::map_one;
-using complex_loops::map_three;
 using complex_loops::map_two;
-using complex_loops::over;
-using complex_loops::Real;
-using complex_loops::times;
 using compose::Expr;
 using ops::GradArgs;
 using ops::Scalar;
 
 // --- sums and differences, with a factor
 
-template <class F>
-Tensor with_factor(const Operand& a, const Operand& b, const Scalar& alpha, F f) {
-  const std::complex<double> factor = alpha.to_complex();
-  if (factor == 1.0) {
-    return map_two(a, b, [f]<class T>(T x, T y) { return f(x, y); });
-  }
-  return map_two(a, b, [f, factor]<class T>(T x, T y) { return f(x, times(T(factor), y)); });
+template <ComplexFormula kPlain, ComplexFormula kTimes>
+Tensor with_factor(const Operand& a, const Operand& b, const Scalar& alpha) {
+  if (alpha.to_complex() == 1.0) return map_two<kPlain>(a, b);
+  const std::array operands{a, b};
+  return complex_loops::map<kTimes>(complex_dtype(promote_operands(operands)), std::array{a, b, Operand(alpha)});
 }
-const auto plus = []<class T>(T x, T y) -> T { return x + y; };
-const auto minus = []<class T>(T x, T y) -> T { return x - y; };
-const auto minus_from = []<class T>(T x, T y) -> T { return y - x; };
 
 template <class B>
 Tensor add(const Tensor& a, B b, Scalar alpha) {
-  return with_factor(a, b, alpha, plus);
+  return with_factor<ComplexFormula::add, ComplexFormula::add_times>(a, b, alpha);
 }
 template <class B>
 Tensor sub(const Tensor& a, B b, Scalar alpha) {
-  return with_factor(a, b, alpha, minus);
+  return with_factor<ComplexFormula::sub, ComplexFormula::sub_times>(a, b, alpha);
 }
 // other − alpha · self
 template <class B>
 Tensor rsub(const Tensor& a, B b, Scalar alpha) {
-  return with_factor(b, a, alpha, minus);
+  return with_factor<ComplexFormula::sub, ComplexFormula::sub_times>(b, a, alpha);
 }
 IMPL("aten::add.Tensor", ops::kComplexCPU, add<const Tensor&>).holomorphic();
 IMPL("aten::add.Scalar", ops::kComplexCPU, add<Scalar>).holomorphic();
@@ -57,11 +48,11 @@ IMPL("aten::rsub.Scalar", ops::kComplexCPU, rsub<Scalar>).holomorphic();
 
 template <class B>
 Tensor mul(const Tensor& a, B b) {
-  return map_two(a, b, []<class T>(T x, T y) { return times(x, y); });
+  return map_two<ComplexFormula::mul>(a, b);
 }
 template <class B>
 Tensor div(const Tensor& a, B b) {
-  return map_two(a, b, []<class T>(T x, T y) { return over(x, y); });
+  return map_two<ComplexFormula::div>(a, b);
 }
 template <class B>
 Tensor div_mode(const Tensor& a, B b, std::optional<std::string> mode) {
@@ -94,16 +85,6 @@ IMPL("aten::lerp.Tensor", ops::kComplexComposite,
 
 // --- powers
 
-template <class T>
-T power(T a, T b) {
-  if (b == T(0)) return T(1);
-  if (b == T(1)) return a;
-  if (b == T(2)) return times(a, a);
-  if (b == T(Real<T>(0.5))) return std::sqrt(a);
-  if (a == T(0)) return b.real() > 0 ? T(0) : std::pow(a, b);
-  return std::pow(a, b);
-}
-const auto powers = []<class T>(T x, T y) { return power(x, y); };
 // conj(b a^(b−1)) g, 0 where b is 0; conj(y log a) g, 0 where a is 0 and b is not negative.
 std::vector<Tensor> power_gradient(const GradArgs& args) {
   std::vector<Tensor> out(args.inputs.size());
@@ -139,13 +120,13 @@ std::vector<Tensor> power_gradient(const GradArgs& args) {
   return out;
 }
 IMPL("aten::pow.Tensor_Tensor", ops::kComplexCPU, [](const Tensor& a, const Tensor& b) {
-  return map_two(a, b, powers);
+  return map_two<ComplexFormula::pow>(a, b);
 }).gradient(power_gradient);
 IMPL("aten::pow.Tensor_Scalar", ops::kComplexCPU, [](const Tensor& a, Scalar b) {
-  return map_two(a, b, powers);
+  return map_two<ComplexFormula::pow>(a, b);
 }).gradient(power_gradient);
 IMPL("aten::pow.Scalar", ops::kComplexCPU, [](Scalar a, const Tensor& b) {
-  return map_two(a, b, powers);
+  return map_two<ComplexFormula::pow>(a, b);
 }).gradient(power_gradient);
 
 Tensor widest(const Tensor& x) { return ops::to(x, is_complex(x.dtype()) ? DType::kComplex128 : DType::kFloat64); }
@@ -162,41 +143,31 @@ IMPL("aten::float_power.Scalar", ops::kComplexComposite, [](Scalar a, const Tens
 
 template <class B>
 Tensor equal(const Tensor& a, B b) {
-  return map_two(a, b, []<class T>(T x, T y) { return x == y; });
+  return map_two<ComplexFormula::eq>(a, b);
 }
 template <class B>
 Tensor not_equal(const Tensor& a, B b) {
-  return map_two(a, b, []<class T>(T x, T y) { return x != y; });
+  return map_two<ComplexFormula::ne>(a, b);
 }
 IMPL("aten::eq.Tensor", ops::kComplexCPU, equal<const Tensor&>);
 IMPL("aten::eq.Scalar", ops::kComplexCPU, equal<Scalar>);
 IMPL("aten::ne.Tensor", ops::kComplexCPU, not_equal<const Tensor&>);
 IMPL("aten::ne.Scalar", ops::kComplexCPU, not_equal<Scalar>);
 
-#define TRUTH(NAME, EXPRESSION)                                                \
-  IMPL("aten::" NAME, ops::kComplexCPU, [](const Tensor& a, const Tensor& b) { \
-    return map_two(a, b, []<class T>(T x, T y) -> bool {                       \
-      const bool p = x != T(0), q = y != T(0);                                 \
-      return EXPRESSION;                                                       \
-    });                                                                        \
-  })
-TRUTH("logical_and", p&& q);
-TRUTH("logical_or", p || q);
-TRUTH("logical_xor", p != q);
+#define TRUTH(NAME)                      \
+  IMPL("aten::" #NAME, ops::kComplexCPU, \
+       [](const Tensor& a, const Tensor& b) { return map_two<ComplexFormula::NAME>(a, b); })
+TRUTH(logical_and);
+TRUTH(logical_or);
+TRUTH(logical_xor);
 #undef TRUTH
-IMPL("aten::logical_not", ops::kComplexCPU,
-     [](const Tensor& x) { return map_one(x, []<class T>(T z) { return z == T(0); }); });
+IMPL("aten::logical_not", ops::kComplexCPU, [](const Tensor& x) { return map_one<ComplexFormula::logical_not>(x); });
 
 Tensor is_close(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
   check(a.dtype() == b.dtype(), name_of(a.dtype()), " did not match ", name_of(b.dtype()));
   check(rtol >= 0, "rtol must be greater than or equal to zero, but got ", rtol);
   check(atol >= 0, "atol must be greater than or equal to zero, but got ", atol);
-  return map_two(a, b, [=]<class T>(T x, T y) -> bool {
-    if (x == y) return true;
-    if (equal_nan && x != x && y != y) return true;
-    const Real<T> allowed = Real<T>(atol) + std::abs(Real<T>(rtol) * std::abs(y)), actual = std::abs(x - y);
-    return std::isfinite(actual) && actual <= allowed;
-  });
+  return map_two<ComplexFormula::isclose>(a, b, {rtol, atol, equal_nan ? 1.0 : 0.0});
 }
 IMPL("aten::isclose", ops::kComplexCPU, is_close);
 IMPL("aten::allclose", ops::kComplexCPU,
@@ -216,8 +187,7 @@ template <class A, class B>
 Tensor select(const Tensor& condition, A a, B b) {
   const std::array values{Operand(a), Operand(b)};
   const DType dtype = complex_dtype(promote_operands(values));
-  return complex_loops::map(dtype, std::array{Operand(condition), Operand(a), Operand(b)},
-                            []<class T>(T c, T x, T y) { return c != T(0) ? x : y; });
+  return complex_loops::map<ComplexFormula::where>(dtype, std::array{Operand(condition), Operand(a), Operand(b)});
 }
 IMPL("aten::where.self", ops::kComplexCPU, select<const Tensor&, const Tensor&>).linear();
 IMPL("aten::where.ScalarOther", ops::kComplexCPU, select<const Tensor&, Scalar>).linear();
@@ -228,8 +198,8 @@ IMPL("aten::where.ScalarSelf", ops::kComplexCPU, [](const Tensor& condition, Sca
 template <class B>
 Tensor masked_fill(const Tensor& x, const Tensor& mask, B value) {
   check(is_complex(x.dtype()), "masked_fill: a complex value cannot be written into a tensor of ", name_of(x.dtype()));
-  return complex_loops::map(x.dtype(), std::array{Operand(x), Operand(mask), Operand(value)},
-                            []<class T>(T a, T m, T b) { return m != T(0) ? b : a; });
+  return complex_loops::map<ComplexFormula::masked_fill>(x.dtype(),
+                                                         std::array{Operand(x), Operand(mask), Operand(value)});
 }
 IMPL("aten::masked_fill.Scalar", ops::kComplexCPU, masked_fill<Scalar>).linear();
 IMPL("aten::masked_fill.Tensor", ops::kComplexCPU, masked_fill<const Tensor&>).linear();

@@ -5,33 +5,19 @@
 
 #include "core/tensor/complex.h"
 #include "core/tensor/loops.h"
+#include "kernels/complex/formulas.h"
 #include "kernels/pointwise/pointwise.h"
+
+namespace tensord::kernels {
+
+// On a CUDA device; `dtype` is what it is computed in.
+void run_complex_cuda(ComplexFormula formula, DType dtype, Operands operands, const std::array<double, 3>& numbers,
+                      const Tensor& out);
+
+}  // namespace tensord::kernels
 
 // Loops over elements of complex tensors, with PyTorch's promotion, broadcasting and memory order.
 namespace tensord::kernels::complex_loops {
-
-template <class T>
-using Real = typename T::value_type;
-
-// Products and quotients without C's special cases for infinities, as in PyTorch.
-template <class T>
-T times(T a, T b) {
-  return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
-}
-// Smith's quotient: intermediate results do not overflow.
-template <class T>
-T over(T a, T b) {
-  using R = Real<T>;
-  const R c = b.real(), d = b.imag();
-  const R abs_c = std::abs(c), abs_d = std::abs(d);
-  if (abs_c >= abs_d) {
-    if (abs_c == R(0) && abs_d == R(0)) return T(a.real() / abs_c, a.imag() / abs_d);
-    const R ratio = d / c, scale = R(1) / (c + d * ratio);
-    return T((a.real() + a.imag() * ratio) * scale, (a.imag() - a.real() * ratio) * scale);
-  }
-  const R ratio = c / d, scale = R(1) / (c * ratio + d);
-  return T((a.real() * ratio + a.imag()) * scale, (a.imag() * ratio - a.real()) * scale);
-}
 
 // The operand as a tensor of `dtype`.
 inline Tensor operand_as(const Operand& operand, DType dtype) {
@@ -48,20 +34,26 @@ inline Tensor make_result(Operands operands, DType dtype) {
     if (operand.tensor && operand.tensor->is_meta())
       return Tensor::meta_strided(meta.sizes, strides, dtype, meta.device);
   }
-  check_internal(meta.device.is_host(), "loops over complex numbers are the processor's");
-  return Tensor::empty_strided(meta.sizes, strides, dtype);
+  check_internal(meta.device.is_host() || meta.device.kind == kCUDA, "there are no such loops over complex numbers");
+  return Tensor::empty_strided(meta.sizes, strides, dtype, meta.device);
 }
 
-// out[i] = f(operands[i] …), computed in complex `dtype`. The result is of f's type: complex, its real type, or bool.
-template <size_t N, class F>
-Tensor map(DType dtype, const std::array<Operand, N>& operands, F f) {
+// out[i] = formula(operands[i] …), computed in complex `dtype`. The result is of the formula's type: complex, its real
+// type, or bool.
+template <ComplexFormula kFormula, size_t N>
+Tensor map(DType dtype, const std::array<Operand, N>& operands, const std::array<double, 3>& numbers = {}) {
   return dispatch_complex(dtype, "an elementwise operator", [&]<class T>() {
     const auto call = [&]<size_t... I>(const std::array<const T*, N>& at, std::index_sequence<I...>) {
-      return f(*at[I]...);
+      const T values[3] = {*at[I]...};
+      return FormulaOf<kFormula>::run(values[0], values[1], values[2], numbers.data());
     };
-    using R = decltype(call(std::array<const T*, N>(), std::make_index_sequence<N>()));
+    using R = decltype(FormulaOf<kFormula>::run(T(), T(), T(), numbers.data()));
     Tensor out = make_result(operands, dtype_of<R>);
     if (out.is_meta() || out.numel() == 0) return out;
+    if (out.device().kind == kCUDA) {
+      run_complex_cuda(kFormula, dtype, operands, numbers, out);
+      return out;
+    }
     std::array<Tensor, N> inputs;
     std::array<Dims, N + 1> strides;
     strides[0] = out.strides();
@@ -88,20 +80,15 @@ Tensor map(DType dtype, const std::array<Operand, N>& operands, F f) {
   });
 }
 
-template <class F>
-Tensor map_one(const Tensor& x, F f) {
-  return map(x.dtype(), std::array{Operand(x)}, f);
+template <ComplexFormula kFormula>
+Tensor map_one(const Tensor& x) {
+  return map<kFormula>(x.dtype(), std::array{Operand(x)});
 }
 // Operands promoted together.
-template <class F>
-Tensor map_two(const Operand& a, const Operand& b, F f) {
+template <ComplexFormula kFormula>
+Tensor map_two(const Operand& a, const Operand& b, const std::array<double, 3>& numbers = {}) {
   const std::array operands{a, b};
-  return map(complex_dtype(promote_operands(operands)), operands, f);
-}
-template <class F>
-Tensor map_three(const Operand& a, const Operand& b, const Operand& c, F f) {
-  const std::array operands{a, b, c};
-  return map(complex_dtype(promote_operands(operands)), operands, f);
+  return map<kFormula>(complex_dtype(promote_operands(operands)), operands, numbers);
 }
 
 }  // namespace tensord::kernels::complex_loops

@@ -40,12 +40,11 @@ OP("aten::imag")
 
 // --- conjugates, computed into new memory. PyTorch returns a view that is conjugated on reading.
 
-const auto conj_form = [](const Tensor& x) { return map_one(x, []<class T>(T z) -> T { return std::conj(z); }); };
 OP("tensord::conj")
     .impl([](const Tensor& x) { return x; })
     .gradient(of_first([](const GradArgs&, const Tensor& g) { return g; }))
     .saves("");
-IMPL("tensord::conj", ops::kComplexCPU, conj_form).gradient([](const GradArgs& args) {
+IMPL("tensord::conj", ops::kComplexCPU, map_one<ComplexFormula::conj>).gradient([](const GradArgs& args) {
   return std::vector<Tensor>{ops::tensord_conj(args.grad_outputs[0])};
 });
 IMPL("tensord::conj", (ops::DispatchKey{Functionality::kComplex, kCUDA}), [](const Tensor& x) {

@@ -1,5 +1,5 @@
-// Convolutions on a CUDA device. All forms come down to run_conv, which has the choice of the kernel: a library's call
-// belongs there too.
+// Convolutions on a CUDA device. All operators end in run_conv, which chooses the kernel; a library's call belongs
+// there too.
 #include <algorithm>
 
 #include "core/tensor/device_copy.h"
@@ -41,7 +41,7 @@ ConvJob conv_job(const ConvGeometry& g, const ConvOperands& t) {
     job.stride[to] = small_int(g.stride[d]);
     job.padding[to] = small_int(g.padding_low[d]);
     job.dilation[to] = small_int(g.dilation[d]);
-    // Of every position that a kernel computes.
+    // For every position that a kernel computes.
     small_int(g.stride[d] * t.grid.sizes()[2 + d] + g.dilation[d] * t.weight.sizes()[2 + d]);
     small_int(t.image.sizes()[2 + d] + g.padding_low[d]);
   }
@@ -68,7 +68,7 @@ void set_product(ConvJob& job, ConvResult result, int64_t batch) {
   job.k = leads * volume(job.k_sizes);
 }
 
-// How many parts of k fill the device, where there are few tiles of results.
+// The number of parts of k that fill the device when there are few tiles of results.
 int parts_of(const ConvJob& job) {
   constexpr int64_t kTile = 64, kPart = 512, kEnoughBlocks = 512, kMaxParts = 128;
   const int64_t blocks = ((job.m + kTile - 1) / kTile) * ((job.n + kTile - 1) / kTile) * job.groups;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Sums and the like that threads of all blocks take part in, in whatever order the threads come.
+// Results that threads of all blocks join their values to, in whatever order the threads come.
 #include "kernels/cuda/elements.cuh"
 
 namespace tensord::cuda {
@@ -18,7 +18,7 @@ struct BitsOf<4> {
   using type = unsigned;
 };
 
-// *to = join(*to, value), for elements of at most 32 bits: a compare-and-swap of the word that holds them.
+// *to = join(*to, value) for elements of at most 32 bits: a compare-and-swap of the word that holds them.
 template <class Small, class T, class Join>
 __device__ __forceinline__ void join_within_word(Small* to, T value, const Join& join) {
   using Bits = typename BitsOf<sizeof(Small)>::type;

@@ -1,4 +1,4 @@
-// Counts of values on a CUDA device: compositions of other operators, which check ranges as the processor's loops do.
+// Counting values on a CUDA device: composed of other operators, which check ranges as the CPU's loops do.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -28,7 +28,7 @@ Tensor zeros_on(const Tensor& like, const Dims& sizes, DType dtype) {
   return ops::zeros(sizes, {.dtype = dtype, .device = like.device()});
 }
 
-// The smallest and the largest; 0 and -1 of nothing.
+// The smallest and the largest element; 0 and -1 for no elements.
 struct Ends {
   int64_t low = 0, high = -1;
 };
@@ -73,7 +73,7 @@ Tensor one_hot_cuda(const Tensor& x, int64_t classes) {
 }
 IMPL("aten::one_hot", kCUDA, one_hot_cuda);
 
-// In the dtype of x, as the processor counts: its steps, one by one.
+// Step by step in the dtype of x, as the CPU counts.
 template <class T>
 Tensor bin_of(const Tensor& x, double low, double high, int64_t bins) {
   const T first = static_cast<T>(low), last = static_cast<T>(high);
@@ -96,7 +96,7 @@ void histc_cuda(const KernelContext&, const Tensor& x, int64_t bins, const Scala
   const Tensor flat = reshape(x, Dims{-1});
   const Tensor bin =
       x.dtype() == DType::kFloat32 ? bin_of<float>(flat, low, high, bins) : bin_of<double>(flat, low, high, bins);
-  // What is outside is counted behind the last.
+  // Values outside are counted behind the last bin.
   const Tensor counts = zeros_on(x, Dims{bins + 1}, DType::kInt64);
   ops::scatter_add_(counts, 0, bin, ops::ones_like(bin));
   out.copy_from(narrow(counts, 0, 0, bins));
@@ -108,7 +108,7 @@ void isin_cuda(const KernelContext&, const Tensor& elements, const Tensor& tests
   DType dtype = promote_operands(std::array{Operand(elements), Operand(tests)});
   if (dtype == DType::kBool) dtype = DType::kUInt8;
   const Tensor x = elements.to(dtype), all = std::get<0>(ops::sort(reshape(tests.to(dtype), Dims{-1})));
-  // NaN is in nothing, and stands last.
+  // NaN is an element of nothing, and is sorted last.
   const int64_t count = is_floating(dtype) ? ops::sum(ops::eq(all, all)).item_int() : all.numel();
   if (count == 0) return static_cast<void>(ops::fill_(out, Scalar(invert)));
   const Tensor sorted = narrow(all, 0, 0, count);

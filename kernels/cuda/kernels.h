@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/tensor/cuda/api.h"
+#include "kernels/cuda/complex_job.h"
 #include "kernels/cuda/index_job.h"
 #include "kernels/cuda/layers/columns_job.h"
 #include "kernels/cuda/layers/conv_job.h"

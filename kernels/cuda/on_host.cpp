@@ -1,4 +1,4 @@
-// Operators whose code for CUDA is the processor's, by a copy to the host and back, and why.
+// Operators that run on the host for a tensor on a CUDA device, by copies to the host and back, and the reasons.
 #include <initializer_list>
 
 #include "core/ops/attributes/runs_on_host.h"

@@ -1,7 +1,7 @@
 #pragma once
 
-// Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011), with cuRAND's use of its
-// counter: a sequence for each thread, from an offset on; and cuRAND's ways to make numbers of its words.
+// Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) with cuRAND's use of its counter:
+// one sequence for each thread, starting at an offset. Also cuRAND's conversions of its words to numbers.
 #include "kernels/cuda/device.cuh"
 
 namespace tensord::cuda {
@@ -59,7 +59,7 @@ __device__ __forceinline__ void draw_uniform(const Words& words, Numbers<double>
   for (int i = 0; i < 2; ++i) out.at[i] = uniform_of(words.at[2 * i], words.at[2 * i + 1]);
 }
 
-// Box and Muller's formula: of two uniform numbers, two of mean 0 and deviation 1.
+// The Box–Muller transform: two uniform numbers give two of mean 0 and deviation 1.
 __device__ __forceinline__ void draw_normal(const Words& words, Numbers<float>& out) {
   constexpr float kUnit = 2.3283064e-10f * 6.2831855f;
   for (int i = 0; i < 2; ++i) {

@@ -1,5 +1,5 @@
-// Elements that go to places which masks, strides or numbers of groups name: on a CUDA device, made of other operators
-// and of sums at places that may coincide.
+// Reads and writes at places that masks, strides or group numbers determine, on a CUDA device: composed of other
+// operators, and of sums at places that may coincide.
 #include <algorithm>
 #include <limits>
 
@@ -41,9 +41,9 @@ Tensor masked_scatter_cuda(const Tensor& x, const Tensor& mask, const Tensor& so
 }
 IMPL("aten::masked_scatter", kCUDA, masked_scatter_cuda);
 
-// --- places that strides name
+// --- places given by strides
 
-// target += source, of one shape; elements of the target may coincide.
+// target += source, of equal sizes; elements of the target may overlap.
 void add_at_places(const Tensor& target, const Tensor& source) {
   IndexedAccess access;
   access.sizes = source.sizes();
@@ -68,8 +68,8 @@ IMPL("aten::unfold_backward", kCUDA,
        out.copy_from(sums);
      });
 
-// As the processor's: memory that holds x as `from` says is read as `to` says; elements that coincide in `input`, which
-// is one of the two, share the value.
+// As on the CPU: reads memory that holds x in the layout `from` in the layout `to`. Elements that overlap in `input`,
+// one of the two layouts, share the value.
 void move_geometry_cuda(const Tensor& x, const Geometry& from, const Geometry& to, const Geometry& input, Tensor& out) {
   if (out.numel() == 0) return;
   if (x.numel() == 0) return zero_elements(out);
@@ -116,7 +116,7 @@ IMPL("tensord::scatter_rows", kCUDA,
 
 // --- numbers as mantissa and power of two
 
-// By the bits of float64, which has all numbers of the others; those below its normal ones are scaled first.
+// By the bits of float64, which represents all numbers of the other dtypes. Subnormal numbers are scaled first.
 IMPL("aten::frexp.Tensor", kCUDA, [](const KernelContext&, const Tensor& x, Tensor& mantissa, Tensor& exponent) {
   constexpr int64_t kExponentBits = int64_t{0x7ff} << 52, kHalf = int64_t{1022} << 52;
   const Tensor given = x.to(DType::kFloat64).contiguous();

@@ -8,7 +8,7 @@ namespace {
 
 using namespace cuda;
 
-// Of a uniform number of (0, 1], or of a normal one.
+// Transforms a uniform number of (0, 1], or a normal one.
 template <class T>
 __device__ __forceinline__ T shaped(const RandomJob& job, T x) {
   const T a = static_cast<T>(job.a), b = static_cast<T>(job.b);
@@ -43,7 +43,7 @@ __global__ void draw_kernel(const __grid_constant__ RandomJob job) {
       const int64_t i = begin + k * job.threads;
       if (i >= job.numel) continue;
       store_element(out, job.dtype, i, shaped(job, numbers.at[k]));
-      // Rounding may have made the upper end of it, which does not belong to the range.
+      // Rounding may have given the upper end, which does not belong to the range.
       const bool is_end = job.use == RandomUse::kUniform && load_element<T>(out, job.dtype, i) >= static_cast<T>(job.b);
       if (is_end) store_element(out, job.dtype, i, static_cast<T>(job.a));
     }
@@ -66,7 +66,7 @@ __global__ void whole_kernel(const __grid_constant__ RandomJob job) {
   }
 }
 
-// --- counts of events, as the processor draws them
+// --- counts of events, drawn as on the CPU
 
 class Draws {
  public:
@@ -87,7 +87,7 @@ class Draws {
   int left_ = 0;
 };
 
-// Few events: uniform numbers are multiplied until the product is below exp(-rate). Many: Hörmann's transformed
+// Small rates: multiplies uniform numbers until the product is below exp(-rate). Large rates: Hörmann's transformed
 // rejection (PTRS, 1993).
 __device__ double draw_poisson(double rate, Draws& draws) {
   if (rate == 0) return 0;
@@ -109,7 +109,8 @@ __device__ double draw_poisson(double rate, Draws& draws) {
   }
 }
 
-// Few: sums of geometric steps. Many: Hörmann's transformed rejection (BTRS, 1993). p is at most a half.
+// Small counts: sums of geometric steps. Large counts: Hörmann's transformed rejection (BTRS, 1993). p is at most one
+// half.
 __device__ double draw_few(double count, double p, Draws& draws) {
   const double log_q = ::log1p(-p);
   double steps = 0;

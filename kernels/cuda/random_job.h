@@ -9,22 +9,22 @@ namespace tensord::kernels {
 enum class RandomUse : int8_t {
   kUniform,      // of [a, b)
   kNormal,       // mean a, deviation b
-  kLogNormal,    // e to the power of such a number
+  kLogNormal,    // e to the power of a normal number
   kExponential,  // rate a
   kCauchy,       // median a, sigma b
-  kGeometric,    // chance a
-  kBernoulli,    // 1 with chance a
+  kGeometric,    // probability a
+  kBernoulli,    // 1 with probability a
   kWhole,        // base + a number below `range`
   // One draw for each element of other tensors:
   kChances,   // bernoulli: `first`
   kPoisson,   // rates: `first`
-  kBinomial,  // counts: `first`, chances: `second`
+  kBinomial,  // counts: `first`, probabilities: `second`
 };
 
 inline constexpr int kRandomBlock = 256;
 
-// Dense elements. By PyTorch's rules each thread has a sequence of its own, and takes elements `threads` apart: four
-// for each four words of 32 bits, or two of double numbers and wide ranges.
+// Dense elements. By PyTorch's rules each thread has its own sequence and fills elements `threads` apart: four from
+// four words of 32 bits, or two if they are doubles or integers of a wide range.
 struct RandomJob {
   RandomUse use = RandomUse::kUniform;
   int8_t dtype = 0;

@@ -26,7 +26,7 @@ constexpr const char* kSharedKernels = R"(
   aten::linalg_vector_norm
   aten::all.dims aten::any.dims aten::logsumexp
   aten::_unsafe_view aten::unsafe_chunk aten::unsafe_split.Tensor aten::unsafe_split_with_sizes
-  tensord::attention tensord::conj aten::_aminmax
+  tensord::attention
   aten::conv1d aten::conv2d aten::conv3d aten::conv1d.padding aten::conv2d.padding aten::conv3d.padding
   aten::_convolution_mode aten::convolution aten::_convolution aten::_convolution.deprecated
   aten::conv_transpose1d aten::conv_transpose2d.input aten::conv_transpose3d.input aten::convolution_backward
@@ -59,25 +59,38 @@ constexpr const char* kSharedKernels = R"(
   torchvision::nms
   torchvision::roi_align torchvision::_roi_align_backward torchvision::ps_roi_align torchvision::_ps_roi_align_backward
   torchvision::roi_pool torchvision::_roi_pool_backward torchvision::ps_roi_pool torchvision::_ps_roi_pool_backward
+  tensord::attention tensord::conj aten::_aminmax
   aten::index.Tensor aten::index_put aten::index_put_ aten::nonzero aten::nonzero_numpy aten::argwhere aten::where
 )";
 
-const std::unordered_set<std::string>& shared_names() {
-  static const auto* const names = [] {
-    auto* const out = new std::unordered_set<std::string>;
-    std::istringstream text(kSharedKernels);
-    for (std::string name; text >> name;) out->insert(name);
-    return out;
-  }();
-  return *names;
+// Operators whose code for complex tensors serves CUDA in the same way: it calls complex_loops::map, which runs kernels
+// there.
+constexpr const char* kSharedComplex = R"(
+  aten::add.Tensor aten::add.Scalar aten::sub.Tensor aten::sub.Scalar aten::rsub.Tensor aten::rsub.Scalar
+  aten::mul.Tensor aten::mul.Scalar aten::div.Tensor aten::div.Scalar aten::div.Tensor_mode aten::div.Scalar_mode
+  aten::pow.Tensor_Tensor aten::pow.Tensor_Scalar aten::pow.Scalar
+  aten::eq.Tensor aten::eq.Scalar aten::ne.Tensor aten::ne.Scalar aten::isclose aten::allclose aten::equal
+  aten::logical_and aten::logical_or aten::logical_xor aten::logical_not
+  aten::where.self aten::where.ScalarOther aten::where.ScalarSelf aten::masked_fill.Scalar aten::masked_fill.Tensor
+  aten::neg aten::square aten::reciprocal aten::exp aten::exp2 aten::log aten::log2 aten::log10 aten::sqrt aten::rsqrt
+  aten::sin aten::cos aten::tan aten::sinh aten::cosh aten::tanh aten::asin aten::acos aten::atan aten::asinh
+  aten::acosh aten::atanh aten::sigmoid aten::abs aten::isnan aten::isinf aten::isfinite aten::isreal tensord::conj
+)";
+
+std::unordered_set<std::string> names_in(const char* text) {
+  std::unordered_set<std::string> out;
+  std::istringstream words(text);
+  for (std::string name; words >> name;) out.insert(name);
+  return out;
 }
 
-// The kernels for complex tensors that stand beside are not shared.
 template <class Fn>
 Fn shared(const ops::Op& op, const Fn& code, Fn ops::KernelFunction::*part) {
+  static const auto* const dense_names = new std::unordered_set(names_in(kSharedKernels));
+  static const auto* const complex_names = new std::unordered_set(names_in(kSharedComplex));
   const ops::KernelFunction* const dense = op.kernel(kCPU);
   const bool is_dense = dense && &(dense->*part) == &code;
-  return is_dense && shared_names().contains(op.schema.full_name()) ? code : Fn();
+  return (is_dense ? dense_names : complex_names)->contains(op.schema.full_name()) ? code : Fn();
 }
 
 [[maybe_unused]] const bool shared_kernels_registered =

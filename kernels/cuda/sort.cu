@@ -1,5 +1,5 @@
-// Sorting: entries of keys and positions, in pieces that grow by merges. A thread has one entry, and finds its place by
-// a search in the piece that it is merged with; nothing is shared between threads.
+// Sorting: entries of keys and positions, in runs that grow by merges. Each thread has one entry and finds its place by
+// a binary search in the run that it is merged with; threads share nothing.
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/plugin/table.h"
 
@@ -10,7 +10,7 @@ using namespace cuda;
 
 constexpr uint64_t kSign = uint64_t{1} << 63, kNanKey = ~uint64_t{0};
 
-// NaNs are larger than all numbers, and equal; so are the zeros.
+// NaNs are larger than all numbers and equal to each other; so are 0 and -0.
 TENSORD_DEVICE_CALL uint64_t key_of(const void* data, int8_t dtype, int64_t i) {
   const bool is_floating = dtype == kF32 || dtype == kF64 || dtype == kF16 || dtype == kBF16;
   if (!is_floating) return static_cast<uint64_t>(load_element<int64_t>(data, dtype, i)) ^ kSign;
@@ -24,7 +24,7 @@ __device__ __forceinline__ bool is_before(const SortEntry& a, const SortEntry& b
   return a.key < b.key || (a.key == b.key && a.position < b.position);
 }
 
-// How many of `count` entries in order come before this one.
+// How many of `count` sorted entries come before this one.
 __device__ __forceinline__ int64_t count_before(const SortEntry* entries, int64_t count, const SortEntry& one) {
   int64_t begin = 0, end = count;
   while (begin < end) {
@@ -39,7 +39,7 @@ __device__ __forceinline__ int64_t count_before(const SortEntry* entries, int64_
 
 __device__ __forceinline__ int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// Where entry i of a line goes.
+// The destination of entry i of a line.
 __device__ __forceinline__ int64_t place_in_tile(const SortEntry* line, int64_t length, int64_t i) {
   const int64_t begin = i / kSortTile * kSortTile, end = least(begin + kSortTile, length);
   const SortEntry one = line[i];
@@ -69,7 +69,7 @@ __global__ void sort_kernel(const __grid_constant__ SortJob job) {
   }
 }
 
-// Where the entries of NaN begin, which come last.
+// The begin of the NaN entries, which come last.
 __device__ __forceinline__ int64_t first_nan(const PickJob& job, const SortEntry* line) {
   return job.is_floating ? count_before(line, job.length, {kNanKey, -1}) : job.length;
 }
@@ -134,7 +134,7 @@ __global__ void group_kernel(const __grid_constant__ PickJob job) {
   }
 }
 
-// NaN is larger than everything, so a value that is NaN belongs at the end.
+// NaN is larger than everything, so a NaN belongs at the end.
 template <class T>
 __global__ void search_kernel(const __grid_constant__ SearchJob job) {
   const T* const values = pointer<T>(job.values);

@@ -5,18 +5,18 @@
 
 namespace tensord::kernels {
 
-// Lines of a tensor on a CUDA device, in order: what sorting, medians, modes and unique pick from.
+// The sorted lines of a tensor on a CUDA device: sorting, medians, modes and unique select from them.
 class SortedLines {
  public:
-  // Lines along `dim`; those of `as_they_stand` are not sorted.
+  // Lines along `dim`; `as_they_stand` leaves them unsorted.
   SortedLines(const ops::KernelContext& context, const Tensor& x, int64_t dim, bool descending,
               bool as_they_stand = false);
 
-  // Values and positions in `values` (which may be undefined) and `positions`, of any strides: `count` of each line,
-  // along `dim`.
+  // Writes `count` values and positions of each line along `dim` to `values` (which may be undefined) and `positions`,
+  // of any strides.
   void pick(PickUse use, int64_t first, int64_t count, const Tensor& values, const Tensor& positions) const;
 
-  // Of one line: each group of equal neighbors has its first position and where it begins; each element its group.
+  // For one line: the first position and the begin of each group of equal neighbors, and the group of each element.
   struct Groups {
     Tensor positions, starts, members;
   };

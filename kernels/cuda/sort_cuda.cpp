@@ -22,7 +22,7 @@ namespace {
 using ops::KernelContext;
 using ops::Scalar;
 
-// With the lines last; a 0-d tensor is one line of one element.
+// Moves the lines to the last dimension; a 0-d tensor is one line of one element.
 Tensor with_lines_last(const Tensor& x, int64_t dim) {
   return x.ndim() == 0 ? x.as_view({1}, {1}, x.offset()) : transpose(x, dim, -1);
 }
@@ -134,7 +134,7 @@ void argsort_stable_cuda(const KernelContext& context, const Tensor& x, bool, in
 }
 void topk_cuda(const KernelContext& context, const Tensor& x, int64_t k, int64_t dim, bool largest, bool,
                Tensor& values, Tensor& indices) {
-  const int64_t kept = x.ndim() == 0 ? 1 : k;  // of a scalar always itself
+  const int64_t kept = x.ndim() == 0 ? 1 : k;  // a 0-d tensor holds nothing else
   dim = wrap_dim(dim, x.ndim());
   if (kept != 0) SortedLines(context, x, dim, largest).pick(PickUse::kRange, 0, kept, values, indices);
 }
@@ -144,7 +144,7 @@ IMPL("aten::argsort", kCUDA, argsort_cuda);
 IMPL("aten::argsort.stable", kCUDA, argsort_stable_cuda);
 IMPL("aten::topk", kCUDA, topk_cuda);
 
-// One of each line.
+// One element of each line.
 void pick_one(const KernelContext& context, PickUse use, const Tensor& x, int64_t first, int64_t dim, bool keepdim,
               const Tensor& values, const Tensor& indices) {
   dim = wrap_dim(dim, x.ndim());

@@ -26,7 +26,7 @@ void bags_cuda(const KernelContext& context, const Tensor& table, const Tensor& 
                int64_t mode, bool, const OptionalTensor& weights, bool, std::optional<int64_t> padding, Tensor& out,
                Tensor& bag_of_index, Tensor& counts, Tensor& maxima) {
   const auto kind = static_cast<BagMode>(mode);
-  // Sums have none, and means have them twice.
+  // Sums have none, and means have them in two outputs.
   if (kind == BagMode::kSum && counts.numel() > 0) zero_elements(counts);
   if (kind == BagMode::kSum && maxima.numel() > 0) zero_elements(maxima);
   const Tensor all_indices = wide_indices(indices), all_offsets = wide_indices(offsets),
@@ -66,7 +66,7 @@ IMPL("aten::embedding_bag", kCUDA,
 
 // --- gradients
 
-// Of each index: its row and its bag, both in range, and whether it counts.
+// For each index: its row and its bag, both in range, and whether it counts.
 struct Members {
   Tensor rows, bags, is_used;
   Tensor sizes;  // of each bag

@@ -16,7 +16,7 @@ void search_cuda(const KernelContext& context, const Search& search, Tensor& out
   if (out.numel() == 0) return;
   const Tensor given = search.values.to(context.device);
   const DType have = search.sequences.dtype(), want = given.dtype();
-  // A single value of the same kind takes the sequence's dtype.
+  // A single value of the same category takes the sequence's dtype.
   const bool yields = given.ndim() == 0 && is_floating(have) >= is_floating(want);
   const DType common = yields ? have : promote_types(have, want);
   const DType loop = is_floating(common) ? DType::kFloat64 : DType::kInt64;
@@ -27,7 +27,7 @@ void search_cuda(const KernelContext& context, const Search& search, Tensor& out
   job.is_integer = loop == DType::kInt64;
   job.is_right = search.right;
   job.is_narrow = search.narrow;
-  job.is_shared = sequences.ndim() == 1;  // values in a row search the same sequence
+  job.is_shared = sequences.ndim() == 1;  // the values of a row search the same sequence
   job.values_count = values.numel();
   job.length = sequences.sizes().back();
   job.row = job.is_shared ? values.numel() : values.sizes().back();

@@ -31,7 +31,7 @@ Tensor sum_of_all(const Tensor& x) {
 
 // --- nll_loss and cross_entropy
 
-// A job over dense copies, which live as long as this.
+// A job over dense copies, which this object keeps alive.
 struct ClassLossCall {
   ClassLossJob job;
   Tensor scores, labels, weight;
@@ -48,7 +48,7 @@ struct ClassLossCall {
     job.is_mean = reduction == kLossMean;
     job.loop = static_cast<int8_t>(loop_dtype(x.dtype()));
     job.dtype = loss_code(x), job.label_dtype = loss_code(target);
-    if (scores) job.scores = scores.raw_data();  // nll_loss_backward gets their shape only
+    if (scores) job.scores = scores.raw_data();  // nll_loss_backward gets only their shape
     job.labels = labels.raw_data();
     if (weight) job.weight = weight.raw_data(), job.weight_dtype = loss_code(weight);
     job.errors = errors_of(context);

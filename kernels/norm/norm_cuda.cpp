@@ -24,10 +24,10 @@ ChannelVector channel_vector(const MaybeTensor& given) {
   return {code_of(*given), given->ndim() == 1 ? given->strides()[0] : 1, given->raw_data()};
 }
 
-// Strides of batch, channel and all other dimensions as one; none where those are not one line.
+// The strides of batch, of channel, and of all other dimensions as one; none if those do not form one.
 std::optional<std::array<int64_t, 3>> channel_strides(const Tensor& x) {
   std::array<int64_t, 3> out{x.strides()[0], x.strides()[1], 0};
-  int64_t next = 0;  // the stride that the next dimension outwards must have
+  int64_t next = 0;  // the stride that the next outer dimension must have
   for (size_t d = x.sizes().size(); d-- > 2;) {
     if (x.sizes()[d] == 1) continue;
     if (next == 0)
@@ -38,7 +38,7 @@ std::optional<std::array<int64_t, 3>> channel_strides(const Tensor& x) {
   }
   return out;
 }
-// `t`, or a copy of it that has them.
+// `t`, or a copy of it that has channel strides.
 Tensor with_channel_strides(const Tensor& t, int64_t (&strides)[3]) {
   const Tensor dense = channel_strides(t) ? t : t.contiguous();
   const auto found = channel_strides(dense);
@@ -46,7 +46,7 @@ Tensor with_channel_strides(const Tensor& t, int64_t (&strides)[3]) {
   return dense;
 }
 
-// A tensor to write that has channel strides; finish() puts it where it is wanted.
+// A tensor to write that has channel strides; finish() copies it to its destination.
 struct ChannelTarget {
   Tensor wanted, dense;
   explicit ChannelTarget(const Tensor& out) : wanted(out), dense(out) {
@@ -57,7 +57,7 @@ struct ChannelTarget {
   }
 };
 
-// Of a tensor that lives until the job is queued.
+// The address of a tensor that lives until the job is queued.
 BatchNormJob batch_job(const Tensor& x, double eps) {
   BatchNormJob job;
   job.loop = static_cast<int8_t>(loop_dtype(x.dtype()));
@@ -83,7 +83,7 @@ struct BatchNormCall {
   const Tensor *saved_mean = nullptr, *saved_rstd = nullptr;
 };
 
-// By the batch's own statistics, where the running ones are updated; or by those.
+// Normalizes by the batch's own statistics and updates the running ones; or by the running ones.
 void normalize_channels(const KernelContext& context, const Tensor& in, const BatchNormCall& call, bool training,
                         const Tensor& out) {
   if (out.numel() == 0) return;

@@ -48,7 +48,7 @@ struct AdagradNumbers {
 void adagrad_span(const AdagradNumbers& numbers, const OptimSpan& span);
 
 enum class NormKind { kSum, kSquares, kMax, kPower };
-// Sum of |x|, x², |x|^power, or the largest |x|; NaN when any is. The order of additions hangs on `count` alone.
+// Sum of |x|, x², |x|^power, or the largest |x|; NaN when any is. The order of additions depends on `count` alone.
 double norm_span(NormKind kind, double power, bool is_double, const void* data, int64_t count);
 void scale_span(double factor, bool is_double, void* data, int64_t count);
 // NaN stays.

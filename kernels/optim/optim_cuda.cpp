@@ -21,11 +21,11 @@ void check_there(const Tensor& tensor, Device device, bool is_written) {
 }
 bool has_16_bits(const Tensor& t) { return t.dtype() == DType::kFloat16 || t.dtype() == DType::kBFloat16; }
 
-// Parameters with their gradients and states, each in the order of its parameter: what lies in another goes through a
-// copy.
+// Parameters with their gradients and states, each in the memory order of its parameter; tensors in another order are
+// copied.
 class DeviceOperands {
  public:
-  // `columns`: parameters, gradients, states; all are written but the gradients. `rounded`: see
+  // `columns` are the parameters, the gradients and the states; all but the gradients are written. `rounded`: see
   // kernels/optim/optim.cpp.
   DeviceOperands(std::initializer_list<const TensorList*> columns, const TensorList& rounded) {
     const TensorList& params = **columns.begin();
@@ -172,7 +172,7 @@ Tensor reduced(const Reduction& reduction, const Tensor& in, const Tensor& to, i
   return to;
 }
 
-// The norm over all, which the host waits for.
+// The norm over all gradients, for which the host waits.
 double norm_of_all(const TensorList& grads, double norm_type, bool is_written) {
   check(norm_type > 0, "expected a norm type above 0 but got ", norm_type);
   Reduction reduction;

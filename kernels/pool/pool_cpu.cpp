@@ -252,7 +252,7 @@ PoolExtents pool_extents(const Tensor& input, const Tensor& output, size_t spati
   return e;
 }
 
-// Of [C, D, H, W] the second dimension is no channel.
+// Of [C, D, H, W] the second dimension is not a channel.
 bool is_pool_last(const Tensor& t, size_t spatial) {
   return t.ndim() >= 4 && t.sizes().size() == spatial + 2 && t.is_channels_last() && !t.is_contiguous();
 }

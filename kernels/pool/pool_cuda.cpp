@@ -54,7 +54,7 @@ void set_written(PoolJob& job, const PoolProblem& pool, const Tensor& out) {
 }  // namespace
 
 void run_pool_cuda(const PoolProblem& pool, const Tensor& input, const Tensor& out, const Tensor& indices) {
-  if (!pool.is_max && input.numel() == 0)  // only an adaptive average takes this: the mean of nothing
+  if (!pool.is_max && input.numel() == 0)  // only an adaptive average gets here: the mean of no elements
     return out.copy_from(Tensor::scalar(std::numeric_limits<double>::quiet_NaN()));
   PoolJob job = pool_job(pool, pool.is_max ? PoolTask::kMax : PoolTask::kAverage, input, out);
   job.loop = static_cast<int8_t>(loop_dtype(input.dtype()));
@@ -74,7 +74,7 @@ void max_pool_backward_cuda(const PoolProblem& pool, const Tensor& g, const Tens
     PoolJob job = pool_job(pool, PoolTask::kMaxBackward, x, g);
     job.loop = static_cast<int8_t>(wide);
     set_written(job, pool, sums);
-    if (indices)  // then x may have no elements, but shapes only
+    if (indices)  // x may then be a meta tensor
       job.indices = indices.raw_data(), set_pool_strides(indices, pool.spatial, job.index_strides);
     else
       set_compared(job, pool, x);

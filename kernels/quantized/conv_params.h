@@ -18,7 +18,7 @@ class ConvParams final : public ops::OpaqueObject {
     int64_t groups = 1;
   };
 
-  // `weight` is [outputs, inputs / groups, kernel…]. Throws Error where the parts are no layer.
+  // `weight` is [outputs, inputs / groups, kernel…]. Throws Error where the parts do not form a layer.
   ConvParams(QuantizedPtr weight, const ops::Value& bias, Geometry geometry);
 
   std::string class_name() const override { return class_of(dims()); }

@@ -13,7 +13,7 @@ using ops::Value;
 // (weight, bias), the state that all engines write.
 IntrusivePtr<ops::OpaqueObject> restore_linear(const Value& state) {
   check(state.is_tuple() && state.to_tuple()->items.size() == 2, LinearParams::kClass,
-        ": its state is no weight and bias");
+        ": its state is not a weight and bias");
   return make_intrusive<LinearParams>(state.to_tuple()->items[0], state.to_tuple()->items[1]);
 }
 CUSTOM_CLASS(LinearParams::kClass, &restore_linear);

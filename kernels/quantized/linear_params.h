@@ -44,7 +44,7 @@ class LinearParams final : public ops::OpaqueObject {
  public:
   static constexpr const char* kClass = "__torch__.torch.classes.quantized.LinearPackedParamsBase";
 
-  // `weight` is qint8, or float32 for float16. Throws Error where weight and bias are no layer.
+  // `weight` is qint8, or float32 for float16. Throws Error where weight and bias do not form a layer.
   LinearParams(const ops::Value& weight, const ops::Value& bias);
 
   std::string class_name() const override { return kClass; }

@@ -21,7 +21,8 @@ Value item(const Value& state, size_t list, size_t index) {
 // PyTorch 1.2's: plain 8-bit weights, each with one scale.
 LinearParamsPtr restore_old(const Value& state, size_t layer) {
   const Value weight = item(state, 1, layer);
-  check(weight.is_strided() && weight.to_tensor().dtype() == DType::kInt8, CellParams::kClass, ": a weight is no int8");
+  check(weight.is_strided() && weight.to_tensor().dtype() == DType::kInt8, CellParams::kClass,
+        ": a weight is not an int8");
   ops::Quantizer quantizer;
   quantizer.scale = item(state, 2, layer).to_float();
   quantizer.zero_point = item(state, 3, layer).to_int();

@@ -1,4 +1,4 @@
-// Random numbers on a CUDA device, from the current generator's Philox state for it.
+// Random numbers on a CUDA device, from the Philox state that the current generator has for it.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -29,7 +29,7 @@ using ops::KernelContext;
 using ops::Scalar;
 using ops::Value;
 
-// As many threads as PyTorch starts, which the numbers follow from; and what each of them draws at most.
+// The number of threads that PyTorch starts, which determines the numbers, and the most that each of them draws.
 void set_threads(RandomJob& job, const KernelContext& context) {
   const cuda::DeviceProperties& chip = cuda::device_properties(context.device.index);
   const int64_t most = int64_t{chip.multiprocessors} * (chip.threads_of_multiprocessor / kRandomBlock);
@@ -37,7 +37,7 @@ void set_threads(RandomJob& job, const KernelContext& context) {
   job.threads = blocks * kRandomBlock;
 }
 uint64_t numbers_of_thread(const RandomJob& job) {
-  // Counts of events take as many as they need; this is more than they ever did.
+  // Counts of events draw as often as they need; this is more than they ever do.
   if (job.use >= RandomUse::kChances) return job.use == RandomUse::kChances ? 4 : 4096;
   const int64_t each = job.threads * (job.is_wide ? 2 : 4);
   return static_cast<uint64_t>((job.numel - 1) / each + 1) * 4;
@@ -59,7 +59,7 @@ void launch_draw(RandomJob& job, const KernelContext& context, const Tensor& den
   launch(context, &KernelTable::random, job);
 }
 
-// In the order of memory.
+// In memory order.
 Tensor fill_with(RandomJob job, const Tensor& x) {
   if (x.is_meta() || x.numel() == 0) return x;
   const KernelContext context(x.device());
@@ -153,7 +153,7 @@ Tensor fill_range(const Tensor& x, int64_t low, int64_t high) {
   const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   return fill_whole_cuda(x, range, low, range >= uint64_t{1} << 32);
 }
-// Up to the largest that the dtype counts without gaps.
+// Up to the largest integer to which the dtype represents all.
 Tensor fill_all(const Tensor& x, const Value&) {
   const auto above = [](auto largest) { return static_cast<uint64_t>(largest) + 1; };
   switch (x.dtype()) {
@@ -176,7 +176,7 @@ IMPL("aten::random_.from", kCUDA, [](const Tensor& x, int64_t low, std::optional
 });
 IMPL("aten::random_.to", kCUDA, [](const Tensor& x, int64_t high, const Value&) { return fill_range(x, 0, high); });
 
-// --- a draw for each element of other tensors
+// --- one draw for each element of other tensors
 
 void draw_each(RandomUse use, const KernelContext& context, const Tensor& first, const Tensor& second,
                const Tensor& out) {

@@ -1,5 +1,5 @@
-// Packed sequences of different lengths: the rows of one time step after another, longest sequence first. How many
-// there are of each step lies on the host, as in PyTorch.
+// Packed sequences of different lengths: the rows of one time step after another, longest sequence first. The number of
+// rows of each step is in host memory, as in PyTorch.
 #include <algorithm>
 
 #include "core/base/error.h"

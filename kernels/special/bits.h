@@ -19,7 +19,7 @@ TENSORD_SPECIAL T nextafter_bfloat16(T from, T to) {
   return static_cast<T>(__builtin_bit_cast(float, grows ? bits + 0x10000u : bits - 0x10000u));
 }
 
-// Without sign, so that the smallest int64 is no special case.
+// Without sign, so that the smallest int64 is not a special case.
 TENSORD_SPECIAL uint64_t magnitude(int64_t a) {
   return a < 0 ? 0 - static_cast<uint64_t>(a) : static_cast<uint64_t>(a);
 }

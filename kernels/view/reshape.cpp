@@ -109,7 +109,7 @@ struct OtherWidth {
 Tensor view_as_dtype(const Tensor& x, DType dtype) {
   const OtherWidth to(x, dtype);
   if (!x.is_meta()) return Tensor::from_storage(x.storage(), to.sizes, to.strides, to.offset, dtype);
-  // Stays a view of the same memory: a plan treats a result that is no view as a copy, which would convert.
+  // Stays a view of the same memory: a plan treats a result that is not a view as a copy, which would convert.
   const Tensor view = x.as_view(to.sizes, to.strides, to.offset);
   view.impl()->dtype = dtype;
   return view;

@@ -9,7 +9,7 @@ namespace {
 using ops::IntList;
 using ops::KernelContext;
 
-// From `from`, which is dense, to `out`.
+// Computes `out` from `from`, which is dense.
 void run_columns(const KernelContext& context, const ImageWindows& windows, bool is_back, const Tensor& from,
                  const Tensor& out) {
   const Tensor dense = out.is_contiguous() ? out : Tensor::empty(out.sizes(), out.dtype(), out.device());

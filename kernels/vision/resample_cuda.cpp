@@ -14,7 +14,7 @@ void set_image_strides(const Tensor& t, int64_t (&strides)[5]) {
   for (size_t d = 0; d < spatial; ++d) strides[5 - spatial + d] = t.strides()[2 + d];
 }
 
-// The taps of all dimensions, on the device while the job is queued.
+// The taps of all dimensions, kept on the device while the job is queued.
 struct DeviceTaps {
   Tensor index, weight;
   DeviceTaps(const Resampling& resampling, Device device, ResampleJob& job) {

@@ -5,7 +5,7 @@
 #include "python/binding/convert.h"
 #include "python/binding/interrupt.h"
 
-// What tensord.engine.cuda is made of: devices, streams and events under PyTorch's names.
+// The base of tensord.engine.cuda: devices, streams and events under PyTorch's names.
 namespace tensord::python {
 namespace {
 
@@ -69,7 +69,7 @@ void bind_streams(nb::module_& module) {
   stream.def_prop_ro("index", [](const Stream& self) { return static_cast<int>(self.stream->device().index); });
   stream.def_prop_ro("handle", [](const Stream& self) { return reinterpret_cast<uintptr_t>(self.stream->handle()); });
   stream.def("wait_event", [](Stream& self, const Event& event) { event.event->hold(*self.stream); });
-  // What the calling thread's work went to before, as an address for `leave`.
+  // The stream that the calling thread's work went to before, as an address for `leave`.
   stream.def("enter", [](Stream& self) {
     return reinterpret_cast<uintptr_t>(std::exchange(execution_context().stream, self.stream.get()));
   });

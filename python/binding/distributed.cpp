@@ -59,7 +59,7 @@ ReduceOp op_of(const std::string& name, double factor) {
   for (const auto& [known, kind] : kinds) {
     if (name == known) return {kind, factor};
   }
-  fail(ErrorCode::kInvalidArgument, "'", name, "' is no ReduceOp");
+  fail(ErrorCode::kInvalidArgument, "'", name, "' is not a ReduceOp");
 }
 
 // Waits in short pieces, so that Ctrl-C ends the wait. The operation itself continues.

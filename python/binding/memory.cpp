@@ -184,12 +184,12 @@ void bind_memory(nb::module_& module) {
               "frombuffer: the memory is not aligned for ", name_of(wanted));
         const int64_t max = (raw.numel() - offset) / item;
         if (count < 0) {
-          check((raw.numel() - offset) % item == 0, "frombuffer: ", raw.numel() - offset, " bytes are no whole number of ",
+          check((raw.numel() - offset) % item == 0, "frombuffer: ", raw.numel() - offset, " bytes are not a whole number of ",
                 name_of(wanted));
           count = max;
         }
         check(count <= max, "frombuffer: ", count, " elements are wanted, but the buffer has ", max);
-        check(offset % item == 0, "frombuffer: offset ", offset, " is no whole number of ", name_of(wanted));
+        check(offset % item == 0, "frombuffer: offset ", offset, " is not a whole number of ", name_of(wanted));
         const Dims sizes{count}, strides{1};
         return wrap(Tensor::from_storage(raw.storage(), sizes, strides, offset / item, wanted));
       },

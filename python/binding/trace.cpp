@@ -92,7 +92,7 @@ jit::StepRecording* step_recording() {
 }
 void refuse_in_trace(const char* what) {
   if (jit::StepRecording* recording = step_recording()) [[unlikely]]
-    recording->refuse(std::string(what) + " is no operator");
+    recording->refuse(std::string(what) + " is not an operator");
   if (tracing) fail(ErrorCode::kUnimplemented, what, " cannot be traced");
 }
 void record_values_read() {

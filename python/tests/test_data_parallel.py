@@ -91,7 +91,7 @@ def test_scatter_and_gather():
         assert nn.parallel.gather([engine.tensor(1.0), engine.tensor(2.0)], "cpu").tolist() == [1.0, 2.0]
     with pytest.raises(ValueError, match="same number of keys"):
         nn.parallel.gather([{"a": x}, {}], "cpu")
-    with pytest.raises(TypeError, match="str is no tensor"):
+    with pytest.raises(TypeError, match="str is not a tensor"):
         nn.parallel.gather(["a", "b"], "cpu")
 
 

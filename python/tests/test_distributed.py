@@ -361,7 +361,7 @@ def test_sync_batch_norm_is_that_of_all_rows(tmp_path):
         made.eval()
         save([near(y, expected[part]), near(own.grad, whole.grad[part]), near(made[0][0].running_var, alone.running_var),
               near(weight, alone.weight.grad), made(own).shape == own.shape])
-        # The layer has a group of its own: a backward pass after the default one's end is no crash.
+        # The layer has a group of its own: a backward pass after the default one's end is not a crash.
         y = made.train()(own)
         dist.destroy_process_group()
         y.sum().backward()

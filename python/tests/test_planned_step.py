@@ -267,12 +267,12 @@ def hidden(value):
     (lambda model: lambda x, y: F.cross_entropy(model(x), y) * float(x.numpy()[0, 0]), "Python reads elements"),
     (lambda model: lambda x, y: F.cross_entropy(model(x), y) * x[0, 0].item(), "Python reads elements"),
     (lambda model: lambda x, y: F.cross_entropy(model(engine.from_dlpack(x)), y), "Python reads elements"),
-    (lambda model: lambda x, y: F.cross_entropy(Cube.apply(model(x)), y), "is no operator's gradient"),
+    (lambda model: lambda x, y: F.cross_entropy(Cube.apply(model(x)), y), "is not an operator's gradient"),
     (counted, "changes attributes"),
     (kept, "outlives the step"),
     (hidden(lambda: engine.tensor(2.0)), "reads a tensor that is not known to the step"),
     (hidden(lambda: engine.tensor([2.0] * 6)[0]), "reads a tensor that is not known to the step"),
-    (lambda model: lambda x, y: (model(x[x[:, 0] > 0]) ** 2).mean(), "hangs on data"),
+    (lambda model: lambda x, y: (model(x[x[:, 0] > 0]) ** 2).mean(), "depends on data"),
 ])
 def test_what_stays_interpreted(make_loss, reason):
     planned = train(mlp, rows, "exact", make_loss)

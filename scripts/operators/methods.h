@@ -16,7 +16,7 @@
 // functions as in ops.h, with the same arguments; here each way to call one is an overload, for Tensor is declared
 // before the types of the arguments. A method of an undefined tensor throws Error{kInvalidArgument}.
 //
-// The engine itself is compiled without them, so that a new operator is no reason to compile all of it again; they add
+// The engine itself is compiled without them, so that a new operator is not a reason to compile all of it again; they add
 // no data and no virtual function. Therefore a file that includes <tensord/...> includes it before <core/...>. They are
 // `const&` because two of the engine's own members have their names and other symbols.
 #ifdef TENSORD_TENSOR_WITHOUT_METHODS

@@ -29,7 +29,7 @@ int number_in(const std::string& text, const char* flag, int min, int max) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   check(error == std::errc() && end == text.data() + text.size() && value >= min && value <= max, flag, ": '", text,
-        "' is no number from ", min, " to ", max);
+        "' is not a number from ", min, " to ", max);
   return value;
 }
 
@@ -116,7 +116,7 @@ int run(Flags flags) {
   options.nodes = flags.is_standalone ? 1 : nodes_of(flags.nodes);
   if (!flags.is_standalone) {
     if (!flags.address.empty()) options.address = flags.address;
-    check(flags.port >= 0 && flags.port <= 65535, "--master-port: ", flags.port, " is no port");
+    check(flags.port >= 0 && flags.port <= 65535, "--master-port: ", flags.port, " is not a port");
     options.port = static_cast<uint16_t>(flags.port);
     if (!flags.rendezvous.empty()) read_endpoint(flags.rendezvous, options);
   }

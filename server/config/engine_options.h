@@ -22,7 +22,8 @@ struct EngineOptions {
   std::vector<std::string> disabled_passes = {};  // --jit-disable
   std::vector<std::string> pass_limits = {};      // --jit-limit PASS:N
   bool optimize = true;
-  std::string device = "cpu";  // of models without instance_group
+  std::string device = "cpu";                // of models without instance_group
+  std::vector<std::string> gpu_limits = {};  // --model-load-gpu-limit GPU:SHARE
 
   EngineOptions with(const EngineOverrides& overrides) const {
     EngineOptions out = *this;

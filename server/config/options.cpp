@@ -48,6 +48,11 @@ void add_options(CLI::App& app, ServerOptions& options) {
          "--device", options.engine.device,
          "Device of models whose configuration has no instance_group: cpu, or cuda:N; `tensord devices` lists them")
       ->capture_default_str();
+  app.add_option(
+         "--model-load-gpu-limit", options.engine.gpu_limits,
+         "GPU:SHARE: no model is loaded onto this GPU while more than this share of its memory is in use, 0 to 1; "
+         "may be repeated")
+      ->allow_extra_args(false);
   app.add_option("--precision", options.engine.precision,
                  "Type of the weights in large matrix products: f32, bf16, int8")
       ->check(CLI::IsMember({"f32", "bf16", "int8"}))

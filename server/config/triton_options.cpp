@@ -30,7 +30,6 @@ constexpr TritonFlag kFlags[] = {
     {"--metrics-config", "the set of series is fixed"},
     {"--metrics-interval-ms", "metrics are collected when they are scraped"},
     {"--min-supported-compute-capability", "a device is used if a model's configuration names it"},
-    {"--model-load-gpu-limit", "see --model-memory-limit"},
     {"--model-load-retry-count", "a load that may succeed later is always retried"},
     {"--pinned-memory-pool-byte-size", "host memory is pinned on demand"},
     {"--repoagent-directory", "there are no repository agents"},

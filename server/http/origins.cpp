@@ -12,7 +12,8 @@ AllowedOrigins::AllowedOrigins(std::vector<std::string> origins) : origins_(std:
     const size_t scheme = origin.find("://");
     const bool is_origin = scheme != std::string::npos && scheme > 0 && scheme + 3 < origin.size() &&
                            origin.find('/', scheme + 3) == std::string::npos;
-    check(origin == "*" || is_origin, "'", origin, "' is no origin: scheme, host and port, as https://app.example.org");
+    check(origin == "*" || is_origin, "'", origin,
+          "' is not an origin: scheme, host and port, as https://app.example.org");
     has_all_ = has_all_ || origin == "*";
   }
 }

@@ -36,7 +36,7 @@ std::string why_not_loaded(const std::exception& error) {
     check_work_cancelled();
     return error.what();
   } catch (const Error& given_up) {
-    return concat("the load was given up: ", given_up.what());
+    return concat("the load was canceled: ", given_up.what());
   }
 }
 

@@ -127,7 +127,7 @@ HttpAnswer load(ServerState& state, const RestTarget& target, const ControlBody&
   RepositoryModelLoadRequest request;
   request.set_model_name(target.name);
   body.parameters([&](JsonReader& reader, const std::string& key) {
-    check(reader.peek() == JsonReader::Kind::kString, "Unable to parse '", key, "': its value is no string");
+    check(reader.peek() == JsonReader::Kind::kString, "Unable to parse '", key, "': its value is not a string");
     auto& parameter = (*request.mutable_parameters())[key];
     if (key.starts_with("file:")) {
       parameter.set_bytes_param(

@@ -251,7 +251,7 @@ void write_json_data(const InferTensor& tensor, AnswerText& out, bool has_bracke
     for (size_t i = 0; i < tensor.strings.size(); ++i) {
       if (i != 0) out += ',';
       check(is_utf8(tensor.strings[i]), "output '", tensor.name,
-            "' has bytes that are no UTF-8 text, which JSON cannot hold; ask for it as binary data");
+            "' has bytes that are not UTF-8 text, which JSON cannot hold; ask for it as binary data");
       write_json_string(tensor.strings[i], out);
     }
   } else {

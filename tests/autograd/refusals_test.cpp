@@ -170,7 +170,7 @@ TEST(AutogradRefusals, HooksBehindLeaves) {
   };
   EXPECT_EQ(refusal(leaf({1})), "no error");
   const std::string message =
-      "post accumulate grad hooks cannot be registered on tensors that are no leaves or require no gradient";
+      "post accumulate grad hooks cannot be registered on tensors that are not leaves or require no gradient";
   EXPECT_EQ(refusal(constant({1})), message);
   EXPECT_EQ(refusal(scale(leaf({1}), 2)), message);
 }

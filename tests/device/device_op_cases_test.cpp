@@ -265,7 +265,7 @@ class Findings {
     met_.insert(key);
     if (!problem.empty()) failed_.emplace(key, concat(label, ": ", problem));
   }
-  // CUDA has no loops over complex numbers, and no code for some layouts.
+  // CUDA has no code for some operators of complex numbers, and for some layouts.
   void note_missing(const std::string& key) { missing_.insert(key); }
   std::string report() const {
     std::string out;
@@ -350,7 +350,10 @@ TEST(DeviceOpCases, EqualPyTorch) {
   run_all(findings, {run_case, run_derived});
   EXPECT_EQ(findings.report(), "");
   std::printf("%zu operators, %zu have no kernel\n", findings.operators(), findings.missing());
-  EXPECT_GT(findings.operators(), 300u);
+  // scripts/gpu runs families one by one.
+  if (case_files().size() > 1) {
+    EXPECT_GT(findings.operators(), 300u);
+  }
 }
 
 TEST(DeviceOpCases, GradientsEqualTheProcessors) {
@@ -358,7 +361,9 @@ TEST(DeviceOpCases, GradientsEqualTheProcessors) {
   run_all(findings, {check_gradients});
   EXPECT_EQ(findings.report(), "");
   std::printf("%zu operators, %zu have no kernel\n", findings.operators(), findings.missing());
-  EXPECT_GT(findings.operators(), 300u);
+  if (case_files().size() > 1) {
+    EXPECT_GT(findings.operators(), 300u);
+  }
 }
 
 }  // namespace

@@ -130,18 +130,42 @@ OP("test::of_the_host(Tensor self) -> Tensor").infer([](const Tensor& x) {
 });
 IMPL("test::of_the_host", kCPU, [](const ops::KernelContext&, const Tensor& x, Tensor& out) { out.copy_from(x); });
 
+OP("test::real_on_the_host(Tensor self, Tensor weight) -> Tensor").infer([](const Tensor& x, const Tensor&) {
+  return ops::TensorMeta{x.sizes(), x.dtype(), {}, {}};
+});
+IMPL("test::real_on_the_host", kCPU,
+     [](const ops::KernelContext&, const Tensor& x, const Tensor&, Tensor& out) { out.copy_from(x); });
+IMPL("test::real_on_the_host", ops::kComplexComposite, [](const Tensor& x, const Tensor&) { return x; });
+
+std::string refusal_of(const std::string& graph, const std::vector<Value>& constants = {}) {
+  const auto parsed = jit::parse_graph(graph, constants);
+  jit::check_kernels(*parsed, Device{kCPU});
+  try {
+    jit::check_kernels(*parsed, Device{kCUDA, 1});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
 TEST(DevicePrograms, AreRefusedForOperatorsWithoutKernel) {
-  const auto graph = jit::parse_graph(R"(graph(%x : Tensor):
+  EXPECT_EQ(refusal_of(R"(graph(%x : Tensor):
   %y : Tensor = test::of_the_host(%x)
   %z : Tensor = test::of_the_host(%y)
-  return (%z))");
-  jit::check_kernels(*graph, Device{kCPU});
-  try {
-    jit::check_kernels(*graph, Device{kCUDA, 1});
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "cuda:1 has no kernel for test::of_the_host");
-  }
+  return (%z))"),
+            "cuda:1 has no kernel for test::of_the_host");
+  // The device has code for complex numbers only, which x may be; the weight says.
+  EXPECT_EQ(refusal_of(R"(graph(%x : Tensor):
+  %y : Tensor = test::real_on_the_host(%x, %x)
+  return (%y))"),
+            "");
+  const char* const with_weight = R"(graph(%x : Tensor):
+  %w : Tensor = prim::Constant[value=<Tensor @0>]()
+  %y : Tensor = test::real_on_the_host(%x, %w)
+  return (%y))";
+  EXPECT_EQ(refusal_of(with_weight, {Tensor::empty(Dims{2}, DType::kFloat32)}),
+            "cuda:1 has no kernel for test::real_on_the_host");
+  EXPECT_EQ(refusal_of(with_weight, {Tensor::empty(Dims{2}, DType::kComplex64)}), "");
 }
 
 TEST(DevicePrograms, AreSavedFromWhereTheyAre) {

@@ -142,11 +142,12 @@ TEST(WorkerEnvironment, SaysWhatIsMissingOrWrong) {
   EXPECT_EQ(error_of(with({})), "environment variable RANK expected, but not set");
   EXPECT_FALSE(WorkerEnvironment::is_there());
   EXPECT_EQ(error_of({{"RANK", "0"}}), "environment variable WORLD_SIZE expected, but not set");
-  EXPECT_THAT(error_of(with({{"RANK", "2"}, {"WORLD_SIZE", "2"}})), HasSubstr("WORLD_SIZE: '2' is no number from 3"));
-  EXPECT_THAT(error_of(with({{"RANK", "x"}, {"WORLD_SIZE", "2"}})), HasSubstr("RANK: 'x' is no number"));
+  EXPECT_THAT(error_of(with({{"RANK", "2"}, {"WORLD_SIZE", "2"}})),
+              HasSubstr("WORLD_SIZE: '2' is not a number from 3"));
+  EXPECT_THAT(error_of(with({{"RANK", "x"}, {"WORLD_SIZE", "2"}})), HasSubstr("RANK: 'x' is not a number"));
   EXPECT_EQ(error_of({{"RANK", "0"}, {"WORLD_SIZE", "1"}}), "environment variable MASTER_ADDR expected, but not set");
   EXPECT_THAT(error_of({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "70000"}}),
-              HasSubstr("MASTER_PORT: '70000' is no number from 1 to 65535"));
+              HasSubstr("MASTER_PORT: '70000' is not a number from 1 to 65535"));
 }
 
 TEST(LineCutter, JoinsPiecesAndBoundsLines) {

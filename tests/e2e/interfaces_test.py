@@ -365,7 +365,7 @@ class Pair(NamedTuple):
 
 
 class Branches(Ids):
-    """A pair that the graph does not make in one place, and None, which is no output."""
+    """A pair that the graph does not make in one place, and None, which is not an output."""
 
     def forward(self, ids: Tensor, flag: bool) -> Tuple[None, Tensor, Pair]:
         if flag:

@@ -148,7 +148,7 @@ class NetworkTest(unittest.TestCase):
             self.assertIsNone(ask(daemon.ready["grpc"]))
             self.assertEqual(daemon.stop(), 0)
         self.assertFalse(os.path.exists(path))
-        self.assertIn("is no socket", self.refused("--grpc-unix-socket", self.write("file", b"x")))
+        self.assertIn("is not a socket", self.refused("--grpc-unix-socket", self.write("file", b"x")))
         # The kernel's structure has 108 bytes, including the terminating zero.
         self.assertIn("has more than 107 characters", self.refused("--grpc-unix-socket", "/tmp/".ljust(108, "x")))
 

@@ -305,7 +305,7 @@ class SizeTest(RestTest):
         raw_message = f"Raw input has a byte_size ({limit + 4} bytes) that exceeds the maximum allowed value of {limit} bytes"
         self.assertIn(raw_message, self.error("POST", path, bytes(limit + 4), 400, raw))
         self.assertIn(raw_message, self.error("POST", path, iter([bytes(limit), bytes(4)]), 400, raw))
-        # A tensor behind the JSON is no text that grows when it is read.
+        # A tensor behind the JSON is not text that grows when it is read.
         head = json.dumps({"inputs": [tensor("x", "FP32", [limit], binary_data_size=4 * limit)],
                            "parameters": {"binary_data_output": True}}).encode()
         code, _, body = self.ask("POST", path, head + bytes(4 * limit), {"Inference-Header-Content-Length": str(len(head))})

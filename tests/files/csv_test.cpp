@@ -80,7 +80,7 @@ TEST_F(Csv, QuotedFieldsHoldSeparatorsAndLines) {
   EXPECT_THAT(values<double>(columns[1]), ElementsAre(2, 3));
   // The other reader returns the same rows for the whole file; quoted newlines count as lines.
   const CsvOptions options{.classes = {{"a", {"1", "\n3\n"}}}};
-  EXPECT_EQ(error_of("a,b\n\"1\",\"2\"\n\"\n3\n\",4\n1,x\n", options), "line 6: column 'b': 'x' is no number");
+  EXPECT_EQ(error_of("a,b\n\"1\",\"2\"\n\"\n3\n\",4\n1,x\n", options), "line 6: column 'b': 'x' is not a number");
 }
 
 TEST_F(Csv, ColumnsAndTypes) {
@@ -113,9 +113,9 @@ TEST_F(Csv, ErrorsNameLineAndColumn) {
   EXPECT_EQ(error_of("a\n1e39\n", {.dtypes = {{"a", DType::kFloat32}}}),
             "line 2: column 'a': '1e39' is out of range of float32");
   EXPECT_EQ(error_of("a\n1.5\n", {.dtypes = {{"a", DType::kInt64}}}),
-            "line 2: column 'a': '1.5' is no integer of 64 bits");
-  EXPECT_EQ(error_of("a\nyes\n", {.dtypes = {{"a", DType::kBool}}}), "line 2: column 'a': 'yes' is no bool");
-  EXPECT_EQ(error_of("a\nz\n", {.classes = {{"a", {"x", "y"}}}}), "line 2: column 'a': 'z' is none of the classes");
+            "line 2: column 'a': '1.5' is not a 64-bit integer");
+  EXPECT_EQ(error_of("a\nyes\n", {.dtypes = {{"a", DType::kBool}}}), "line 2: column 'a': 'yes' is not a bool");
+  EXPECT_EQ(error_of("a\nz\n", {.classes = {{"a", {"x", "y"}}}}), "line 2: column 'a': 'z' is not one of the classes");
   EXPECT_EQ(error_of("a\n1\n", {.columns = {"b"}}), "has no column 'b'");
   EXPECT_EQ(error_of("a\n1\n", {.dtypes = {{"b", DType::kInt64}}}), "has no column 'b'");
   EXPECT_THAT(error_of("a\n1\n", {.dtypes = {{"a", DType::kInt64}}, .classes = {{"a", {}}}}),

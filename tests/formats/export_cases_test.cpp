@@ -1,4 +1,5 @@
-// Calls exported to ONNX and to exported programs, read back and run: results must be equal, for fixed and open sizes.
+// Calls exported to ONNX and to exported programs, read back and run: results must be equal, for fixed and dynamic
+// sizes.
 #include <gmock/gmock.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// Branches on comparisons of open sizes: for any size, also one that takes a branch which no example took, an exported
-// file gives the module's results. For each comparison the test lists whether it can be exported.
+// Branches on comparisons of dynamic sizes: for any size, also one that takes a branch which no example took, an
+// exported file gives the module's results. For each comparison the test lists whether it can be exported.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -44,7 +44,7 @@ class ExportConditions : public ::testing::Test {
     try {
       write(path, *module, arguments);
     } catch (const Error& error) {
-      EXPECT_THAT(error.what(), ::testing::AnyOf(HasSubstr(reason), HasSubstr("has no form in"))) << body;
+      EXPECT_THAT(error.what(), ::testing::AnyOf(HasSubstr(reason), HasSubstr("cannot be exported to"))) << body;
       return '-';
     }
     const auto written = Module::load(path);
@@ -78,7 +78,7 @@ TEST_F(ExportConditions, AreRightForEverySizeOrRefused) {
     for (size_t op = 0; op < std::size(kOperators); ++op) {
       std::string row;
       for (int number = 0; number <= 4; ++number) {
-        const char* const kReason = "which way a branch goes hangs on an open size";
+        const char* const kReason = "which branch is taken depends on a dynamic size";
         const char way = pt2(branch(concat(left, " ", kOperators[op], " ", number)), kReason);
         EXPECT_EQ(pt2(branch(concat(number, " ", kMirrored[op], " ", left)), kReason), way)
             << left << kOperators[op] << number;
@@ -91,7 +91,7 @@ TEST_F(ExportConditions, AreRightForEverySizeOrRefused) {
   }
 }
 
-// Numbers computed from an open size n and added to a tensor: in pt2, and in ONNX.
+// Numbers computed from a dynamic size n and added to a tensor: in pt2, and in ONNX.
 TEST_F(ExportConditions, NumbersOfSizesAreRightOrRefused) {
   struct Number {
     const char* text;
@@ -101,7 +101,7 @@ TEST_F(ExportConditions, NumbersOfSizesAreRightOrRefused) {
 #include "tests/formats/export_numbers.inc"
   };
   for (const auto& [text, by_pt2, by_onnx] : kNumbers) {
-    const char* const kReason = "a number hangs on an open size or on data in a way";
+    const char* const kReason = "a number depends on a dynamic size or on data in a way";
     const std::string body = concat("n = x.size(0)\n        return x + ", text);
     EXPECT_EQ(pt2(body, kReason), by_pt2) << text;
     EXPECT_EQ(onnx(body, kReason), by_onnx) << text;

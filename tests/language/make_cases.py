@@ -62,7 +62,7 @@ def write(section: str, case: Case, folder: pathlib.Path) -> str:
         if case.version:
             set_version(path, case.version)
         loaded = torch.jit.load(str(path))
-    except Exception as error:  # noqa: BLE001: whatever it says, it is no row
+    except Exception as error:  # noqa: BLE001: whatever it says, it is not a row
         path.unlink(missing_ok=True)
         return str(error).strip() or type(error).__name__
     runs = []

@@ -183,7 +183,7 @@ TEST(NewerLayers, AdaptiveSoftmaxGivesAllClasses) {
   EXPECT_THROW(AdaptiveLogSoftmaxWithLoss(16, 20, {5, 5}), Error);
 }
 
-// A number for a list of sizes, as PyTorch takes it; what is no whole number does not compile.
+// A number for a list of sizes, as PyTorch takes it; what is not a whole number does not compile.
 template <class T>
 concept Size = std::convertible_to<T, SizeList>;
 static_assert(Size<int> && Size<int64_t> && Size<Dims> && !Size<bool> && !Size<double> && !Size<const char*>);

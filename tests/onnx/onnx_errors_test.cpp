@@ -100,7 +100,7 @@ TEST_F(OnnxErrors, Wire) {
 TEST_F(OnnxErrors, Models) {
   EXPECT_THAT(error_of(Message().number(1, 8).message(8, opset(17))), HasSubstr("ModelProto: there is no graph"));
   EXPECT_THAT(error_of(abs_model().message(7, graph({kAbs}, {"x"}, {"y"}))),
-              HasSubstr("ModelProto: graph is there twice"));
+              HasSubstr("ModelProto: graph appears twice"));
   EXPECT_THAT(error_of(abs_model().message(8, opset(16))), HasSubstr("opset_import: domain '' has two versions"));
   EXPECT_EQ(error_of(abs_model().message(8, opset(17))), "none");
   EXPECT_EQ(error_of(abs_model().message(8, opset(17, "ai.onnx"))), "none");
@@ -235,7 +235,7 @@ TEST_F(OnnxErrors, Calls) {
   EXPECT_THAT(nodes_error({node("Concat", {"x"}, {"y"}, {floats_attribute("axis")})}),
               HasSubstr("attribute 'axis' has type 6 and should be int"));
   EXPECT_THAT(nodes_error({node("Concat", {"x"}, {"y"}, {int_attribute("axis", 0), int_attribute("axis", 0)})}),
-              HasSubstr("attribute 'axis' is there twice"));
+              HasSubstr("attribute 'axis' appears twice"));
   EXPECT_THAT(nodes_error({node("Abs", {"x"}, {"y", "z"})}), HasSubstr("has 2 outputs, but gives 1"));
   EXPECT_EQ(nodes_error({node("Abs", {"x"}, {"y", ""})}), "none");
   EXPECT_THAT(nodes_error({node("SequenceConstruct", {"x"}, {"s"}), node("Abs", {"s"}, {"y"})}),
@@ -469,8 +469,8 @@ TEST_F(OnnxErrors, SequencesAndAttention) {
         {node("SequenceConstruct", {"x"}, {"s"}), node("SequenceMap", inputs, {"y"}, {graph_attribute("body", body)})});
   };
   EXPECT_EQ(map({"s"}), "none");
-  EXPECT_THAT(map({"x"}), HasSubstr("the first input is no sequence"));
-  EXPECT_THAT(map({}), HasSubstr("the first input is no sequence"));
+  EXPECT_THAT(map({"x"}), HasSubstr("the first input is not a sequence"));
+  EXPECT_THAT(map({}), HasSubstr("the first input is not a sequence"));
   Message flex = model(graph({node("FlexAttention", {"x", "x"}, {"y"}, {}, "ai.onnx.preview")}, {"x"}, {"y"}));
   EXPECT_THAT(error_of(flex.message(8, opset(1, "ai.onnx.preview"))), HasSubstr("must have three inputs"));
 }

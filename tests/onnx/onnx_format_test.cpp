@@ -273,7 +273,7 @@ TEST_F(OnnxFormat, ValuesAreMadeBeforeTheyAreUsedAndOnce) {
 TEST_F(OnnxFormat, ManyInitializersOfOneName) {
   const std::vector<Message> same(20000, float_tensor("w", {2}, {1, 2}));
   EXPECT_THAT(load_error(model(graph({node("Abs", {"x"}, {"y"})}, {"x"}, {"y"}, same))),
-              HasSubstr("initializer 'w' is there twice"));
+              HasSubstr("initializer 'w' appears twice"));
   EXPECT_EQ(code_, ErrorCode::kDataLoss);
   // Dots in names are replaced by '_'; colliding names get more of them.
   std::vector<Message> alike;

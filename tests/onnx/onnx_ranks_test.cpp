@@ -308,7 +308,7 @@ TEST(OnnxRanks, BranchesThatTheRequestChooses) {
   // One has three dimensions, the other two.
   for (const auto& perm : {perm_of(3), perm_of(2)})
     EXPECT_EQ(error_of({choice(good, flat), transpose("t", perm)}), "none");
-  // Sizes that only one branch has are no reason to refuse.
+  // Sizes that only one branch has do not lead to an error.
   const Message weight = node("Add", {"t", "x"}, {"y"});
   EXPECT_EQ(error_of({choice(good, other), weight}), "none");
   EXPECT_THAT(error_of({choice(other, other), weight}), HasSubstr("(Add): "));

@@ -6,7 +6,7 @@ The models are those of feature_models.py. Architectures of transformers, timm a
 
 With --suffix TEXT the names end in it: programs of older versions of PyTorch lie beside those of the newest.
 
-calls.pt has for each NAME.pt2 its calls: (the leaves of what forward takes, those of what it gives back that are no None). They
+calls.pt has for each NAME.pt2 its calls: (the leaves of what forward takes, those of what it gives back that are not None). They
 are in order: one may change what the next sees.
 """
 

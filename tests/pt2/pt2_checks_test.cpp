@@ -87,8 +87,9 @@ TEST_F(Pt2Checks, GuardsOfArgumentsWithoutNamesOfTheirOwn) {
     EXPECT_EQ(refusal(guard, 2), "none") << guard;
     EXPECT_THAT(refusal(guard, 3), HasSubstr("are not what the program was exported for: " + guard)) << guard;
   }
-  EXPECT_THAT(refusal("L['kv'][1].size()[0] == 2", 2), HasSubstr("'kv.1': is no input of the program"));
-  EXPECT_THAT(refusal("L['more']['other'].size()[0] == 2", 2), HasSubstr("'more.other': is no input of the program"));
+  EXPECT_THAT(refusal("L['kv'][1].size()[0] == 2", 2), HasSubstr("'kv.1': is not an input of the program"));
+  EXPECT_THAT(refusal("L['more']['other'].size()[0] == 2", 2),
+              HasSubstr("'more.other': is not an input of the program"));
 }
 
 TEST_F(Pt2Checks, EveryOperationOfAGuard) {
@@ -232,11 +233,11 @@ TEST_F(Pt2Checks, PickledTensors) {
   const auto with = [&](const std::map<std::string, std::string>& inner) {
     return error_with("conv_torch25", {{entry, archive_of(inner)}});
   };
-  EXPECT_THAT(with({{"data.pkl", "\x80\x02K\x01."}}), HasSubstr("holds a int, no dict"));
+  EXPECT_THAT(with({{"data.pkl", "\x80\x02K\x01."}}), HasSubstr("holds a int, not a dict"));
   EXPECT_THAT(with({{"data.pkl", std::string("\x80\x02}K\x01K\x02s.", 10)}}),
-              HasSubstr("which is no tensor with a name"));
+              HasSubstr("which is not a tensor with a name"));
   EXPECT_THAT(with({{"data.pkl", std::string("\x80\x02}X\x01\0\0\0aK\x02s.", 14)}}),
-              HasSubstr("is no tensor with a name"));
+              HasSubstr("is not a tensor with a name"));
   EXPECT_THAT(with({{"data.pkl", "\x80\x02}."}, {"byteorder", "big"}}), HasSubstr("big"));
   EXPECT_THAT(with({{"data.pkl", "\x80\x02}."}}), HasSubstr("is not in the file"));
 }

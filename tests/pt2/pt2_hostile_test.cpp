@@ -142,7 +142,7 @@ TEST_F(Pt2HostileTest, Enumerations) {
   json program = program_of("conv");
   program["graph_module"]["graph"]["tensor_values"]["x"]["dtype"] = 77;
   write_program("conv", program);
-  expect_refused(ErrorCode::kDataLoss, "77 is no dtype");
+  expect_refused(ErrorCode::kDataLoss, "77 is not a dtype");
   program["graph_module"]["graph"]["tensor_values"]["x"]["dtype"] = 30;
   write_program("conv", program);
   expect_refused(ErrorCode::kUnimplemented, "dtype float8_e5m2 is not supported");

@@ -124,7 +124,7 @@ TEST_F(Pt2Parts, Assertions) {
               HasSubstr("sizes and layout have to be lists of one length"));
   for (const std::vector<int64_t>& order : {std::vector<int64_t>{0, 0}, {0, 2}, {-1, 0}}) {
     EXPECT_THAT(raised(permuted, {{"size", sizes({2, 3})}, {"physical_layout", sizes(order)}}),
-                HasSubstr("the layout is no order of dimensions"));
+                HasSubstr("the layout is not an order of dimensions"));
   }
   EXPECT_EQ(raised(permuted, {{"size", sizes({2, 3})}, {"physical_layout", sizes({1, 0})}}), "none");
 }

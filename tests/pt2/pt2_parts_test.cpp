@@ -102,8 +102,8 @@ TEST(Pt2Expressions, WhatIsNone) {
       {"Symbol('s0', positive=True", "a symbol does not end"},
       {"L[", "it ends too early"},
       {"L['x'", "expected ']'"},
-      {"L[1.5]", "an index is no integer"},
-      {"L['x'].size()[0.5]", "an index is no integer"},
+      {"L[1.5]", "an index is not an integer"},
+      {"L['x'].size()[0.5]", "an index is not an integer"},
       {"L['x'].size(0)", "expected ')'"},
       {"L['x'].size()[0", "expected ']'"},
   };
@@ -387,7 +387,7 @@ TEST_F(Pt2Parts, Signatures) {
         json& inputs = module_of(p)["signature"]["input_specs"];
         inputs.push_back(inputs.back());
       },
-      "is there twice");
+      "appears twice");
   refused(
       "conv", [](json& p) { module_of(p)["module_call_graph"] = json::array(); },
       "module_call_graph: the program's own entry is missing");
@@ -407,8 +407,8 @@ TEST_F(Pt2Parts, SizesAndGuards) {
   EXPECT_EQ(guard("L['x'].size()[0] >= 0"), "none");
   EXPECT_EQ(guard("True"), "none");
   EXPECT_EQ(guard("L['x'].numel() >= 0 and L['x'].dim() == 4 and L['x'].storage_offset() == 0"), "none");
-  EXPECT_THAT(guard("L['x'].size()[0] + 1"), HasSubstr("': is no condition"));
-  EXPECT_THAT(guard("L['other'].size()[0] == 1"), HasSubstr("'other': is no input of the program"));
+  EXPECT_THAT(guard("L['x'].size()[0] + 1"), HasSubstr("': is not a condition"));
+  EXPECT_THAT(guard("L['other'].size()[0] == 1"), HasSubstr("'other': is not an input of the program"));
   EXPECT_THAT(guard("L['x'].grad()[0] == 1"), HasSubstr("'x.grad()': is not supported"));
   EXPECT_THAT(guard("s99 == 1"), HasSubstr("'s99': is not known"));
   EXPECT_THAT(guard("abs(1) == 1"), HasSubstr("'abs': is not supported"));

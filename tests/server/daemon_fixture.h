@@ -127,7 +127,7 @@ class DaemonFixture : public ::testing::Test {
     if (kind == "sleepy") return sleepy_model(300);
     if (kind == "repeat") return repeat_model();
     if (kind == "flood") return flood_model();
-    fail(ErrorCode::kDataLoss, file, ": this is no archive");
+    fail(ErrorCode::kDataLoss, file, ": this is not an archive");
   }
 
   // The bytes of `raw` as the input `x`.

@@ -50,7 +50,7 @@ TEST_F(DaemonTest, BrokenModelLeavesTheOthers) {
   EXPECT_TRUE(infer(request("good", "abc"), &response).ok());
   const grpc::Status broken = infer(request("broken", "abc"), &response);
   EXPECT_EQ(broken.error_code(), StatusCode::UNAVAILABLE);
-  EXPECT_NE(broken.error_message().find("this is no archive"), std::string::npos) << broken.error_message();
+  EXPECT_NE(broken.error_message().find("this is not an archive"), std::string::npos) << broken.error_message();
   EXPECT_EQ(infer(request("empty", "abc"), &response).error_code(), StatusCode::NOT_FOUND);
   EXPECT_EQ(infer(request("missing", "abc"), &response).error_code(), StatusCode::NOT_FOUND);
 

@@ -145,12 +145,12 @@ TEST_F(Inherited, OnlyThoseOfThisProcess) {
 TEST_F(Inherited, Numbers) {
   for (const char* text : {"", "x", "1x", "-1", " 1", "99999999999"}) {
     say(text);
-    EXPECT_EQ(refusal(), concat("$LISTEN_FDS is no number: ", text));
+    EXPECT_EQ(refusal(), concat("$LISTEN_FDS is not a number: ", text));
   }
   say("65");
   EXPECT_EQ(refusal(), "$LISTEN_FDS: at most 64 sockets, got 65");
   setenv("LISTEN_PID", "me", 1);
-  EXPECT_EQ(refusal(), "$LISTEN_PID is no number: me");
+  EXPECT_EQ(refusal(), "$LISTEN_PID is not a number: me");
 }
 
 TEST_F(Inherited, Sockets) {
@@ -176,13 +176,13 @@ TEST_F(Inherited, Sockets) {
 TEST_F(Inherited, WhatDoesNotListen) {
   put({made(AF_INET, SOCK_STREAM, false)});
   say("1");
-  EXPECT_EQ(refusal(), "$LISTEN_FDS: file 3 is no stream socket that listens");
+  EXPECT_EQ(refusal(), "$LISTEN_FDS: file 3 is not a stream socket that listens");
 }
 
 TEST_F(Inherited, WhatIsNoStream) {
   put({made(AF_UNIX, SOCK_SEQPACKET, true)});
   say("1");
-  EXPECT_EQ(refusal(), "$LISTEN_FDS: file 3 is no stream socket that listens");
+  EXPECT_EQ(refusal(), "$LISTEN_FDS: file 3 is not a stream socket that listens");
 }
 
 // ---- folders of models

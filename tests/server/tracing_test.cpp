@@ -116,7 +116,7 @@ TEST_F(TraceFiles, FormOfTheFile) {
     if (part.contains("timestamps")) stamps[part["id"]] = part["timestamps"];
   }
   EXPECT_EQ(heads["m"]["model_version"], 7);
-  EXPECT_EQ(heads["m"]["request_id"], "abc\xef\xbf\xbd") << "ids that are no UTF-8 do not break the file";
+  EXPECT_EQ(heads["m"]["request_id"], "abc\xef\xbf\xbd") << "ids that are not UTF-8 do not break the file";
   EXPECT_EQ(heads["inner"]["parent_id"], heads["m"]["id"]);
   EXPECT_THAT(names_of(stamps[heads["m"]["id"]]),
               ElementsAre("GRPC_WAITREAD_START", "GRPC_WAITREAD_END", "REQUEST_START", "QUEUE_START", "COMPUTE_START",

@@ -156,9 +156,9 @@ TEST_F(Datasets, DamagedArraysAreRefused) {
   EXPECT_EQ(idx_error(idx(std::string("\x08\x01\0\0\0\x01", 6), "ab")), "has 2 bytes of data for [1] of uint8");
   EXPECT_THAT(idx_error(idx("\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "ab")),
               HasSubstr("has 2 bytes of data"));
-  EXPECT_EQ(idx_error(idx("\x07\x01", "abcd")), "is no idx file: type 7 is not known");
-  EXPECT_EQ(idx_error(idx("\x08\xff", "abcd")), "is no idx file, or is truncated");
-  EXPECT_EQ(idx_error("abcd"), "is no idx file");
+  EXPECT_EQ(idx_error(idx("\x07\x01", "abcd")), "is not an idx file: type 7 is not known");
+  EXPECT_EQ(idx_error(idx("\x08\xff", "abcd")), "is not an idx file, or is truncated");
+  EXPECT_EQ(idx_error("abcd"), "is not an idx file");
   EXPECT_EQ(idx_error(""), "is empty");
   const std::string packed = bytes_of(cases_path("mnist/raw/t10k-images-idx3-ubyte.gz"));
   EXPECT_THAT(idx_error(packed.substr(0, packed.size() / 2)), HasSubstr("damaged gzip file: it is truncated"));
@@ -172,7 +172,7 @@ TEST_F(Datasets, DamagedCifarIsRefused) {
   const auto error = [&] { return error_of([&] { CIFAR10(folder_.string(), false); }); };
   EXPECT_THAT(error(), HasSubstr("cannot be opened"));
   const std::string path = write("test_batch.bin", binary.substr(0, 4000));
-  EXPECT_EQ(error(), path + ": has 4000 bytes, which are no rows of 3073");
+  EXPECT_EQ(error(), path + ": has 4000 bytes, which are not rows of 3073");
   write("test_batch.bin", "\x0a" + binary.substr(1));
   EXPECT_EQ(error(), path + ": sample 0 is of class 10 of 10");
   fs::remove(path);
@@ -181,7 +181,7 @@ TEST_F(Datasets, DamagedCifarIsRefused) {
   std::string other = pickled;
   other.replace(other.find("labels"), 6, "lobels");
   write("test_batch", other);
-  EXPECT_EQ(error(), python + ": is no dict with 'labels'");
+  EXPECT_EQ(error(), python + ": is not a dict with 'labels'");
   write("test_batch", std::string("\x80\x02") + "cos\nsystem\nU\x04true\x85R.");
   EXPECT_THAT(error(), HasSubstr("'os.system' is not allowed"));
   std::mt19937 random(2);

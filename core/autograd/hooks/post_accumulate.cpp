@@ -9,7 +9,7 @@ namespace tensord::autograd {
 
 HookHandle register_post_accumulate_grad_hook(const Tensor& leaf, PostAccumulateGradHook hook) {
   check(is_leaf(leaf) && requires_grad(leaf),
-        "post accumulate grad hooks cannot be registered on tensors that are no leaves or require no gradient");
+        "post accumulate grad hooks cannot be registered on tensors that are not leaves or require no gradient");
   const NodePtr node = gradient_edge(leaf).node;
   // Not the leaf itself, which owns the node.
   const Tensor parameter = detach(leaf);

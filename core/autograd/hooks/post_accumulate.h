@@ -12,7 +12,7 @@ namespace tensord::autograd {
 // there, before the gradients of other leaves are made. May run on another thread. Not for grad(), which adds to no
 // leaf.
 using PostAccumulateGradHook = std::function<void(const Tensor& parameter)>;
-// Throws Error{kInvalidArgument} of a tensor that is no leaf, or requires no gradient.
+// Throws Error{kInvalidArgument} of a tensor that is not a leaf, or requires no gradient.
 HookHandle register_post_accumulate_grad_hook(const Tensor& leaf, PostAccumulateGradHook hook);
 
 }  // namespace tensord::autograd

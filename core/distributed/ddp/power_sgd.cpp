@@ -137,7 +137,7 @@ void PowerSgd::begin_columns(Memory& memory, const Pass& pass) {
 std::function<void()> PowerSgd::start(ProcessGroup& group, const GradBucket& bucket) {
   if (!bucket.flat.device().is_host()) {
     fail(ErrorCode::kUnimplemented, "PowerSGD: gradients are on ", to_string(bucket.flat.device()),
-         ", expected memory of the processor");
+         ", expected memory of the CPU");
   }
   if (step_ < options_.start_step) {
     if (bucket.is_last) ++step_;

@@ -101,7 +101,7 @@ Reducer::~Reducer() {
 void Reducer::check_parameters() {
   for (const NamedParameter& parameter : named_) {
     check(autograd::is_leaf(parameter.tensor) && autograd::requires_grad(parameter.tensor),
-          "DistributedDataParallel: ", parameter.name, " is no leaf that requires a gradient");
+          "DistributedDataParallel: ", parameter.name, " is not a leaf that requires a gradient");
     check(parameter.tensor.device() == named_.front().tensor.device(), "DistributedDataParallel: ", parameter.name,
           " is on ", to_string(parameter.tensor.device()), ", ", named_.front().name, " on ",
           to_string(named_.front().tensor.device()));

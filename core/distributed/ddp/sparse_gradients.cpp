@@ -36,7 +36,7 @@ void check_sparse_gradient(const std::string& name, const Tensor& gradient) {
         sparse->describe(), " with ", sparse->sparse_dim(), " sparse dimensions, expected rows");
   if (!sparse->values().device().is_host()) {
     fail(ErrorCode::kUnimplemented, "DistributedDataParallel: the sparse gradient of ", name, " is on ",
-         to_string(sparse->values().device()), ", expected memory of the processor");
+         to_string(sparse->values().device()), ", expected memory of the CPU");
   }
 }
 

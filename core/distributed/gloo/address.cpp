@@ -61,7 +61,7 @@ std::string own_address(const std::string& host, const std::string& interface) {
     }
     reason = errno;
   }
-  fail(ErrorCode::kUnavailable, "no way from this host to ", host, ": ", std::strerror(reason));
+  fail(ErrorCode::kUnavailable, "no route from this host to ", host, ": ", std::strerror(reason));
 }
 
 }  // namespace tensord::distributed

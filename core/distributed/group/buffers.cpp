@@ -33,7 +33,7 @@ void check_source(Backend& backend, const std::string& operation, const char* ar
     device->check_device(operation, argument, tensor.device());
   } else if (tensor.device() != Device{}) {
     fail(ErrorCode::kUnimplemented, operation, ": ", argument, " is on ", to_string(tensor.device()),
-         ", expected memory of the processor");
+         ", expected memory of the CPU");
   }
   check(!tensor.is_meta(), operation, ": ", argument, " is a meta tensor, which has no elements");
 }

@@ -187,7 +187,7 @@ WorkPtr ProcessGroup::gather(std::vector<Tensor> outputs, const Tensor& input, i
     check_list(*backend_, "gather", "outputs", outputs, size_, input, true);
     for (size_t i = 0; i < outputs.size(); ++i) check_same_sizes("gather", "outputs", outputs[i], input, i);
   } else {
-    check(outputs.empty(), "gather: outputs are the root's to give, which is rank ", root);
+    check(outputs.empty(), "gather: only the root passes outputs, which is rank ", root);
   }
   return enqueue({"gather", shape_string(input) + root_text(root), input.device()}, timeout,
                  [=, this](const BackendCall& call) {
@@ -207,7 +207,7 @@ WorkPtr ProcessGroup::scatter(const Tensor& output, std::vector<Tensor> inputs, 
     check_list(*backend_, "scatter", "inputs", inputs, size_, output, false);
     for (size_t i = 0; i < inputs.size(); ++i) check_same_sizes("scatter", "inputs", inputs[i], output, i);
   } else {
-    check(inputs.empty(), "scatter: inputs are the root's to give, which is rank ", root);
+    check(inputs.empty(), "scatter: only the root passes inputs, which is rank ", root);
   }
   return enqueue({"scatter", shape_string(output) + root_text(root), output.device()}, timeout,
                  [=, this](const BackendCall& call) {

@@ -216,7 +216,7 @@ std::unique_ptr<ProcessGroup> ProcessGroup::new_group(std::span<const int> ranks
   int own = -1;
   for (size_t i = 0; i < ranks.size(); ++i) {
     check_rank("new_group", "a member", ranks[i]);
-    check(std::count(ranks.begin(), ranks.end(), ranks[i]) == 1, "new_group: rank ", ranks[i], " is there twice");
+    check(std::count(ranks.begin(), ranks.end(), ranks[i]) == 1, "new_group: rank ", ranks[i], " appears twice");
     if (ranks[i] == rank_) own = static_cast<int>(i);
   }
   // Members that list different ranks must not form one group.

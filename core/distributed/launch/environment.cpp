@@ -41,7 +41,7 @@ int number_in(const char* name, int min, int max) {
   const char* const end = text + std::strlen(text);
   const auto [stop, error] = std::from_chars(text, end, value);
   check(error == std::errc() && stop == end && value >= min && value <= max, "environment variable ", name, ": '", text,
-        "' is no number from ", min, " to ", max);
+        "' is not a number from ", min, " to ", max);
   return value;
 }
 
@@ -80,12 +80,12 @@ std::string first_slurm_host(std::string_view list) {
   if (end != std::string_view::npos && list[end] == '[') {
     const std::string_view rest = list.substr(end + 1);
     const size_t close = rest.find(']');
-    check(close != std::string_view::npos, "'", list, "' is no list of Slurm's hosts");
+    check(close != std::string_view::npos, "'", list, "' is not a list of Slurm's hosts");
     host += rest.substr(0, std::min(close, rest.find_first_of(",-")));
     const std::string_view behind = rest.substr(close + 1);
     host += behind.substr(0, behind.find(','));
   }
-  check(!host.empty() && host.find_first_of("[]") == std::string::npos, "'", list, "' is no list of Slurm's hosts");
+  check(!host.empty() && host.find_first_of("[]") == std::string::npos, "'", list, "' is not a list of Slurm's hosts");
   return host;
 }
 

@@ -173,7 +173,7 @@ std::vector<ops::Value> ModelArchive::constants(const ObjectHooks& hooks) const 
   const ops::Value value = read_pickle("constants", hooks);
   if (value.is_list()) return value.to_list()->items;
   if (!value.is_tuple())
-    fail(ErrorCode::kDataLoss, zip_->path(), ": constants.pkl holds a ", value.tag_name(), ", no tuple");
+    fail(ErrorCode::kDataLoss, zip_->path(), ": constants.pkl holds a ", value.tag_name(), ", not a tuple");
   return value.to_tuple()->items;
 }
 
@@ -184,7 +184,7 @@ std::vector<ops::Value> ModelArchive::constants(const ops::TypeResolver& find_ty
 ops::Value ModelArchive::object(const ObjectHooks& hooks) const {
   ops::Value value = read_pickle("data", hooks);
   if (!value.is_object())
-    fail(ErrorCode::kDataLoss, zip_->path(), ": data.pkl holds a ", value.tag_name(), ", no module");
+    fail(ErrorCode::kDataLoss, zip_->path(), ": data.pkl holds a ", value.tag_name(), ", not a module");
   return value;
 }
 

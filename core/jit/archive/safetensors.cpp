@@ -90,7 +90,7 @@ class HeaderReader {
   bool key(std::string& name) {
     check_work_cancelled();
     if (!names_.back().insert(name).second)
-      fail(ErrorCode::kDataLoss, path_, ": '", name.substr(0, 200), "' is twice in the header");
+      fail(ErrorCode::kDataLoss, path_, ": '", name.substr(0, 200), "' appears twice in the header");
     if (names_.size() == 1) name_ = name;
     if (names_.size() == 2) member_ = name;
     return true;
@@ -100,7 +100,7 @@ class HeaderReader {
 
  private:
   [[noreturn]] void fail_json() const {
-    fail(ErrorCode::kDataLoss, path_, ": the header is no JSON object of tensors");
+    fail(ErrorCode::kDataLoss, path_, ": the header is not a JSON object of tensors");
   }
   [[noreturn]] void fail_depth() const {
     fail(ErrorCode::kDataLoss, path_, ": the header is nested more than ", kMaxHeaderDepth, " deep");
@@ -204,7 +204,7 @@ SafetensorsFile read_safetensors(const std::string& path, bool copies, bool copi
   for (size_t i = 0; i < 8 && i < file.size(); ++i)
     length |= static_cast<uint64_t>(static_cast<unsigned char>(file.data()[i])) << (8 * i);
   if (file.size() < 8 || length > file.size() - 8)
-    fail(ErrorCode::kDataLoss, path, ": is no safetensors file, or is truncated");
+    fail(ErrorCode::kDataLoss, path, ": is not a safetensors file, or is truncated");
   if (length > kMaxHeader)
     fail(ErrorCode::kResourceExhausted, path, ": has a header of ", length, " bytes, more than ", kMaxHeader);
   HeaderReader reader(path);

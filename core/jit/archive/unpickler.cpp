@@ -179,7 +179,7 @@ void Unpickler::spend(size_t cells) {
   check_work_cancelled();
   cells_ += cells;
   if (cells_ > kMaxCells) {
-    fail(ErrorCode::kResourceExhausted, context_.source, ": the pickle makes more than ", kMaxCells, " values");
+    fail(ErrorCode::kResourceExhausted, context_.source, ": the pickle creates more than ", kMaxCells, " values");
   }
 }
 
@@ -275,7 +275,7 @@ Value Unpickler::new_tuple(std::vector<Value> items) {
 
 void Unpickler::append(std::vector<Value> items) {
   Value& target = top();
-  if (!target.is_list()) malformed("append to something that is no list");
+  if (!target.is_list()) malformed("append to something that is not a list");
   std::vector<Value>& list = target.to_list()->items;
   spend(items.size());
   list.insert(list.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
@@ -283,7 +283,7 @@ void Unpickler::append(std::vector<Value> items) {
 
 void Unpickler::set_items(std::vector<Value> items) {
   Value& target = top();
-  if (!target.is_dict()) malformed("items for something that is no dict");
+  if (!target.is_dict()) malformed("items for something that is not a dict");
   if (items.size() % 2) malformed("a key has no value");
   spend(items.size());
   for (size_t i = 0; i < items.size(); i += 2)
@@ -308,7 +308,7 @@ void Unpickler::build() {
     spend(2);
     states_.emplace_back(target.to_object(), state);
   } else if (!target.is_dict()) {  // attributes of an OrderedDict ("_metadata" of a state dict) carry no data
-    malformed("a state for something that is no object");
+    malformed("a state for something that is not an object");
   }
 }
 
@@ -319,7 +319,7 @@ void Unpickler::new_object() {
   if (global && global->call == &Unpickler::call_nothing) return push(new_dict());
   const bool is_custom = global && global->type && global->type->kind() == ops::TypeKind::kOpaque;
   if (!global || !global->type || (!is_custom && global->type->kind() != ops::TypeKind::kClass))
-    malformed("a new object of something that is no class");
+    malformed("a new object of something that is not a class");
   if (!arguments.is_tuple() || !arguments.to_tuple()->items.empty()) malformed("arguments for a new object");
   if (is_custom) return push(Value(IntrusivePtr<ops::OpaqueObject>(make_intrusive<NewCustom>(global->name))));
   auto type = std::static_pointer_cast<const ops::ClassType>(global->type);
@@ -354,7 +354,7 @@ void Unpickler::persistent_id() {
 void Unpickler::reduce() {
   const Value arguments = pop();
   const Value callee = pop();
-  if (!as<Global>(callee) || !as<Global>(callee)->call) malformed("a call of something that is no function");
+  if (!as<Global>(callee) || !as<Global>(callee)->call) malformed("a call of something that is not a function");
   push(call(static_cast<const Global&>(*callee.to_opaque()), arguments));
 }
 
@@ -363,7 +363,7 @@ Value Unpickler::call(const Global& callee, const Value& arguments) {
   if (const auto* raw = as<RawTuple>(arguments)) return (this->*callee.call)(callee, raw->items);
   // libtorch writes an enum's value without a tuple.
   if (callee.type && callee.type->kind() == ops::TypeKind::kEnum) return (this->*callee.call)(callee, {&arguments, 1});
-  malformed("the arguments of a call are no tuple");
+  malformed("the arguments of a call are not a tuple");
 }
 
 }  // namespace tensord::jit

@@ -176,7 +176,7 @@ Value Unpickler::call_typed_list(const Global& callee, std::span<const Value> ar
 Value Unpickler::call_type_tag(const Global& callee, std::span<const Value> arguments) {
   const Value& value = require_plain(argument(callee, arguments, 0));
   const Value& tag = argument(callee, arguments, 1);
-  if (!tag.is_string()) malformed("a type tag is no string");
+  if (!tag.is_string()) malformed("a type tag is not a string");
   const ops::TypeResolver nothing = [](const std::string&) { return TypePtr(); };
   const TypePtr type = ops::parse_annotation(tag.to_string(), context_.find_type ? context_.find_type : nothing);
   Value typed = conformer_.conform(value, type);

@@ -69,14 +69,13 @@ Value Unpickler::call_numpy_dtype(const Global& callee, std::span<const Value> a
 // Python 3 writes bytes in protocol 2 as a text whose characters are the bytes.
 Value Unpickler::call_encode(const Global& callee, std::span<const Value> arguments) {
   const Value &text = argument(callee, arguments, 0), &codec = argument(callee, arguments, 1);
-  if (!text.is_string() || !codec.is_string() || codec.to_string() != "latin1")
-    malformed("bytes are no text of latin1");
+  if (!text.is_string() || !codec.is_string() || codec.to_string() != "latin1") malformed("bytes are not latin1 text");
   const std::string& from = text.to_string();
   std::string out;
   for (size_t i = 0; i < from.size(); ++i) {
     const auto byte = static_cast<unsigned char>(from[i]);
     const bool is_pair = (byte == 0xc2 || byte == 0xc3) && (from[i + 1] & 0xc0) == 0x80;
-    if (byte >= 0x80 && !is_pair) malformed("bytes are no text of latin1");
+    if (byte >= 0x80 && !is_pair) malformed("bytes are not latin1 text");
     out += is_pair ? static_cast<char>((byte & 3) << 6 | (from[++i] & 0x3f)) : from[i];
   }
   return Value(std::move(out));

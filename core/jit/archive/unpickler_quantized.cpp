@@ -109,8 +109,7 @@ Value Unpickler::call_quantized(const Global& callee, std::span<const Value> arg
     int64_t columns = -1;
     // Each byte holds two columns, and each row takes whole bytes.
     if (*ref->quantized == QuantizedType::kQUInt4x2) {
-      check(!sizes.empty() && offset.to_int() == 0 && is_contiguous(sizes, strides),
-            "a quint4x2 tensor is no dense one");
+      check(!sizes.empty() && offset.to_int() == 0 && is_contiguous(sizes, strides), "a quint4x2 tensor is not dense");
       columns = sizes.back();
       sizes.back() = columns / 2 + columns % 2;
       strides = contiguous_strides(sizes);

@@ -32,7 +32,7 @@ Value Unpickler::call_layout(const Global& callee, std::span<const Value> argume
 // share them. A tensor with more elements than memory (expand) is rejected, because a small file could then demand any
 // amount of memory.
 Tensor Unpickler::sparse_part(const Value& value, bool is_copied) const {
-  if (!value.is_strided()) malformed("a part of a sparse tensor is no tensor");
+  if (!value.is_strided()) malformed("a part of a sparse tensor is not a tensor");
   const Tensor& part = value.to_tensor();
   const auto stored = static_cast<int64_t>(part.storage()->size_bytes() / size_of(part.dtype()));
   if (part.numel() > stored) malformed("a part of a sparse tensor has more elements than memory");

@@ -57,7 +57,7 @@ Binding FunctionEmitter::call(const Expr& expr, const TypePtr& hint) {
     case Binding::Kind::kClass: return Binding::of(construct(target.name, arguments(expr), expr));
     case Binding::Kind::kNew: {
       const TypePtr type = declarations_.find_type(target.name);
-      if (!type || type->kind() != TypeKind::kClass) fail(expr, "'" + target.name + "' is no class");
+      if (!type || type->kind() != TypeKind::kClass) fail(expr, "'" + target.name + "' is not a class");
       return Binding::of(add(NodeKind::kCreateObject, {}, type));
     }
     case Binding::Kind::kMethod: return method_call(target.value, target.name, expr, hint);

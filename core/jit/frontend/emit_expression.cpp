@@ -129,7 +129,7 @@ Binding FunctionEmitter::symbol_binding(const Expr& expr, const Symbol& symbol, 
         if (auto known = declarations_.literal(*symbol.tree, *symbol.field->value, type))
           return Binding::of(materialize(*known, type));
       }
-      fail(expr, "'" + path + "' is no constant");
+      fail(expr, "'" + path + "' is not a constant");
     }
     case Symbol::Kind::kNone: break;
   }
@@ -152,7 +152,7 @@ Binding FunctionEmitter::static_binding(const Expr& expr, const std::string& pat
     const std::string rest = path.substr(4);
     const size_t split = rest.find('.');
     if (split == std::string::npos || rest.find('.', split + 1) != std::string::npos)
-      fail(expr, "'" + path + "' is no operator");
+      fail(expr, "'" + path + "' is not an operator");
     return Binding::of(Binding::Kind::kOperator, rest.substr(0, split) + "::" + rest.substr(split + 1));
   }
   for (const std::string_view prefix :

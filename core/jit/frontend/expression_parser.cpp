@@ -344,7 +344,7 @@ const Expr* ExpressionParser::number() {
   if (error == std::errc::result_out_of_range) {
     expr.float_value = std::strtod(text.c_str(), nullptr);
   } else if (error != std::errc() || end != last) {
-    tokens_.source().fail(token.begin, "this is no number");
+    tokens_.source().fail(token.begin, "this is not a number");
   }
   return finish(expr);
 }

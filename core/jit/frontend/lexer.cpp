@@ -149,7 +149,7 @@ class Lexer {
     } else {
       push(is_float ? TokenKind::kFloat : TokenKind::kInt, begin, at_);
     }
-    if (is_name_part(peek())) source_.fail(begin, "this is no number");
+    if (is_name_part(peek())) source_.fail(begin, "this is not a number");
   }
 
   void symbol() {

@@ -77,7 +77,7 @@ class Parser {
     if (tokens_.take("=")) param.default_value = expressions_.expression();
     for (const ParamDef& other : def.params) {
       if (other.name == param.name)
-        tree_.source.fail(param.begin, "parameter '" + std::string(param.name) + "' is there twice");
+        tree_.source.fail(param.begin, "parameter '" + std::string(param.name) + "' appears twice");
     }
     def.params.push_back(param);
   }

@@ -71,7 +71,7 @@ std::string describe_text(std::string_view head) {
   const std::string shown(text.substr(0, std::min<size_t>(text.find_first_of("\r\n"), 40)));
   std::string way = "a model is an archive of torch.jit.save, torch.export.save or ONNX";
   if (text.starts_with("<")) way = "a page where a download should be, perhaps: get the file again";
-  if (text.starts_with("{")) way = "JSON is no model";
+  if (text.starts_with("{")) way = "JSON is not a model";
   if (text.starts_with("import ") || text.starts_with("from ") || text.starts_with("class ") || text.starts_with("#")) {
     way =
         "TorchScript source is served as model.py; other Python code has to be exported, by torch.jit.script or "

@@ -42,7 +42,7 @@ void ModuleTree::add(const std::string& name, const Tensor& tensor, Kind kind) {
   const std::string attribute = last_part(name);
   if (attribute.empty()) fail(ErrorCode::kDataLoss, "tensor '", name, "': the last part of its name is empty");
   if (module.modules.contains(attribute) || !module.tensors.emplace(attribute, tensor).second) {
-    fail(ErrorCode::kDataLoss, "'", name, "' is there twice");
+    fail(ErrorCode::kDataLoss, "'", name, "' appears twice");
   }
   module.type->add_attribute(attribute, ops::tensor_type());
   if (kind == Kind::kParameter) module.type->parameter_names.push_back(attribute);

@@ -42,7 +42,7 @@ NewWeights::NewWeights(const std::string& path, bool copies, bool copies_file) :
   check(state.is_dict(), path, ": no dict of tensors, as a module's state_dict() is");
   for (const auto& [name, value] : state.to_dict()->items()) {
     check(name.is_string() && value.is_strided() && value.to_tensor().defined(), path, ": '",
-          name.is_string() ? name.to_string().substr(0, 200) : name.tag_name(), "' is no tensor");
+          name.is_string() ? name.to_string().substr(0, 200) : name.tag_name(), "' is not a tensor");
     file_.tensors.emplace_back(name.to_string(), value.to_tensor().clone());
   }
 }

@@ -11,7 +11,7 @@ using ops::Value;
 
 const Value& constant_of(const GraphValue* value) {
   const Value* const constant = value->constant();
-  check_internal(constant != nullptr, "%", value->id(), " is no constant");
+  check_internal(constant != nullptr, "%", value->id(), " is not a constant");
   return *constant;
 }
 

@@ -20,7 +20,7 @@ Value& attribute_of(const Instruction& instruction, const InstructionDetail& det
 
 Value make_object(const InstructionDetail& detail) {
   auto type = std::dynamic_pointer_cast<const ops::ClassType>(detail.type);
-  check_internal(type != nullptr, "object of a type that is no class");
+  check_internal(type != nullptr, "object of a type that is not a class");
   return Value(make_intrusive<ops::Object>(std::move(type)));
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kMaxPlacedDepth = 200;
 
-// The bytes of its storage that a tensor reaches.
+// The range of bytes that a tensor reaches in its storage.
 struct Range {
   const Tensor* tensor = nullptr;
   size_t begin = 0, end = 0;
@@ -30,7 +30,8 @@ Range range_of(const Tensor& tensor) {
   return {&tensor, begin, begin + (tensor.numel() == 0 ? 0 : static_cast<size_t>(last + 1) * size)};
 }
 
-// PyTorch's names of the devices of a file: where it was written, and the host. Others mean what they say.
+// Whether a file means "the model's device" by this one: files name the device that they were written on, or the host.
+// Other devices are meant literally.
 bool is_of_files(Device device) { return device.kind == kCPU || device.kind == kCUDA; }
 
 bool is_device_type(const ops::Type& type) {
@@ -40,7 +41,7 @@ bool is_device_type(const ops::Type& type) {
 
 }  // namespace
 
-// Tensors over parts of the same bytes are one block on the device too, so that a write through one shows in the other.
+// Tensors over overlapping bytes are one block on the device too, so that a write through one shows in the others.
 void Placement::copy_shared_memory(const std::vector<std::pair<std::string, Tensor>>& tensors) {
   std::map<const StorageImpl*, std::vector<Range>> by_storage;
   for (const auto& [name, tensor] : tensors) {
@@ -115,7 +116,7 @@ void Placement::place_value(Value& value, const std::string& name, int depth) {
   }
 }
 
-// Graphs share their constants with those they were copied from, so lists are not changed but made again.
+// Graphs share their constants with the graphs that they were copied from, so lists are not changed but rebuilt.
 Value Placement::rebuilt(const Value& value, int depth) {
   check(depth <= kMaxPlacedDepth, "a constant nests too deeply for another device");
   const auto rebuilt_items = [&](std::vector<Value> items) {
@@ -152,7 +153,7 @@ Tensor Placement::placed(const Tensor& tensor) {
   return copy.placed;
 }
 
-// A device argument that the file names, or leaves open in a call without tensors.
+// Sets a device argument that the file names, or leaves open in a call without tensors.
 void Placement::place_device_argument(Graph& graph, Node& node, size_t index) {
   const Value* const given = node.input(index)->constant();
   if (!given) return;
@@ -223,11 +224,31 @@ const Tensor& AtHome::original(const Tensor& tensor) const {
 
 namespace {
 
-// Whether some tensor of the graph is meant for the host.
+// Whether the graph moves some tensor to the host on purpose.
 bool asks_for_host(const Graph& graph) {
   bool asks = false;
   for_each_node(*graph.block(), [&](const Node& node) { asks = asks || node.is_op("aten::cpu"); });
   return asks;
+}
+
+// Whether a call works on real numbers, as a weight of the model among its arguments shows.
+bool has_real_operand(const Node& node) {
+  return std::ranges::any_of(node.inputs(), [](const GraphValue* input) {
+    const Value* const constant = input->constant();
+    return constant && constant->is_strided() && constant->to_tensor().defined() &&
+           !is_complex(constant->to_tensor().dtype());
+  });
+}
+
+// Whether the device has a kernel of the operator for some kind of tensor that the call may get.
+bool has_code(const Node& node, DeviceKind device) {
+  const ops::Op& op = *node.op();
+  if (op.kernel(device)) return true;
+  if (has_real_operand(node)) return false;
+  for (size_t layout = 0; layout < kLayoutCount; ++layout) {
+    if (op.table[static_cast<size_t>(device) + layout * kDeviceKinds]) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -237,14 +258,9 @@ void check_kernels(const Graph& graph, Device device) {
   std::vector<std::string> missing;
   for (const Node* node = graph.block()->first(); node != nullptr; node = node->next()) {
     const ops::Op* const op = node->op();
-    if (!op || op->tensor_arguments == 0 || !op->kernel(kCPU) || op->kernel(device.kind)) continue;
-    const auto& table = op->table;
-    const auto first = static_cast<size_t>(device.kind);
-    bool is_anywhere = false;
-    for (int layout = 0; layout < kLayoutCount; ++layout)
-      is_anywhere = is_anywhere || table[first + static_cast<size_t>(layout) * kDeviceKinds];
+    if (!op || op->tensor_arguments == 0 || !op->kernel(kCPU) || has_code(*node, device.kind)) continue;
     const std::string name = op->schema.full_name();
-    if (!is_anywhere && std::ranges::find(missing, name) == missing.end()) missing.push_back(name);
+    if (std::ranges::find(missing, name) == missing.end()) missing.push_back(name);
   }
   if (missing.empty()) return;
   std::string names;

@@ -12,12 +12,12 @@
 
 namespace tensord::jit {
 
-// Brings what a model's file says of the host, or of the device that it was written on, to one other device: tensors of
-// its objects, constants of its graphs, and the devices that its code names or leaves open. A tensor is copied once for
-// all its holders; tensors of objects that share memory still do. Thread-safe.
+// Moves a loaded model to one device: the tensors of its objects, the constants of its graphs, and the devices that its
+// code names or leaves open. A tensor is copied once for all its holders; tensors that share memory still do
+// afterwards. Thread-safe.
 class Placement {
  public:
-  // What values were before, where a list is given for that.
+  // The previous values, recorded where a list is given for that.
   using Replaced = std::vector<std::pair<ops::Value*, ops::Value>>;
   explicit Placement(Device device, Replaced* replaced = nullptr) : device_(device), replaced_(replaced) {}
 
@@ -26,13 +26,13 @@ class Placement {
   void place_tensors(std::vector<Tensor>& tensors);
   // REQUIRES: no other thread uses the graph.
   void place_graph(Graph& graph);
-  // Gives the tensors that were read from the file the values of those on the device, for what writes the file again.
-  // Throws Error{kUnimplemented} where they are the file's memory.
+  // Copies the device's values back into the tensors that were read from the file, for code that writes the file again.
+  // Throws Error{kUnimplemented} if these are the file's memory.
   void bring_back();
 
  private:
   struct Copied {
-    Tensor given;  // kept, so that its address stays its own
+    Tensor given;  // kept alive, so that its address stays unique
     Tensor placed;
   };
 
@@ -52,14 +52,15 @@ class Placement {
   std::map<const TensorImpl*, Copied> copies_ TENSORD_GUARDED_BY(mutex_);
 };
 
-// Has the tensors of a module in the host's memory for its lifetime, for what writes files. REQUIRES: no method runs.
+// Keeps the tensors of a module in host memory during its lifetime, for code that writes files. REQUIRES: no method
+// runs.
 class AtHome {
  public:
   AtHome(const ops::ObjectPtr& object, Device device);
   ~AtHome();
   AtHome(const AtHome&) = delete;
   AtHome& operator=(const AtHome&) = delete;
-  // The module's own tensor that this one stands for.
+  // The module's own tensor that this one replaces.
   const Tensor& original(const Tensor& tensor) const;
 
  private:
@@ -69,8 +70,8 @@ class AtHome {
   std::map<const TensorImpl*, Tensor> originals_;
 };
 
-// Throws Error{kUnimplemented} that names the operators of the graph's own block for which the device has no code.
-// Branches and loops that no run enters may have others; a run that does fails.
+// Throws Error{kUnimplemented} naming the operators of the graph's top block that the device has no kernel for. Blocks
+// of branches and loops may never run, so they are not checked; a run that enters one fails.
 void check_kernels(const Graph& graph, Device device);
 
 }  // namespace tensord::jit

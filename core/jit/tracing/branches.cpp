@@ -12,10 +12,10 @@ using ops::Value;
 void Tracer::check_branch_writes(const Node& node, const Tensor& tensor) const {
   const StorageImpl* storage = tensor.storage().get();
   if (joined_storages_.contains(storage)) {
-    refuse(node, "writes to the result of a branch on data, which may be another tensor's memory");
+    refuse(node, "writes to the result of a branch that depends on data, which may be another tensor's memory");
   }
   if (outer_storages_ && (outer_storages_->contains(storage) || !tensors_.contains(tensor.impl()))) {
-    refuse(node, "writes, in a branch on data, to memory that was there before");
+    refuse(node, "writes, in a branch that depends on data, to memory that was there before");
   }
 }
 
@@ -87,15 +87,15 @@ void Tracer::run_branchs(const Node& node, const Traced& condition) {
     if (!yes.a.is_strided() || !no.a.is_strided()) {
       const bool is_same = !is_dynamic(yes) && !is_dynamic(no) && !yes.items && !no.items && yes.a.equals(no.a);
       if (!is_same || yes.a.is_strided() != no.a.is_strided()) {
-        refuse(node, concat("a branch on data gives a ", yes.a.tag_name(), " or a ", no.a.tag_name(), ", and ",
-                            format(), " has tensors alone here"));
+        refuse(node, concat("a branch that depends on data returns a ", yes.a.tag_name(), " or a ", no.a.tag_name(),
+                            ", and ", format(), " supports only tensors there"));
       }
       set(node.output(i), yes);
       continue;
     }
     const Tensor &first = yes.a.to_tensor(), &second = no.a.to_tensor();
     if (first.dtype() != second.dtype() || first.ndim() != second.ndim()) {
-      refuse(node, concat("a branch on data gives ", describe(first), " or ", describe(second)));
+      refuse(node, concat("a branch that depends on data returns ", describe(first), " or ", describe(second)));
     }
     Traced joined = join_tensors(condition, yes, no);
     bind(joined, "");

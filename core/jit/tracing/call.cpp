@@ -9,7 +9,7 @@ bool Target::is_same_number(const Traced& one, const Traced& other) const {
   return one.is_dynamic ? !one.number.empty() && one.number == other.number : one.a.equals(other.a);
 }
 
-void Call::refuse_form() const { refuse(concat("has no form in ", tracer_.format(), " here")); }
+void Call::refuse_form() const { refuse(concat("cannot be exported to ", tracer_.format())); }
 
 const Traced& Call::first() const {
   if (arguments_.empty()) refuse_form();
@@ -23,7 +23,7 @@ bool Call::has(const char* name) const {
 
 const Traced& Call::in(const char* name) const {
   const int index = op_.schema.find_argument(name);
-  if (index < 0) refuse(concat("this overload has no '", name, "', and no form in ", tracer_.format(), " here"));
+  if (index < 0) refuse(concat("this overload has no '", name, "' and cannot be exported to ", tracer_.format()));
   return arguments_[static_cast<size_t>(index)];
 }
 
@@ -39,7 +39,7 @@ std::vector<Traced> Call::list(const char* name) const {
 }
 
 const ops::Value& Call::fixed(const char* name, const Traced& value) const {
-  if (value.is_dynamic) refuse(concat("'", name, "' hangs on an open size or on data"));
+  if (value.is_dynamic) refuse(concat("'", name, "' depends on a dynamic size or on data"));
   return value.a;
 }
 

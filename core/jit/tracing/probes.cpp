@@ -112,7 +112,7 @@ void Tracer::set_probes(Traced& result, const std::vector<std::optional<Value>>&
     for (size_t set = 0; set < found.size(); ++set) {
       if (!found[set] || dead_probes_[set] || !result.a.is_strided() || !found[set]->is_strided()) continue;
       if (found[set]->to_tensor().ndim() == result.a.to_tensor().ndim()) continue;
-      fail(ErrorCode::kUnimplemented, "how many dimensions the result has hangs on an open size");
+      fail(ErrorCode::kUnimplemented, "the number of dimensions of the result depends on a dynamic size");
     }
     result.probes = std::make_shared<const std::vector<std::optional<Value>>>(found);
     return;
@@ -128,7 +128,8 @@ void Tracer::set_probes(Traced& result, const std::vector<std::optional<Value>>&
       if (items.size() == result.items->size()) {
         if (i < items.size()) of_item.back() = items[i];
       } else if (!dead_probes_[set]) {
-        fail(ErrorCode::kUnimplemented, "a list's length hangs on an open size, which no exported file can say");
+        fail(ErrorCode::kUnimplemented,
+             "a list's length depends on a dynamic size, which exported files cannot express");
       }
     }
     if (i < result.items->size()) set_probes((*result.items)[i], of_item);
@@ -196,7 +197,7 @@ void Tracer::record_branch(const Node& node, const Traced& condition, bool way, 
     const std::optional<Value> known = dead_probes_[set] ? std::nullopt : probe(condition, set);
     if (!known || !known->is_bool() || known->to_bool() == way) continue;
     if (!may_raise)
-      refuse(node, "which way a branch goes hangs on an open size, and this is not the same for every input");
+      refuse(node, "which branch is taken depends on a dynamic size, and this is not the same for every input");
     dead_probes_[set] = true;
   }
 }

@@ -71,9 +71,9 @@ void Tracer::get_attribute(const Node& node) {
 void Tracer::set_attribute(const Node& node) {
   const ops::ObjectPtr owner = at(node.input(0)).a.to_object();
   const Traced& now = at(node.input(1));
-  if (outer_storages_) refuse(node, concat("sets the attribute '", node.name(), "' in a branch on data"));
+  if (outer_storages_) refuse(node, concat("sets the attribute '", node.name(), "' in a branch that depends on data"));
   if (!target_.shares_memory())
-    refuse(node, concat("sets the attribute '", node.name(), "', which has no form in ", format()));
+    refuse(node, concat("sets the attribute '", node.name(), "', which cannot be exported to ", format()));
   SetAttribute* known = find_set(owner.get(), node.name());
   if (!known) {
     const ops::Value& old = owner->attribute(node.name());
@@ -113,7 +113,7 @@ void Tracer::write_attributes(const Traced& result) {
         !taken.insert(now).second) {
       fail(ErrorCode::kUnimplemented, "the attribute '", attributes_.at(one.old.a.to_tensor().impl()).path,
            "' is set, and its memory is also that of a result or of another attribute, which ", format(),
-           " cannot say");
+           " cannot express");
     }
   }
   for (const SetAttribute& one : set_attributes_)

@@ -74,11 +74,11 @@ Traced wrap(const Value& a, const Value& b) {
   out.b = b;
   if (a.is_strided() && b.is_strided() && a.to_tensor().defined() && b.to_tensor().defined() &&
       a.to_tensor().ndim() != b.to_tensor().ndim()) {
-    fail(ErrorCode::kUnimplemented, "how many dimensions the result has hangs on an open size");
+    fail(ErrorCode::kUnimplemented, "the number of dimensions of the result depends on a dynamic size");
   }
   const auto take_items = [&](const std::vector<Value>& first, const std::vector<Value>& second) {
     if (first.size() != second.size()) {
-      fail(ErrorCode::kUnimplemented, "a list's length hangs on an open size, which no exported file can say");
+      fail(ErrorCode::kUnimplemented, "a list's length depends on a dynamic size, which exported files cannot express");
     }
     out.items = std::make_shared<std::vector<Traced>>();
     for (size_t i = 0; i < first.size(); ++i) out.items->push_back(wrap(first[i], second[i]));
@@ -158,7 +158,7 @@ std::string Tracer::name_of(const Traced& traced) {
   if (is_stale) {
     fail(ErrorCode::kUnimplemented,
          "a tensor is read after another one over the same memory was written in place, which ", format(),
-         " cannot say");
+         " cannot express");
   }
   if (found == tensors_.end()) {
     // A tensor of the model that was reached through a list, for example.
@@ -172,7 +172,7 @@ std::string Tracer::name_of(const Traced& traced) {
     return name;
   }
   if (found->second.name.empty()) {
-    fail(ErrorCode::kUnimplemented, "this result of an operator has no form in ", target_.format(), " here");
+    fail(ErrorCode::kUnimplemented, "this result of an operator cannot be exported to ", target_.format());
   }
   return found->second.name;
 }
@@ -254,7 +254,7 @@ void Tracer::visit(const Node& node) {
           std::ranges::any_of(node.types(), [&](const auto& type) { return ops::is_instance(value, *type); });
       return set(node.output(), wrap(is, is));
     }
-    default: refuse(node, concat("has no form in ", target_.format()));
+    default: refuse(node, concat("cannot be exported to ", target_.format()));
   }
 }
 
@@ -268,7 +268,8 @@ void Tracer::run_if(const Node& node) {
   const bool has_two_ways = condition.is_dynamic && (way != condition.b.to_bool() || !only_raises(other));
   if (has_two_ways && !condition.number.empty()) return run_branchs(node, Traced(condition));
   if (has_two_ways) {
-    refuse(node, "which way a branch goes hangs on an open size or on data, and this is not the same for every input");
+    refuse(node,
+           "which branch is taken depends on a dynamic size or on data, and this is not the same for every input");
   }
   record_branch(node, condition, way, only_raises(other));
   const std::vector<Traced> results = run_block(*node.blocks()[way ? 0 : 1]);
@@ -334,9 +335,9 @@ void Tracer::run_loop(const Node& node) {
   for (size_t i = 2; i < node.inputs().size(); ++i) carried.push_back(at(node.input(i)));
   const Traced trips = at(node.input(0));
   Traced condition = at(node.input(1));
-  if (trips.is_dynamic) refuse(node, "how often a loop runs hangs on an open size or on data");
+  if (trips.is_dynamic) refuse(node, "the number of iterations of a loop depends on a dynamic size or on data");
   for (int64_t i = 0;; ++i) {
-    if (condition.is_dynamic) refuse(node, "how often a loop runs hangs on an open size or on data");
+    if (condition.is_dynamic) refuse(node, "the number of iterations of a loop depends on a dynamic size or on data");
     if (i >= trips.a.to_int() || !condition.a.to_bool()) break;
     if (i == kMaxTrips) refuse(node, concat("runs more than ", kMaxTrips, " times"));
     set(body.inputs()[0], wrap(i, i));
@@ -430,7 +431,7 @@ void Tracer::call(const Node& node) {
   const bool changes_list = op.schema.is_mutating() && has_container;
   if (changes_list && !arguments[0].path.empty())
     refuse(node, concat("changes the model's own '", arguments[0].path, "'"));
-  if (changes_list && outer_storages_) refuse(node, "changes a list in a branch on data");
+  if (changes_list && outer_storages_) refuse(node, "changes a list in a branch that depends on data");
   std::vector<Traced> results;
   if (!changes_list) {
     const std::vector<Value> a = ops::run(op, first), b = is_double_ ? ops::run(op, second) : a;

@@ -65,7 +65,7 @@ void ListSampler::load_state_dict(const Value& state) {
     Generator generator(0);
     if (source_ != Source::kNone) {
       const Value& bytes = get_item(dict, "generator");
-      check(bytes.is_strided() && bytes.to_tensor().dtype() == DType::kUInt8, "sampler: \"generator\" is no state");
+      check(bytes.is_strided() && bytes.to_tensor().dtype() == DType::kUInt8, "sampler: \"generator\" is not a state");
       const Tensor flat = bytes.to_tensor().contiguous();
       epoch_state.assign(flat.data<uint8_t>(), flat.data<uint8_t>() + flat.numel());
       generator.set_state(epoch_state);

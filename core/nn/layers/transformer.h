@@ -7,7 +7,7 @@
 #include "core/nn/layers/layers.h"
 
 // Stacks of transformer layers; MultiheadAttention and TransformerEncoderLayer are in layers.h. Sequences are [steps,
-// batch, d_model], or [batch, steps, d_model] with batch_first. An undefined mask is no mask; masked positions are true
+// batch, d_model], or [batch, steps, d_model] with batch_first. An undefined mask means none; masked positions are true
 // or -inf. Attention masks are [steps, steps or memory's] or one for each head and batch; key padding masks are [batch,
 // steps].
 namespace tensord::nn {

@@ -13,16 +13,16 @@ enum class KernelError : int32_t {
   kElementIndexOutOfRange,  // values: index, size; take, put
   kClassOutOfRange,         // values: index, classes; one_hot, losses
   kRepeatsNegative,
-  kBagIndexOutOfRange,  // of embedding_bag; values: index
-  kBagOffsetNotZero,    // the first; values: offset
-  kBagOffsetTooLarge,   // values: count of indices, offset
-  kBagOffsetsDecrease,  // values: offset, the one before
   kMaxIndexOutOfRange,  // values: index, elements of a plane; max pooling
   kTargetOutOfRange,
   kLabelOutOfRange,  // values: index, classes; ctc_loss
   kBoxOfNoImage,     // values: index, images; regions
   kBoxNotFinite,
   kBoxTooLarge,            // values: bins, samples
+  kBagIndexOutOfRange,     // of embedding_bag; values: index
+  kBagOffsetNotZero,       // the first; values: offset
+  kBagOffsetTooLarge,      // values: count of indices, offset
+  kBagOffsetsDecrease,     // values: offset, the one before
   kProbabilityOutOfRange,  // of bernoulli
   kRateOutOfRange,         // of poisson; values: the rate's bits as a double
   kTrialsOutOfRange,       // of binomial; values: the bits of the count and of the chance

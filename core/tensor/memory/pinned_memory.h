@@ -23,7 +23,7 @@ bool is_pinned_address(const void* data);
 // A copy in pinned memory, with the same strides where they are dense, without history; the tensor itself where it is
 // pinned. `kind`: of the devices that it is for; those of this build when it says nothing. Charged to the calling
 // thread's memory owner as other memory of the host. Throws Error{kUnimplemented} where no device of that kind is, or
-// it has no such memory; kInvalidArgument for what is no dense tensor of the host; kResourceExhausted when there is
+// it has no such memory; kInvalidArgument for what is not a dense tensor of the host; kResourceExhausted when there is
 // none.
 Tensor pin_memory(const Tensor& tensor, std::optional<DeviceKind> kind = std::nullopt);
 

@@ -48,7 +48,8 @@ void share_memory_(const Tensor& tensor) {
   const uint32_t others = tensor.storage()->use_count() - 1;
   if (others > 0) {
     fail(ErrorCode::kFailedPrecondition, "share_memory_: the tensor's memory is held by ", others,
-         " more (views, arrays over it, a model's runs), who would stay behind; share it before they are made, or "
+         " more (views, arrays over it, a model's runs), which would keep the old one; share it before they are made, "
+         "or "
          "share a clone()");
   }
   tensor.impl()->storage = moved_storage(*tensor.storage());

@@ -26,7 +26,7 @@ bool is_shared(const Tensor& tensor);
 // Moves the tensor's memory, all of its storage, to memory that can be shared; nothing where it lies there already. The
 // same tensor, for all its handles and for autograd; raw addresses of its elements are others afterwards, so no other
 // thread uses it meanwhile. Memory that an array of a program lies over is left to that array.
-// Throws Error{kFailedPrecondition} when others hold the memory too, who would stay behind: views, and arrays or
+// Throws Error{kFailedPrecondition} when others hold the memory too, which would keep the old one: views, and arrays or
 // tensors of other libraries over it; Error{kUnimplemented} for memory of a device; kInvalidArgument when there is no
 // memory.
 void share_memory_(const Tensor& tensor);

@@ -125,11 +125,11 @@ SharedTensor receive_shared(int socket, int timeout_ms) {
     take_descriptors(head, files);
     if (got == 0 && done == 0) fail(ErrorCode::kUnavailable, "receive_shared: the peer is gone");
     if (got == 0 || (head.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || files.size() > 1)
-      fail(ErrorCode::kDataLoss, "receive_shared: what came is no tensor");
+      fail(ErrorCode::kDataLoss, "receive_shared: what came is not a tensor");
     done += static_cast<size_t>(got);
   }
   if (message.magic != kMagic || message.ndim > kMaxMessageDims || files.size() != 1)
-    fail(ErrorCode::kDataLoss, "receive_shared: what came is no tensor");
+    fail(ErrorCode::kDataLoss, "receive_shared: what came is not a tensor");
   SharedTensor out{files[0], message.file_bytes, {}, {}, message.offset, DType::kUInt8};
   if (message.dtype < 0 || message.dtype > 127)
     fail(ErrorCode::kDataLoss, "receive_shared: there is no dtype ", message.dtype);

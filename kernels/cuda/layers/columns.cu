@@ -21,7 +21,7 @@ __global__ void im2col_kernel(const __grid_constant__ ColumnsJob job) {
   }
 }
 
-// A thread for each pixel, which adds its taps.
+// One thread for each pixel, which adds its taps.
 template <class T>
 __global__ void col2im_kernel(const __grid_constant__ ColumnsJob job) {
   const int64_t places = job.places[0] * job.places[1], taps = job.kernel[0] * job.kernel[1];
@@ -54,14 +54,15 @@ void launch_im2col(const ColumnsJob& job, StreamHandle stream) {
   launch(kernel, dim3(blocks_for(numel, 128)), dim3(128), 0, stream, job);
 }
 
-// --- deformable, as kernels/detection/deform_conv_cpu.cpp
+// --- deformable convolutions, as in kernels/detection/deform_conv_cpu.cpp
 
 __device__ __forceinline__ float floor_at(float x) { return ::floorf(x); }
 __device__ __forceinline__ double floor_at(double x) { return ::floor(x); }
 __device__ __forceinline__ float size_at(float x) { return ::fabsf(x); }
 __device__ __forceinline__ double size_at(double x) { return ::fabs(x); }
 
-// A position in a plane: calls visit(offset in the plane, weight, slope by y, slope by x) for the pixels around it.
+// A position in a plane: calls visit(offset in the plane, weight, derivative by y, derivative by x) for the pixels
+// around it.
 template <class T, class Visit>
 __device__ __forceinline__ void visit_corners(T at_y, T at_x, int64_t height, int64_t width, const Visit& visit) {
   const int64_t y = static_cast<int64_t>(floor_at(at_y)), x = static_cast<int64_t>(floor_at(at_x));
@@ -75,12 +76,12 @@ __device__ __forceinline__ void visit_corners(T at_y, T at_x, int64_t height, in
   if (bottom && end) visit(at + width + 1, below * right, right, below);
 }
 
-// Where a tap of a place reads.
+// The position that a tap of a place reads.
 template <class T>
 struct DeformSpot {
   int64_t n, group, tap, place, in_offset, in_mask;
   T y, x, weight;
-  bool is_beyond, is_near;  // beyond one pixel around the image all is 0; what is neither is NaN
+  bool is_beyond, is_near;  // positions more than one pixel outside of the image read 0; a NaN reads NaN
 
   __device__ __forceinline__ DeformSpot(const DeformJob& job, int64_t image, int64_t of_group, int64_t of_tap,
                                         int64_t of_place)
@@ -125,7 +126,7 @@ __global__ void deform_kernel(const __grid_constant__ DeformJob job) {
   }
 }
 
-// A thread for each tap of each place, over the channels of its offset group.
+// One thread for each tap of each place, over the channels of its offset group.
 template <class T>
 __global__ void deform_places_kernel(const __grid_constant__ DeformJob job) {
   const int64_t taps = job.kernel[0] * job.kernel[1], places = job.out[0] * job.out[1];

@@ -1,5 +1,5 @@
-// Convolutions of one to three dimensions and their gradients, of any strides and every dtype: products of matrices by
-// tiles in shared memory, whose operands are read where they lie. float16 and bfloat16 are summed in float32.
+// Convolutions of one to three dimensions and their gradients, of any strides and every dtype: matrix products by tiles
+// in shared memory, whose operands are read in place. float16 and bfloat16 are summed in float32.
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/plugin/table.h"
 
@@ -11,7 +11,7 @@ using namespace cuda;
 constexpr int kTile = 64, kStep = 16, kSide = 16, kEach = kTile / kSide;  // each thread has kEach x kEach results
 constexpr int kThreads = kSide * kSide;
 
-// A row of n or of k: a sample or a channel, and positions.
+// A row of n or of k: a sample or a channel, and three positions.
 struct Spot {
   int64_t lead;
   int at[3];
@@ -47,7 +47,7 @@ __device__ __forceinline__ T grid_of(const ConvJob& job, int64_t group, int64_t 
   const int64_t place = offset_of(job.grid_strides, sample, group * job.grid_channels + channel, at);
   return load_element<T>(pointer<void>(job.grid_at), job.dtype, place);
 }
-// What the window of a place of the grid has at a tap; 0 in the padding.
+// The element under a tap of the window at a place of the grid; 0 in the padding.
 template <class T>
 __device__ __forceinline__ T image_of(const ConvJob& job, int64_t group, int64_t sample, int64_t channel,
                                       const int* place, const int* tap) {
@@ -59,7 +59,7 @@ __device__ __forceinline__ T image_of(const ConvJob& job, int64_t group, int64_t
   const int64_t offset = offset_of(job.image_strides, sample, group * job.image_channels + channel, at);
   return load_element<T>(pointer<void>(job.image_at), job.dtype, offset);
 }
-// The place of the grid whose window has a pixel at a tap; 0 where there is none.
+// The element of the place in the grid whose window has a pixel under a tap; 0 if there is none.
 template <class T>
 __device__ __forceinline__ T grid_at_tap(const ConvJob& job, int64_t group, int64_t sample, int64_t channel,
                                          const int* pixel, const int* tap) {
@@ -110,7 +110,7 @@ __device__ __forceinline__ void conv_tile(const ConvJob& job, int64_t group, T (
   const int64_t row_tiles = (job.m + kTile - 1) / kTile;
   const int64_t row0 = blockIdx.x % row_tiles * kTile, column0 = blockIdx.x / row_tiles * kTile;
   const int64_t begin = job.k * blockIdx.z / job.parts, end = job.k * (blockIdx.z + 1) / job.parts;
-  // Of the rows of k that come next: divisions are done once a block.
+  // Iterates over the rows of k. Divisions are done once a block.
   const auto find_spots = [&](int64_t k) {
     if (t < kStep) spots[t] = spot_of(k + t, job.k_sizes);
   };
@@ -174,7 +174,7 @@ __global__ void conv_parts_kernel(const __grid_constant__ ConvJob job) {
   }
 }
 
-// A thread for each pixel of the result.
+// One thread for each pixel of the result.
 template <class T>
 __global__ void conv_direct_kernel(const __grid_constant__ ConvJob job) {
   const int64_t each = job.m * job.n, channels = job.k / (int64_t{job.k_sizes[0]} * job.k_sizes[1] * job.k_sizes[2]);
@@ -199,7 +199,7 @@ template <class T>
 struct AddOf {
   __device__ __forceinline__ T operator()(T a, T b) const { return a + b; }
 };
-// A block for each number of the weight.
+// One block for each number of the weight.
 template <class T>
 __global__ void conv_direct_weight_kernel(const __grid_constant__ ConvJob job) {
   SHARED(parts, T[kWarp]);

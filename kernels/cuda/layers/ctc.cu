@@ -1,5 +1,5 @@
-// ctc_loss: a block for each sample walks over the steps, its threads over the states. A target of S labels has 2 S + 1
-// states, blanks at the even ones.
+// ctc_loss: one block for each sample walks over the steps, its threads share the states. A target of S labels has 2 S
+// + 1 states, blanks at the even ones.
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/plugin/table.h"
 
@@ -27,17 +27,18 @@ struct Sample {
         blank(job.blank),
         classes(job.classes) {}
   __device__ __forceinline__ int64_t states() const { return 2 * length + 1; }
-  // One out of range, which is an error, counts as the blank.
+  // A label out of range, which is an error, counts as the blank.
   __device__ __forceinline__ int64_t label(int64_t s) const {
     const int64_t y = s % 2 == 0 ? blank : labels[s / 2];
     return y >= 0 && y < classes ? y : blank;
   }
   __device__ __forceinline__ double at(int64_t t, int64_t s) const { return log_probs[t * step + label(s)]; }
-  // Whether the blank before state s may be left out.
+  // Whether the blank before state s may be skipped.
   __device__ __forceinline__ bool skips(int64_t s) const { return s >= 2 && label(s) != label(s - 2); }
 };
 
-// alpha[t][s]: of the first t + 1 steps, ending in state s. The loss is minus the logarithm of the likelihood.
+// alpha[t][s]: the likelihood of the first t + 1 steps that end in state s. The loss is minus the logarithm of the
+// whole likelihood.
 __global__ void ctc_alpha_kernel(const __grid_constant__ CtcJob job) {
   for (int64_t n = blockIdx.x; n < job.count; n += gridDim.x) {
     const Sample sample(job, n);
@@ -70,7 +71,7 @@ __global__ void ctc_alpha_kernel(const __grid_constant__ CtcJob job) {
   }
 }
 
-// beta[t][s]: of the steps from t on, beginning in state s.
+// beta[t][s]: the likelihood of the steps from t on that begin in state s.
 __global__ void ctc_beta_kernel(const __grid_constant__ CtcJob job) {
   for (int64_t n = blockIdx.x; n < job.count; n += gridDim.x) {
     const Sample sample(job, n);
@@ -95,7 +96,7 @@ __global__ void ctc_beta_kernel(const __grid_constant__ CtcJob job) {
   }
 }
 
-// exp(log_probs) less what of the likelihood goes through each class, times the incoming gradient.
+// exp(log_probs) less the share of the likelihood that goes through each class, times the incoming gradient.
 __global__ void ctc_gradient_kernel(const __grid_constant__ CtcJob job) {
   for (int64_t i = thread_index(); i < job.steps * job.count * job.classes; i += thread_count()) {
     const int64_t c = i % job.classes, n = i / job.classes % job.count, t = i / job.classes / job.count;

@@ -20,7 +20,7 @@ struct LargerScore {
 __device__ __forceinline__ int64_t label_of(const ClassLossJob& job, int64_t i) {
   return load_element<int64_t>(pointer<void>(job.labels), job.label_dtype, i);
 }
-// Whether the label is a class; notes one that is neither that nor ignored.
+// Whether the label is a class. Records an error for one that is neither a class nor ignored.
 __device__ __forceinline__ bool is_class(const ClassLossJob& job, int64_t label) {
   if (label == job.ignore_index) return false;
   if (label >= 0 && label < job.classes) return true;
@@ -45,7 +45,7 @@ __global__ void nll_kernel(const __grid_constant__ ClassLossJob job) {
   }
 }
 
-// A block for each sample, or a thread, where the samples are neighbors.
+// One block for each sample, or one thread where samples are contiguous.
 template <class T, bool kByBlock>
 __global__ void entropy_kernel(const __grid_constant__ ClassLossJob job) {
   SHARED(parts, double[kWarp]);
@@ -57,7 +57,7 @@ __global__ void entropy_kernel(const __grid_constant__ ClassLossJob job) {
   };
   T* const moments = pointer<T>(job.moments);
   for (int64_t i = kByBlock ? blockIdx.x : thread_index(); i < count; i += kByBlock ? gridDim.x : thread_count()) {
-    T top = T(-INFINITY);  // a NaN is passed over: it makes the sum one
+    T top = T(-INFINITY);  // skips a NaN, which then makes the sum NaN
     for (int64_t c = begin; c < job.classes; c += step) top = LargerScore()(top, score_of<T>(job, i, c));
     if constexpr (kByBlock) top = block_reduce(top, tops, T(-INFINITY), LargerScore());
     double sum = 0;
@@ -81,7 +81,7 @@ __global__ void entropy_kernel(const __grid_constant__ ClassLossJob job) {
   }
 }
 
-// A block: the sum of the losses, and of the weights.
+// One block: the sum of the losses, and that of the weights.
 __global__ void class_sums_kernel(const __grid_constant__ ClassLossJob job) {
   SHARED(parts, double[kWarp]);
   double sum = 0, total = 0;
@@ -170,7 +170,7 @@ __global__ void multi_margin_kernel(const __grid_constant__ MarginJob job) {
   }
 }
 
-// A thread for each row, whose labels end before the first negative one.
+// One thread for each row, whose labels end before the first negative one.
 __global__ void mark_labels_kernel(const __grid_constant__ MarginJob job) {
   for (int64_t row = thread_index(); row < job.rows; row += thread_count()) {
     const int64_t* const labels = pointer<int64_t>(job.labels) + row * job.classes;

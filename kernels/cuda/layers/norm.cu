@@ -12,8 +12,8 @@ constexpr int kThreads = 256;
 struct Add {
   __device__ __forceinline__ double operator()(double a, double b) const { return a + b; }
 };
-// The sum over threads t, t + lanes … of a block, in each of them. `parts` holds a number for each thread, and may be
-// used again at once.
+// The sum over the threads t, t + lanes … of a block; each of them gets it. `parts` has one number for each thread, and
+// can be used again at once.
 __device__ __forceinline__ double lane_sum(double value, double* parts, int lanes) {
   if (lanes == 1) return block_reduce(value, parts, 0.0, Add());
   parts[threadIdx.x] = value;
@@ -110,7 +110,7 @@ __global__ void batch_sums_kernel(const __grid_constant__ BatchNormJob job) {
   finish_channel(job, c, sums);
 }
 
-// Elements in the order of out's memory: channels are neighbors where they are of x.
+// Walks in the memory order of `out`: channels are contiguous where they are in x.
 template <class T>
 __global__ void batch_apply_kernel(const __grid_constant__ BatchNormJob job) {
   const double* const lines = pointer<double>(job.lines);
@@ -143,7 +143,8 @@ void launch_batch_norm(const BatchNormJob& job, StreamHandle stream) {
 
 // --- layer_norm and group_norm
 
-// The moments of each row, and dx = g weight rstd - rstd (mean(h) + (x - mean) rstd² mean(h (x - mean))), h = g weight.
+// The moments of each row, and dx = g weight rstd - rstd (mean(h) + (x - mean) rstd² mean(h (x - mean))) with h = g
+// weight.
 template <class T>
 __global__ void row_backward_kernel(const __grid_constant__ NormBackwardJob job) {
   SHARED(parts, double[kWarp]);
@@ -181,8 +182,8 @@ __global__ void row_backward_kernel(const __grid_constant__ NormBackwardJob job)
   }
 }
 
-// Of each parameter, over the rows that it is in: threads of a block have 32 neighbors where rows have one element of
-// each.
+// For each parameter, the sum over the rows that contain it. Where rows have one element of each parameter, 32
+// neighboring threads of a block share it.
 template <class T>
 __global__ void parameter_sums_kernel(const __grid_constant__ NormBackwardJob job) {
   SHARED(parts, double[kThreads]);
@@ -217,7 +218,7 @@ void launch_norm_backward(const NormBackwardJob& job, StreamHandle stream) {
   launch(parameter_sums_kernel<T>, dim3(blocks), dim3(kThreads), 0, stream, job);
 }
 
-// --- rows of a table
+// --- rows of a table, scaled to a norm
 
 __global__ void name_rows_kernel(const __grid_constant__ RenormJob job) {
   for (int64_t i = thread_index(); i < job.indices; i += thread_count()) {
@@ -254,9 +255,9 @@ __global__ void renorm_kernel(const __grid_constant__ RenormJob job) {
   }
 }
 
-// --- softmax of groups
+// --- softmax within groups
 
-// The larger one, or NaN, stays.
+// The larger one; NaN wins.
 __device__ __forceinline__ void keep_larger(double* to, double value) {
   using Bits = unsigned long long;
   Bits seen = __builtin_bit_cast(Bits, *to);

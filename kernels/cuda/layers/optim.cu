@@ -1,4 +1,4 @@
-// One step of an optimizer over some parameters: blockIdx.y is the parameter.
+// One step of an optimizer over some parameters; blockIdx.y selects the parameter.
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/plugin/table.h"
 

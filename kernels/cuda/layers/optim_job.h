@@ -8,11 +8,11 @@ namespace tensord::kernels {
 
 enum class OptimStep : int8_t { kSgd, kAdam, kRmsprop, kAdagrad };
 
-// A parameter with its gradient and states, all in one order; see OptimSpan in kernels/optim/optim.h.
+// A parameter with its gradient and states, all in one memory order; see OptimSpan in kernels/optim/optim.h.
 struct DeviceSpan {
   int64_t count = 0;
-  double step_size = 0;    // of adam: lr / (1 - beta1^step); of adagrad the rate
-  double root_factor = 1;  // of adam: 1 / sqrt(1 - beta2^step)
+  double step_size = 0;    // for adam: lr / (1 - beta1^step); for adagrad the rate
+  double root_factor = 1;  // for adam: 1 / sqrt(1 - beta2^step)
   cuda::DeviceAddress param, grad;
   cuda::DeviceAddress state[3];  // null where not in use
   cuda::DeviceAddress rounded;   // the parameter of 16 bits that `param` is a copy of; null: none
@@ -20,7 +20,7 @@ struct DeviceSpan {
 };
 inline constexpr int kOptimSpans = 24;
 
-// One step over some parameters. The names are those of the numbers in kernels/optim/optim.h.
+// One step over some parameters. Names and numbers are those of kernels/optim/optim.h.
 struct OptimJob {
   OptimStep step = OptimStep::kSgd;
   bool is_double = false, nesterov = false, maximize = false, is_first = false;

@@ -1,4 +1,4 @@
-// Pooling of one to three dimensions and its backward: a thread for each element of the result.
+// Pooling of one to three dimensions and its backward: one thread for each element of the result.
 #include "kernels/cuda/atomics.cuh"
 #include "kernels/cuda/plugin/table.h"
 
@@ -10,7 +10,7 @@ using namespace cuda;
 struct PoolSpot {
   int64_t n, c, at[3];
 };
-// Neighbors in memory first.
+// Indices in memory order.
 __device__ __forceinline__ PoolSpot pool_spot(const PoolJob& job, int64_t i, const int64_t* sizes) {
   PoolSpot spot;
   if (job.is_last) spot.c = i % job.channels, i /= job.channels;
@@ -31,14 +31,14 @@ __device__ __forceinline__ int64_t pool_offset(const int64_t* strides, const Poo
 }
 
 struct Window {
-  int64_t begin, end, extent;  // extent: with padding
+  int64_t begin, end, extent;  // extent: including the padding
 };
-// Where a fractional window begins, in the type of the samples.
+// The begin of a fractional window, in the type of the samples.
 template <class T>
 __device__ __forceinline__ int64_t fractional_start(const PoolJob& job, const PoolSpot& spot, int axis, int64_t o) {
   const int64_t in = job.in[axis], out = job.out[axis], kernel = job.kernel[axis];
   if (axis < 3 - job.spatial || o == out - 1) return in - kernel;
-  const int dim = axis - (3 - job.spatial), own = job.spatial == 2 ? 1 - dim : dim;  // the width's sample comes first
+  const int dim = axis - (3 - job.spatial), own = job.spatial == 2 ? 1 - dim : dim;  // the width comes first
   const T sample = pointer<T>(job.samples)[(spot.n * job.channels + spot.c) * job.spatial + own];
   const T alpha = static_cast<T>(in - kernel) / static_cast<T>(out - 1);
   return static_cast<int64_t>((static_cast<T>(o) + sample) * alpha) - static_cast<int64_t>(sample * alpha);
@@ -63,7 +63,7 @@ __device__ __forceinline__ Window window_of(const PoolJob& job, const PoolSpot& 
   return {begin, end < in ? end : in, extent};
 }
 
-// As in kernels/pool/pool.h, which nvcc does not read.
+// Repeats kernels/pool/pool.h, which nvcc does not read.
 enum DivisorCode : int8_t { kInside, kWithPadding, kFixed };
 __device__ __forceinline__ int64_t divisor_of(const PoolJob& job, const Window* windows) {
   if (job.divisor == kFixed) return job.fixed;
@@ -73,7 +73,7 @@ __device__ __forceinline__ int64_t divisor_of(const PoolJob& job, const Window* 
   return product;
 }
 
-// Of a window without elements.
+// The value of a window without elements.
 template <class T>
 __device__ __forceinline__ T lowest_of(int8_t dtype) {
   if constexpr (IsFloating<T>::value) {
@@ -164,7 +164,7 @@ __global__ void avg_pool_kernel(const __grid_constant__ PoolJob job) {
 struct Range {
   int64_t first, last;
 };
-// Windows that may have a pixel.
+// The windows that may contain a pixel.
 __device__ __forceinline__ Range windows_with(const PoolJob& job, int axis, int64_t pixel) {
   const int64_t in = job.in[axis], out = job.out[axis];
   Range range{pixel * out / in, (pixel + 1) * out / in};
@@ -176,7 +176,7 @@ __device__ __forceinline__ Range windows_with(const PoolJob& job, int axis, int6
   return range;
 }
 
-// A thread for each pixel of the input, which adds what its windows give back.
+// One thread for each pixel of the input, which adds the gradients of its windows.
 template <class T>
 __global__ void avg_pool_backward_kernel(const __grid_constant__ PoolJob job) {
   const int64_t pixels = job.batch * job.channels * job.in[0] * job.in[1] * job.in[2];

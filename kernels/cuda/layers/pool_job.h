@@ -9,24 +9,24 @@ namespace tensord::kernels {
 enum class PoolTask : int8_t { kMax, kAverage, kMaxBackward, kAverageBackward };
 enum class PoolPlaces : int8_t { kStrided, kAdaptive, kFractional };  // of the windows
 
-// Pooling over three dimensions, missing leading ones of size 1. Of a backward, `small` is the incoming gradient and
-// `large` what it goes to; max adds to it. Strides are of sample, channel and the dimensions.
+// Pooling over three dimensions; missing leading ones have size 1. In a backward, `small` is the incoming gradient and
+// `large` the result, to which max pooling adds. Strides are those of sample, channel and the dimensions.
 struct PoolJob {
   PoolTask task = PoolTask::kMax;
   PoolPlaces places = PoolPlaces::kStrided;
   int8_t loop = 0, x_dtype = 0, large_dtype = 0, small_dtype = 0;
   int8_t divisor = 0;    // PoolDivisor
-  bool is_last = false;  // channels are neighbors
+  bool is_last = false;  // channels are contiguous
   int spatial = 2;
   int64_t fixed = 1, batch = 0, channels = 0;
   int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
   int64_t kernel[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, padding[3] = {0, 0, 0}, step[3] = {1, 1, 1};
   int64_t x_strides[5] = {}, large_strides[5] = {}, small_strides[5] = {}, index_strides[5] = {};
-  cuda::DeviceAddress x;        // of max: what is compared
-  cuda::DeviceAddress large;    // of a backward: the gradient that is written
+  cuda::DeviceAddress x;        // for max: the values that are compared
+  cuda::DeviceAddress large;    // in a backward: the gradient that is written
   cuda::DeviceAddress small;    // the result, or the incoming gradient
   cuda::DeviceAddress indices;  // int64; null: not asked for, or not given
-  cuda::DeviceAddress samples;  // of fractional places: `spatial` numbers for each plane
+  cuda::DeviceAddress samples;  // for fractional windows: `spatial` numbers for each plane
   cuda::DeviceAddress errors;
 };
 

@@ -1,5 +1,5 @@
-// Values of images in boxes (roi_align, roi_pool and their position-sensitive forms) and their backward: a thread for
-// each bin of each channel, as kernels/detection/regions_cpu.cpp. And which boxes stay beside others.
+// Values of images in boxes (roi_align, roi_pool and their position-sensitive variants) and their backward: one thread
+// for each bin of each channel, as in kernels/detection/regions_cpu.cpp. Also the suppression of overlapping boxes.
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/plugin/table.h"
 
@@ -129,7 +129,7 @@ __device__ __forceinline__ int64_t rounded(const RegionJob& job, T at) {
   return static_cast<int64_t>(round_to(scaled < -far ? -far : scaled > far ? far : scaled));
 }
 __device__ __forceinline__ int64_t clamped(int64_t x, int64_t high) { return x < 0 ? 0 : x > high ? high : x; }
-// Of roi_pool a box ends with its last pixel, of the position-sensitive form before it.
+// roi_pool includes a box's last pixel; the position-sensitive operator excludes it.
 template <class T>
 __device__ __forceinline__ PixelRange pixels_of(const RegionJob& job, T low, T high, int64_t bins, int64_t index,
                                                 int64_t size) {
@@ -194,7 +194,7 @@ __global__ void region_pixels_kernel(const __grid_constant__ RegionJob job) {
   }
 }
 
-// --- boxes that stay: one block, which walks over them in their order, its threads over those behind
+// --- boxes that are kept: one block walks over them in order, its threads share those behind
 
 template <class T>
 __device__ __forceinline__ bool overlaps(const T* a, const T* b, double threshold) {

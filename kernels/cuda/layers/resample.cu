@@ -79,7 +79,7 @@ template <class Word>
 __device__ __forceinline__ void copy_word(const ResampleJob& job, int64_t from, int64_t to) {
   pointer<Word>(job.out_at)[to] = pointer<Word>(job.in_at)[from];
 }
-// One tap everywhere, of any dtype.
+// A single tap, of any dtype.
 __global__ void resample_copy_kernel(const __grid_constant__ ResampleJob job) {
   for (int64_t i = thread_index(); i < results_of(job); i += thread_count()) {
     const Pixel pixel = pixel_of(job, i);
@@ -96,7 +96,7 @@ __global__ void resample_copy_kernel(const __grid_constant__ ResampleJob job) {
   }
 }
 
-// --- grid_sampler, as kernels/vision/grid_sampler_cpu.cpp
+// --- grid_sampler, as in kernels/vision/grid_sampler_cpu.cpp
 
 enum InterpolationCode : int8_t { kBilinear, kNearest, kBicubic };
 enum PaddingCode : int8_t { kZeros, kBorder, kReflection };
@@ -108,7 +108,7 @@ __device__ __forceinline__ double rest_of(double x, double by) { return ::fmod(x
 __device__ __forceinline__ float nearest_of(float x) { return ::rintf(x); }
 __device__ __forceinline__ double nearest_of(double x) { return ::rint(x); }
 
-// A position along one dimension in pixels, and its slope by the grid's number.
+// A position along one dimension in pixels, and its derivative by the grid's number.
 template <class T>
 struct Position {
   T at, slope;
@@ -133,7 +133,7 @@ __device__ __forceinline__ Position<T> padded(Position<T> p, int64_t size, const
   return p.at >= last ? Position<T>{last, 0} : p;
 }
 
-// Pixels that a point reads along one dimension (-1: outside), with their weights and the weights' slopes.
+// The pixels that a point reads along one dimension (-1: outside), with their weights and the weights' derivatives.
 template <class T>
 struct Taps {
   int count;
@@ -180,7 +180,7 @@ __device__ __forceinline__ Taps<T> taps_of(const GridSampleJob& job, T x, int64_
   return taps;
 }
 
-// Where a point of the grid is: its sample and place, the offset of its numbers and of its result.
+// A point of the grid: its sample and place, and the offsets of its numbers and of its result.
 struct GridPlace {
   int64_t n, in_grid, in_out;
 };
@@ -208,7 +208,7 @@ __device__ __forceinline__ GridPlace place_of(const GridSampleJob& job, int64_t 
   }
   return place;
 }
-// Calls fn(pixels or -1 each, weight, slopes by the numbers of each dimension).
+// Calls fn(pixels, each -1 if outside, weight, derivatives by the numbers of each dimension).
 template <class T, class Fn>
 __device__ __forceinline__ void for_each_point(const Taps<T> (&taps)[3], const Fn& fn) {
   for (int i = 0; i < taps[0].count; ++i) {

@@ -6,19 +6,19 @@
 
 namespace tensord::kernels {
 
-// Resampling over three dimensions, missing leading ones of size 1, by taps that the host made; see Resampling in
-// kernels/vision/upsample.h. Strides are of sample, channel and the dimensions.
+// Resampling over three dimensions; missing leading ones have size 1. The host computes the taps; see Resampling in
+// kernels/vision/upsample.h. Strides are those of sample, channel and the dimensions.
 struct ResampleJob {
   int8_t loop = 0, in_dtype = 0, out_dtype = 0;
-  int8_t width = 0;          // bytes of an element that is copied; 0: elements are weighted
-  bool is_backward = false;  // adds to `in` what `out` gives back
-  bool is_last = false;      // channels are neighbors
+  int8_t width = 0;          // bytes of an element to copy; 0: elements are weighted
+  bool is_backward = false;  // adds `out`'s gradient to `in`
+  bool is_last = false;      // channels are contiguous
   int64_t batch = 0, channels = 0;
   int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
-  int64_t taps[3] = {1, 1, 1}, first[3] = {0, 0, 0};  // of each dimension, and where its taps begin
+  int64_t taps[3] = {1, 1, 1}, first[3] = {0, 0, 0};  // of each dimension, and the begin of its taps
   int64_t in_strides[5] = {}, out_strides[5] = {};
   cuda::DeviceAddress in_at, out_at;
-  cuda::DeviceAddress index, weight;  // int64 and double, a dimension after the other
+  cuda::DeviceAddress index, weight;  // int64 and double, one dimension after another
 };
 
 // grid_sampler over three dimensions; see kernels/vision/grid_sampler.h.

@@ -181,7 +181,7 @@ def test_losses(reduction):
         F.gaussian_nll_loss(engine.ones(3), engine.ones(3), -engine.ones(3))
     with pytest.raises(ValueError, match="not of the input's size"):
         F.gaussian_nll_loss(engine.ones(3, 2), engine.ones(3, 2), engine.ones(2))
-    with pytest.raises(ValueError, match="'most' is no reduction"):
+    with pytest.raises(ValueError, match="'most' is not a reduction"):
         F.multilabel_soft_margin_loss(engine.ones(3), engine.ones(3), reduction="most")
 
 

@@ -173,7 +173,7 @@ void add_infer_command(CLI::App& app, int* exit_code) {
   add_client_options(*command, options->connection);
   command->add_option("model", options->model, "The model")->required();
   command->add_option("--input", options->inputs, kInputHelp)->allow_extra_args(false);
-  command->add_flag("--random", options->random, "Random values for all other inputs; open sizes become 1");
+  command->add_flag("--random", options->random, "Random values for all other inputs; dynamic sizes become 1");
   command->add_option("--version", options->version, "A number, or a label");
   command->add_option("--output", options->outputs, "Only this output; may be repeated")->allow_extra_args(false);
   command

@@ -68,7 +68,7 @@ void read_tensors(const inference::ModelConfig& message, const std::string& orig
     out.inputs.push_back(to_tensor_config(input, origin, has_batch));
     out.inputs.back().is_optional = input.optional();
     out.inputs.back().allows_ragged_batch = input.allow_ragged_batch();
-    check(names.insert(input.name()).second, origin, ": input '", input.name(), "' is there twice");
+    check(names.insert(input.name()).second, origin, ": input '", input.name(), "' appears twice");
     check(!input.allow_ragged_batch() || has_batch, origin, ": input '", input.name(),
           "': allow_ragged_batch needs a max_batch_size above 0");
   }
@@ -76,7 +76,7 @@ void read_tensors(const inference::ModelConfig& message, const std::string& orig
   for (const auto& output : message.output()) {
     out.outputs.push_back(to_tensor_config(output, origin, has_batch));
     out.outputs.back().label_filename = output.label_filename();
-    check(names.insert(output.name()).second, origin, ": output '", output.name(), "' is there twice");
+    check(names.insert(output.name()).second, origin, ": output '", output.name(), "' appears twice");
   }
 }
 

@@ -99,7 +99,7 @@ class SequenceReader {
 
   void take_input_name(const std::string& name, const char* what) {
     check(!name.empty(), origin_, ": ", what, " needs a name");
-    check(names_.insert(name).second, origin_, ": input '", name, "' is there twice");
+    check(names_.insert(name).second, origin_, ": input '", name, "' appears twice");
     for (const auto& input : config_.inputs) {
       check(input.name != name, origin_, ": '", name, "' is filled by the server and must not be an input too");
     }

@@ -16,7 +16,8 @@ class Copies {
   uint64_t made_bytes = 0;
   absl::InlinedVector<Tensor, 4> lent;
 
-  // The only way of tensors to a model's device. `is_returned`: whoever sent it expects the model's writes in it.
+  // The only way for tensors to reach a model's device. `is_returned`: the sender expects to see the model's writes in
+  // it.
   Tensor send(const Tensor& tensor, Device device, bool is_returned) {
     Tensor sent = send_to(tensor, device);
     if (is_returned && tensor.storage()->is_writable()) sent_.push_back({tensor, sent});
@@ -26,7 +27,7 @@ class Copies {
   void bring_back() const {
     for (const Sent& one : sent_) one.own.copy_from(one.sent);
   }
-  // That the model's writes cost.
+  // The bytes that the model's writes cost.
   uint64_t size_bytes() const {
     uint64_t bytes = made_bytes;
     for (const Tensor& tensor : lent) {

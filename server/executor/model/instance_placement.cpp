@@ -1,6 +1,7 @@
 #include "server/executor/model/instance_placement.h"
 
 #include <algorithm>
+#include <charconv>
 #include <numeric>
 
 #include "core/base/error.h"
@@ -54,7 +55,43 @@ std::vector<Device> place_instances(const ModelConfig& config, Device otherwise)
 
 namespace {
 
-// Work of requests goes before that of training, whose streams have priority 0.
+struct LoadLimit {
+  int gpu = 0;
+  double share = 0;
+};
+
+LoadLimit parse_load_limit(const std::string& text) {
+  LoadLimit out;
+  const size_t colon = std::min(text.find(':'), text.size());
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [gpu_end, gpu_error] = std::from_chars(begin, begin + colon, out.gpu);
+  const auto [end_of_share, error] = std::from_chars(std::min(begin + colon + 1, end), end, out.share);
+  const bool is_read =
+      gpu_error == std::errc() && gpu_end == begin + colon && error == std::errc() && end_of_share == end;
+  check(is_read && out.gpu >= 0 && out.share >= 0 && out.share <= 1,
+        "--model-load-gpu-limit must be GPU:SHARE with a share from 0 to 1, got '", text, "'");
+  return out;
+}
+
+}  // namespace
+
+void check_load_limits(const std::vector<std::string>& limits, Device device) {
+  for (const std::string& text : limits) {
+    const LoadLimit limit = parse_load_limit(text);
+    if (device.kind != kCUDA || device.index != limit.gpu) continue;
+    uint64_t free_bytes = 0, total_bytes = 0;
+    cuda::check_cuda(cuda::api().memory_info(device.index, &free_bytes, &total_bytes), "memory of the device");
+    if (static_cast<double>(total_bytes - free_bytes) > limit.share * static_cast<double>(total_bytes)) {
+      fail(ErrorCode::kFailedPrecondition, "memory limit set for GPU ", limit.gpu,
+           " has exceeded, model loading is rejected.");
+    }
+  }
+}
+
+namespace {
+
+// The priority of requests, which run before training; the streams of training have priority 0.
 constexpr int kServingPriority = -1;
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/tensor/device_runtime.h"
@@ -8,7 +9,7 @@
 
 namespace tensord::server {
 
-// An instance_group as this machine has it: no KIND_AUTO, and every GPU by its number.
+// An instance_group resolved for this machine: without KIND_AUTO, and with every GPU by its number.
 struct PlacedGroup {
   Device device;          // of KIND_CPU and KIND_MODEL
   std::vector<int> gpus;  // of KIND_GPU
@@ -20,10 +21,14 @@ struct PlacedGroup {
 // GPU, with the reason of `tensord devices`, and kInvalidArgument for a GPU that is not there.
 PlacedGroup place_group(const InstanceGroupConfig& group, Device otherwise);
 
-// The device of each instance, by group; empty without instance_group.
+// The device of each instance, in the order of the groups; empty without instance_group.
 std::vector<Device> place_instances(const ModelConfig& config, Device otherwise);
 
-// The queue of one worker's work on its device; null on the host.
+// Throws Error{kFailedPrecondition} where more than a share of the GPU's memory is in use: `limits` has "GPU:SHARE".
+// Throws kInvalidArgument for another text, wherever the device is.
+void check_load_limits(const std::vector<std::string>& limits, Device device);
+
+// The stream for one worker's work on its device; null on the host.
 std::unique_ptr<DeviceStream> make_worker_stream(Device device);
 
 }  // namespace tensord::server

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/jit/runtime/load_flags.h"
 #include "core/tensor/device_runtime.h"
+#include "server/executor/model/instance_placement.h"
 #include "server/executor/model/torchscript_model.h"
 
 namespace tensord::server {
@@ -50,6 +51,9 @@ jit::LoadOptions to_load_options(const EngineOptions& options) {
   return out;
 }
 
-void check_engine_options(const EngineOptions& options) { to_load_options(options); }
+void check_engine_options(const EngineOptions& options) {
+  to_load_options(options);
+  check_load_limits(options.gpu_limits, Device{});
+}
 
 }  // namespace tensord::server

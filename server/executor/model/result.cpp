@@ -59,7 +59,7 @@ class OutputNames {
     for (size_t i = 1; !taken_.insert(name).second; ++i) name = concat(place.name, "_", i);
     return name;
   }
-  // A None takes a number but is no output.
+  // A None takes a number but is not an output.
   void skip(size_t count) { next_ += count; }
 
  private:

@@ -484,6 +484,8 @@ std::unique_ptr<const Model> load_torchscript_model(const ModelFiles& files, con
   options.weights = files.weights;
   options.copies_files = files.are_copied;
   std::vector<Device> instances = place_instances(config, options.device);
+  const std::vector<Device> places = instances.empty() ? std::vector<Device>{options.device} : instances;
+  for (const Device device : places) check_load_limits(defaults.gpu_limits, device);
   if (instances.empty()) return std::make_unique<TorchScriptModel>(files.model, config, options);
   std::vector<std::unique_ptr<const Model>> models;
   for (const Device device : instances) {

@@ -58,7 +58,7 @@ class Reader {
       fail(ErrorCode::kUnimplemented, path, ": of a newer tensord ('", to_printable(magic), "'; this one reads '",
            kMagic, "')");
     }
-    fail(ErrorCode::kDataLoss, path, ": is no file of recorded requests");
+    fail(ErrorCode::kDataLoss, path, ": is not a file of recorded requests");
   }
 
   // Returns false at the end of the file or at a truncated request.

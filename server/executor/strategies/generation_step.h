@@ -63,7 +63,7 @@ class GenerationStep {
   const SequenceModel model_;
   size_t feedback_input_ = SIZE_MAX;  // index in request_signature()
   size_t length_input_ = SIZE_MAX;    // index in the model's signature
-  std::vector<int64_t> open_dims_;    // by state: its dimension of open size; -1: none
+  std::vector<int64_t> open_dims_;    // by state: its dimension of dynamic size; -1: none
 };
 
 }  // namespace tensord::server

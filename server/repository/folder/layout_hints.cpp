@@ -143,7 +143,8 @@ std::string hint_for_versions(const fs::path& model) {
   const Names names = names_in(model);
   if (const auto versions = version_like(names); !versions.empty()) {
     return concat(list(versions),
-                  " is no version: a version's folder is a whole number without anything before it, as '", name, "/1'");
+                  " is not a version: a version's folder is a whole number without anything before it, as '", name,
+                  "/1'");
   }
   const std::vector<std::string> archives = archives_in(names);
   if (!archives.empty() && version_number(name) > 0) {
@@ -171,7 +172,7 @@ std::vector<std::string> hints_for_model(const fs::path& model) {
   std::vector<std::string> hints;
   const Names names = names_in(model);
   if (const auto versions = version_like(names); !versions.empty()) {
-    hints.push_back(concat(list(versions), " is no version: a version's folder is a whole number"));
+    hints.push_back(concat(list(versions), " is not a version: a version's folder is a whole number"));
   }
   if (const auto archives = archives_in(names); !archives.empty()) {
     hints.push_back(concat(list(archives), " lies beside the versions' folders and is not served"));

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail_cancelled() { fail(ErrorCode::kCancelled, "the start was given up"); }
+[[noreturn]] void fail_cancelled() { fail(ErrorCode::kCancelled, "the start was canceled"); }
 
 bool is_sha256(const std::string& text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -33,7 +33,7 @@ FileCache::FileCache(fs::path folder, uint64_t max_bytes) : folder_(std::move(fo
 
 void FileCache::place(const HostFile& file, const fs::path& to, const Fetch& fetch,
                       const std::function<bool()>& is_cancelled) {
-  check(is_sha256(file.sha256), "files.sha256: '", file.sha256, "' is no SHA-256");
+  check(is_sha256(file.sha256), "files.sha256: '", file.sha256, "' is not a SHA-256");
   const MutexLock lock(mutex_);
   try {
     if (!has(file, is_cancelled)) fetch_into_cache(file, fetch, is_cancelled);

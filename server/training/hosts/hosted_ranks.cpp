@@ -26,7 +26,7 @@ constexpr size_t kMaxFiles = 1024;
 void check_start(const std::string& start) {
   const bool is_plain =
       start.size() >= 8 && start.size() <= 64 && start.find_first_not_of("0123456789abcdef") == std::string::npos;
-  check(is_plain, "start: '", start.substr(0, 64), "' is no name of a start");
+  check(is_plain, "start: '", start.substr(0, 64), "' is not a name of a start");
 }
 
 // Resolves a path of an order, which must stay below the folder.
@@ -34,7 +34,7 @@ fs::path below(const fs::path& folder, const std::string& name) {
   const fs::path path = name;
   const bool is_plain = !name.empty() && name.size() <= 4096 && path.is_relative() &&
                         std::none_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
-  check(is_plain, "files.path: '", name.substr(0, 256), "' is no path in a folder");
+  check(is_plain, "files.path: '", name.substr(0, 256), "' is not a path in a folder");
   return folder / path;
 }
 

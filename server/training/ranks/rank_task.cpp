@@ -29,7 +29,7 @@ std::string to_text(const RankTask& task) {
 
 RankTask rank_task_from_text(const std::string& text) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  check(json.is_object(), "the task of a rank is no JSON");
+  check(json.is_object(), "the task of a rank is not a JSON object");
   RankTask task;
   try {
     task.job = job_status_from_json(json.at("job"));

@@ -50,9 +50,9 @@ void options_from_map(Json& json, const std::string& path) {
   const Json options = std::move(*map);
   json.erase(map);
   for (const auto& [name, value] : options.items()) {
-    check(!json.contains(name), path, ".options: ", name, " is there twice");
+    check(!json.contains(name), path, ".options: ", name, " appears twice");
     check(name != "name" && name != "pattern" && name != "freeze" && name != "groups", path, ".options: '", name,
-          "' is no option");
+          "' is not an option");
     json[name] = value;
   }
 }

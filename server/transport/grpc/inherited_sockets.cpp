@@ -25,7 +25,7 @@ int number_of(const char* variable) {
   if (text == nullptr) return 0;
   int number = 0;
   const auto [end, error] = std::from_chars(text, text + std::strlen(text), number);
-  check(error == std::errc() && *end == '\0' && number >= 0, "$", variable, " is no number: ", text);
+  check(error == std::errc() && *end == '\0' && number >= 0, "$", variable, " is not a number: ", text);
   return number;
 }
 
@@ -56,7 +56,7 @@ std::string host_of(int file) {
 
 void take(int file, InheritedSockets& sockets) {
   check(option_of(file, SO_ACCEPTCONN) == 1 && option_of(file, SO_TYPE) == SOCK_STREAM, "$LISTEN_FDS: file ", file,
-        " is no stream socket that listens");
+        " is not a stream socket that listens");
   fcntl(file, F_SETFD, FD_CLOEXEC);
   fcntl(file, F_SETFL, fcntl(file, F_GETFL) | O_NONBLOCK);
   if (option_of(file, SO_DOMAIN) != AF_UNIX) {

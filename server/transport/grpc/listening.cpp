@@ -47,7 +47,7 @@ void check_unused(const std::string& path) {
   if (is_used) fail(ErrorCode::kUnavailable, "cannot listen for gRPC on unix:", path, ": another server does");
   struct stat status {};
   check(lstat(path.c_str(), &status) != 0 || S_ISSOCK(status.st_mode), "--grpc-unix-socket: ", path,
-        " is there and is no socket");
+        " is there and is not a socket");
 }
 
 // A connection takes one or two descriptors. The usual soft limit of 1024 exists for programs that use select().

@@ -26,7 +26,7 @@ void read_message(grpc::ByteBuffer& bytes, const RequestLimits& limits, RequestL
     admission.grow(message_cost(to_wire_message(bytes), *Message::descriptor()));
   }
   const grpc::Status status = grpc::SerializationTraits<Message>::Deserialize(&bytes, &message);
-  check(status.ok(), "the request is no ", Message::descriptor()->full_name());
+  check(status.ok(), "the request is not a ", Message::descriptor()->full_name());
 }
 
 template <class Message>

@@ -184,7 +184,7 @@ class SizesInTensors(nn.Module):
 
 
 class Branches(nn.Module):
-    """Nested branches on data, with weights, a buffer and an open size; results of a branch are written within it."""
+    """Nested branches on data, with weights, a buffer and a dynamic size; results of a branch are written within it."""
 
     def __init__(self):
         super().__init__()
@@ -352,7 +352,7 @@ class ConvertPt2Test(unittest.TestCase):
 
         torch.onnx.export(torch.jit.script(Data()), (torch.ones(2, 5),), str(self.folder / "model.onnx"), opset_version=15,
                           input_names=["x"], dynamic_axes={"x": {0: "batch"}})
-        self.assertIn("hangs on an open size or on data", self.convert(self.folder / "model.onnx", ok=False))
+        self.assertIn("depends on a dynamic size or on data", self.convert(self.folder / "model.onnx", ok=False))
 
     def test_branches_on_data(self):
         for scale in (1.0, -1.0):
@@ -410,10 +410,10 @@ torch.save(runs, sys.argv[2] + "/newest.pt")
                     torch.testing.assert_close(one, other)
 
     def test_refused(self):
-        for module, message in ((OtherSizes(), "the ways of a branch on data give tensors of different sizes"),
-                                (Rounds(), "how often a loop runs hangs on"), (KeepsInBranch(), "in a branch on data"),
-                                (WritesInBranch(), "writes, in a branch on data, to memory that was there before"),
-                                (UsesSize(), "a branch on data uses a size that was computed before it"),
+        for module, message in ((OtherSizes(), "the branches of a condition on data return tensors of different sizes"),
+                                (Rounds(), "the number of iterations of a loop depends on"), (KeepsInBranch(), "in a branch that depends on data"),
+                                (WritesInBranch(), "writes, in a branch that depends on data, to memory that was there before"),
+                                (UsesSize(), "a branch that depends on data uses a size that was computed before it"),
                                 (WritesParameter(), "writes to the model's own tensor 'weight', which is a parameter"),
                                 (Counts(), "sets the attribute 'count', which is a int"),
                                 (GivesOld(), "the attribute 'last' is set, and its memory is also that of a result"),

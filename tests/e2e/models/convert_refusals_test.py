@@ -23,7 +23,7 @@ BODIES = [
     ("x[:, x[0] > 0]", "4,4", "a mask beside other indices"),
     ("torch.index_put(x, [x > 0], torch.ones(1))", "4,4", ""),
     ("torch.index_put(x, [x > 0], torch.ones(1), accumulate=True)", "4,4", "several values by a mask"),
-    ("torch.nn.functional.one_hot(x.to(torch.int64), -1)", "4", "a number of classes that hangs on data"),
+    ("torch.nn.functional.one_hot(x.to(torch.int64), -1)", "4", "a number of classes that depends on data"),
     ("torch.nn.functional.one_hot(x.to(torch.int64), 3)", "4", ""),
     ("torch.nn.functional.avg_pool2d(x, 2, divisor_override=3)", "1,1,4,4", "a divisor"),
     ("torch.nn.functional.avg_pool2d(x, 2, ceil_mode=True)", "1,1,4,4", "ceil_mode"),
@@ -59,17 +59,17 @@ BODIES = [
 ]
 # With an open first dimension.
 OPEN = [
-    ("torch.nn.functional.max_pool1d(x, 2, ceil_mode=True)", "3,4", "x:1", "ceil_mode over an open size"),
+    ("torch.nn.functional.max_pool1d(x, 2, ceil_mode=True)", "3,4", "x:1", "ceil_mode over a dynamic size"),
     ("torch.nn.functional.max_pool1d(x, 2, ceil_mode=True)", "3,4", "x:0", ""),
     ("torch.nn.functional.adaptive_avg_pool1d(x, 2)", "3,4", "x:1", "windows of several sizes"),
     ("torch.nn.functional.adaptive_avg_pool1d(x, 1)", "3,4", "x:1", ""),
-    ("torch.roll(x, 1, 0)", "4,4", "x:0", "an open size"),
-    ("torch.narrow(x, 0, 0, x.size(0) - 1)", "4,4", "x:0", "an open start or length"),
-    ("torch.narrow(x, 0, -2, 1)", "4,4", "x:0", "a start from the end of an open size"),
+    ("torch.roll(x, 1, 0)", "4,4", "x:0", "a dynamic size"),
+    ("torch.narrow(x, 0, 0, x.size(0) - 1)", "4,4", "x:0", "a dynamic start or length"),
+    ("torch.narrow(x, 0, -2, 1)", "4,4", "x:0", "a start from the end of a dynamic size"),
     ("torch.narrow(x, 1, -2, 1)", "4,4", "x:0", ""),
     ("torch.tensor([x.size(0), 2]) + x[0, 0]", "4,4", "x:0", ""),
     ("torch.tensor([float(x.size(0)), 2.5]) + x[0, 0]", "4,4", "x:0", "of such a list"),
-    ("torch.cat([i for i in torch.split(x, 2)])", "4,4", "x:0", "hangs on an open size"),
+    ("torch.cat([i for i in torch.split(x, 2)])", "4,4", "x:0", "depends on a dynamic size"),
 ]
 LAYERS = [
     (nn.LSTM(4, 6, proj_size=2), "2,3,4", "projections"),

@@ -161,12 +161,12 @@ class ConvertSizesTest(Sizes):
         ("a product", ["t = x[:, :1] * y[:1]", "n = t.numel()"], "[t.reshape(-1), torch.arange(n)]", "", ""),
         ("the larger and the smaller", ["n = max(x.size(1), 30)", "m = min(x.size(1), 30)"], "[torch.ones(n), torch.ones(m), x[:, :m]]", "", ""),
         ("the rest of a reshape", ["t = x.reshape(-1, x.size(0))", "u = x.reshape(x.size(1), -1)"], "[t + u, torch.tensor(t.size(0))]", "", ""),
-        ("a list that ends at a number", ["t = x.split(30, 1)"], "[t[0]]", "a list's length hangs on an open size", "a list's length"),
+        ("a list that ends at a number", ["t = x.split(30, 1)"], "[t[0]]", "a list's length depends on a dynamic size", "a list's length"),
         ("a dimension that is left out", ["t = x.squeeze()"], "[t + 1]", "how many dimensions", "how many dimensions"),
-        ("a choice between equal sizes", ["n = 1", "if x.size(1) == y.size(1):", "    n = 2"], "[x * n]", "open size", "open size"),
-        ("a limit above all examples", ["t = x[:, :2000]", "n = 1", "if t.size(1) == x.size(1):", "    n = 2"], "[x * n]", "open size",
-         "open size"),
-        ("a stride that is no size of its own", ["t = torch.ones(x.size(0), 1).reshape(-1, x.size(0))"], "[t.unfold(1, 2, 1)[:, :, 0]]", "", "unfold"),
+        ("a choice between equal sizes", ["n = 1", "if x.size(1) == y.size(1):", "    n = 2"], "[x * n]", "dynamic size", "dynamic size"),
+        ("a limit above all examples", ["t = x[:, :2000]", "n = 1", "if t.size(1) == x.size(1):", "    n = 2"], "[x * n]", "dynamic size",
+         "dynamic size"),
+        ("a stride that is not a size of its own", ["t = torch.ones(x.size(0), 1).reshape(-1, x.size(0))"], "[t.unfold(1, 2, 1)[:, :, 0]]", "", "unfold"),
         ("a count of elements", ["t = x[x > 0]", "n = t.size(0)"], "[x * n, torch.tensor(n)]", "", ""),
     )
 

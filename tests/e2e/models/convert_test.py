@@ -243,7 +243,7 @@ class ConvertTest(unittest.TestCase):
         self.check_onnx(Script(), [torch.randn(7, 4)], ["--input", "2,4", "--dynamic", "x:0"])
 
     def test_branches(self):
-        """On data and on open sizes: If, whichever branch the examples take."""
+        """On data and on dynamic sizes: If, whichever branch the examples take."""
         flags = ["--input", "2,4", "--dynamic", "x:0"]
         for rows in (3, 8):
             for scale in (1.0, -1.0, 30.0, -30.0):
@@ -262,12 +262,12 @@ class ConvertTest(unittest.TestCase):
 
     def test_refused(self):
         for module, flags, message in (
-                (WritesInBranch(), [], "writes, in a branch on data, to memory that was there before"),
-                (WritesResult(), [], "writes to the result of a branch on data"),
-                (ListInBranch(), [], "changes a list in a branch on data"),
-                (TwoKinds(), [], "a branch on data gives"),
+                (WritesInBranch(), [], "writes, in a branch that depends on data, to memory that was there before"),
+                (WritesResult(), [], "writes to the result of a branch that depends on data"),
+                (ListInBranch(), [], "changes a list in a branch that depends on data"),
+                (TwoKinds(), [], "a branch that depends on data returns"),
                 (Noise(), [], "aten::rand_like"),
-                (ChoosesNumber(), ["--dynamic", "x:0"], "hangs on an open size"),
+                (ChoosesNumber(), ["--dynamic", "x:0"], "depends on a dynamic size"),
                 (nn.Dropout(0.5).train(), [], "")):
             torch.jit.script(module).save(self.folder / "model.pt")
             said = self.convert(self.folder / "model.pt", "--to", "onnx", "-o", self.folder / "out.onnx", "--input", "2,4", *flags,

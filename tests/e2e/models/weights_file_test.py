@@ -139,10 +139,10 @@ class WeightsFileTest(unittest.TestCase):
                 (header_and_data({"first.weight": torch.ones(3, 3), "second.weight": torch.zeros(3, 3)}), "has other values"),
                 (header_and_data(good)[:-1], "reaches past the end"),
                 (header_and_data(good) + b"x", "belong to no tensor"),
-                (raw(twice), "'norm.bias' is twice in the header"),
+                (raw(twice), "'norm.bias' appears twice in the header"),
                 (raw('{"a":' * 9 + "1" + "}" * 9), "nested"),
                 (raw('{"norm.bias": {"dtype": "F8_E4M3", "shape": [3], "data_offsets": [0, 12]}}'), "dtype F8_E4M3"),
-                (struct.pack("<Q", 1 << 60), "is no safetensors file, or is truncated"),
+                (struct.pack("<Q", 1 << 60), "is not a safetensors file, or is truncated"),
                 (b"", "is empty")):
             (self.folder / "weights.safetensors").write_bytes(content)
             said = self.run_model(self.folder / "model.pt", self.x)

@@ -219,7 +219,7 @@ class WorkerTest(unittest.TestCase):
             self.fake.served = served
             self.assertRegex(self.failure(), "'base.pt' (came with|has more than)")
         self.assertIn("more than --join-cache allows", self.failure(size_bytes=1 << 30))
-        self.assertIn("is no SHA-256", self.failure(sha256="../../x"))
+        self.assertIn("is not a SHA-256", self.failure(sha256="../../x"))
         self.fake.served = b"wanted"
         self.assertEqual(self.fake.prepare().WhichOneof("report"), "prepared")
         self.assertEqual(len(self.worker.cached()), 1)

@@ -267,7 +267,7 @@ class LaunchTest(unittest.TestCase):
     def test_wrong_command_lines(self):
         worker = self.script("")
         for arguments, message, env in (
-                (["--nproc", "x", worker], "--nproc-per-node: 'x' is no number", {}),
+                (["--nproc", "x", worker], "--nproc-per-node: 'x' is not a number", {}),
                 (["--nnodes", "1:2", worker], "--nnodes: the number of nodes cannot change", {}),
                 (["--nnodes", "2", "--rdzv", "h:1", worker], "--node-rank: which of the 2 nodes is this?", {}),
                 (["--nnodes", "2", "--node-rank", "0", worker], "--rdzv-endpoint: several nodes", {}),

@@ -301,7 +301,7 @@ class TrainingTest(RpcAssertions, unittest.TestCase):
         self.assertGreater(moved(self.server.run(**adagrad())), 0.05)
         for message, options in (("optimizer.nope: there is no such field", {"nope": 1}),
                                  ("optimizer.eps: must be a number", {"eps": True}),
-                                 ("optimizer.options: lr is there twice", {"lr": 1}),
+                                 ("optimizer.options: lr appears twice", {"lr": 1}),
                                  ("optimizer.initial_accumulator_value: must be a number of at least 0",
                                   {"initial_accumulator_value": -1})):
             self.assert_code(CODE.INVALID_ARGUMENT, message, self.server.create, **adagrad(**options))

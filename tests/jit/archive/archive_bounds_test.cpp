@@ -104,7 +104,7 @@ TEST(PickleBounds, EachRuleIsSaid) {
   const std::pair<std::string, const char*> wrong[] = {
       {"t", "there is no mark"},
       {"e", "there is no mark"},
-      {"NNa", "append to something that is no list"},
+      {"NNa", "append to something that is not a list"},
       {"a", "the stack is empty"},
       {"(a", "the stack is empty"},
       {"\x85", "the stack is empty"},
@@ -112,14 +112,14 @@ TEST(PickleBounds, EachRuleIsSaid) {
       {"(", "the stack is empty"},
       {"(K\1", "values are left at the end"},
       {"NN", "values are left at the end"},
-      {"NNNs", "items for something that is no dict"},
+      {"NNNs", "items for something that is not a dict"},
       {"}(K\1u", "a key has no value"},
       {"}]K\1s", "a dict key of type"},
-      {"NNb", "a state for something that is no object"},
-      {")N\x81", "a new object of something that is no class"},
-      {"N)R", "a call of something that is no function"},
-      {storage + ")R", "a call of something that is no function"},
-      {rebuild + "NR", "the arguments of a call are no tuple"},
+      {"NNb", "a state for something that is not an object"},
+      {")N\x81", "a new object of something that is not a class"},
+      {"N)R", "a call of something that is not a function"},
+      {storage + ")R", "a call of something that is not a function"},
+      {rebuild + "NR", "the arguments of a call are not a tuple"},
       {"K\1Q", "a storage reference has the wrong form"},
       {"(" + text("storage") + storage + text("0") + text("cpu") + "tQ", "a storage reference has the wrong form"},
       {"(" + text("other") + storage + text("0") + text("cpu") + "K\x0ctQ", "a storage reference has the wrong form"},
@@ -143,7 +143,7 @@ TEST(PickleBounds, EachRuleIsSaid) {
       {rebuild + "(" + reference + none + "N\x85" + one + "tR", "a tensor has bad sizes"},
       {rebuild + "(" + reference + none + one + "N" + "tR", "a tensor has bad strides"},
       {"ctorch._utils\n_rebuild_parameter\n(NtR", "a parameter has no tensor"},
-      {"ctorch.jit._pickle\nrestore_type_tag\n(]K\1tR", "a type tag is no string"},
+      {"ctorch.jit._pickle\nrestore_type_tag\n(]K\1tR", "a type tag is not a string"},
       {"ccollections\nOrderedDict\n(K\1tR", "arguments for collections.OrderedDict"},
       {"ctorch\ndevice\n(K\1tR", "a device has no name"},
       {"ctorch\nSize\n(K\1tR", "a tensor has bad sizes"},
@@ -250,9 +250,9 @@ TEST(PickleBounds, QuantisedTensors) {
               HasSubstr("a tensor has no storage"));
   // Two numbers in a byte.
   const std::string q4 = storage("QUInt4x2Storage");
-  EXPECT_THAT(error(rebuilt(q4, none, ")", ")", good)), HasSubstr("a quint4x2 tensor is no dense one"));
-  EXPECT_THAT(error(rebuilt(q4, "K\1", two, one, good)), HasSubstr("a quint4x2 tensor is no dense one"));
-  EXPECT_THAT(error(rebuilt(q4, none, two, two, good)), HasSubstr("a quint4x2 tensor is no dense one"));
+  EXPECT_THAT(error(rebuilt(q4, none, ")", ")", good)), HasSubstr("a quint4x2 tensor is not dense"));
+  EXPECT_THAT(error(rebuilt(q4, "K\1", two, one, good)), HasSubstr("a quint4x2 tensor is not dense"));
+  EXPECT_THAT(error(rebuilt(q4, none, two, two, good)), HasSubstr("a quint4x2 tensor is not dense"));
 }
 
 TEST(PickleBounds, LastValues) {

@@ -151,7 +151,7 @@ TEST(ReadValues, AreSoMany) {
     return error_of([&] { unpickle(text + ".", context); });
   };
   EXPECT_THAT(reading("NNN"), HasSubstr("values are left at the end"));  // it was read up to the end
-  EXPECT_THAT(reading("NNNN"), HasSubstr("the pickle makes more than 33554432 values"));
+  EXPECT_THAT(reading("NNNN"), HasSubstr("the pickle creates more than 33554432 values"));
 }
 
 }  // namespace

@@ -48,8 +48,8 @@ TEST(ModuleTree, NamesThatAreNone) {
   EXPECT_EQ(tree_error({""}), "tensor '': the last part of its name is empty");
   EXPECT_EQ(tree_error({"a."}), "tensor 'a.': the last part of its name is empty");
   EXPECT_EQ(tree_error({"a..b"}), "module 'a.': a part of its name is empty");
-  EXPECT_EQ(tree_error({"a.b", "a.b"}), "'a.b' is there twice");
-  EXPECT_EQ(tree_error({"a.b", "a"}), "'a' is there twice");
+  EXPECT_EQ(tree_error({"a.b", "a.b"}), "'a.b' appears twice");
+  EXPECT_EQ(tree_error({"a.b", "a"}), "'a' appears twice");
   EXPECT_EQ(tree_error({"a", "a.b"}), "'a' is a tensor and a module");
   const auto deep = [](int dots) {
     std::string name = "a";
@@ -148,8 +148,8 @@ TEST_F(NewWeightsTest, FilesOfOtherValues) {
   };
   EXPECT_EQ(error(dict(Value("a"), Value(numbers({2})))), "none");
   EXPECT_EQ(error(Value(numbers({2}))), "no dict of tensors, as a module's state_dict() is");
-  EXPECT_EQ(error(dict(Value("a"), Value(1))), "'a' is no tensor");
-  EXPECT_EQ(error(dict(Value(7), Value(numbers({2})))), "'int' is no tensor");
+  EXPECT_EQ(error(dict(Value("a"), Value(1))), "'a' is not a tensor");
+  EXPECT_EQ(error(dict(Value(7), Value(numbers({2})))), "'int' is not a tensor");
   fs::remove(path);
 }
 

@@ -108,7 +108,7 @@ TEST_F(Safetensors, Headers) {
         R"({"dtype":"F32","data_offsets":[0,16]})", R"({"dtype":"F32","shape":[4]})"}) {
     EXPECT_EQ(error(concat(R"({"x":)", entry, "}")), lacks) << entry;
   }
-  const std::string none = "DATA_LOSS the header is no JSON object of tensors";
+  const std::string none = "DATA_LOSS the header is not a JSON object of tensors";
   for (const char* header : {"", "[1]", "{", "{} {}", "1"}) EXPECT_EQ(error(header), none) << header;
   EXPECT_EQ(error("{}", ""), "none");
   EXPECT_EQ(error(R"({"__metadata__":{"format":"pt"}})", ""), "none");
@@ -119,8 +119,8 @@ TEST_F(Safetensors, Headers) {
   EXPECT_EQ(error("{" + x + "," + y(R"("shape":[2],"data_offsets":[4,12])") + "}"), "DATA_LOSS 'y': tensors overlap");
   EXPECT_EQ(error("{" + x + "," + y(R"("shape":[1],"data_offsets":[12,16])") + "}"),
             "DATA_LOSS 'y': bytes before it belong to no tensor");
-  EXPECT_EQ(error("{" + x + "," + x + "}"), "DATA_LOSS 'x' is twice in the header");
-  EXPECT_EQ(error(R"({"x":{"dtype":"F32","dtype":"F32"}})"), "DATA_LOSS 'dtype' is twice in the header");
+  EXPECT_EQ(error("{" + x + "," + x + "}"), "DATA_LOSS 'x' appears twice in the header");
+  EXPECT_EQ(error(R"({"x":{"dtype":"F32","dtype":"F32"}})"), "DATA_LOSS 'dtype' appears twice in the header");
   EXPECT_EQ(error(R"({"x":{"a":[[1]]}})"), "DATA_LOSS the header is nested more than 3 deep");
   EXPECT_EQ(error(R"({"x":{"dtype":"BOOL","shape":[16],"data_offsets":[0,16]}})", std::string(15, '\1') + "\2"),
             "DATA_LOSS 'x': a bool is neither 0 nor 1");
@@ -147,7 +147,7 @@ TEST_F(Safetensors, ManyTensors) {
 }
 
 TEST_F(Safetensors, Lengths) {
-  const std::string truncated = "DATA_LOSS is no safetensors file, or is truncated";
+  const std::string truncated = "DATA_LOSS is not a safetensors file, or is truncated";
   const auto error_of_bytes = [&](const std::string& bytes) {
     write(bytes);
     return error_of([&] { read_safetensors(path_); });
@@ -163,7 +163,7 @@ TEST_F(Safetensors, Lengths) {
     write(file("", "", length));
     fs::resize_file(path_, 8 + length);
     EXPECT_THAT(error_of([&] { read_safetensors(path_); }),
-                StartsWith(length == max ? "DATA_LOSS the header is no JSON"
+                StartsWith(length == max ? "DATA_LOSS the header is not a JSON"
                                          : "RESOURCE_EXHAUSTED has a header of 67108865 bytes, more than 67108864"));
   }
 }

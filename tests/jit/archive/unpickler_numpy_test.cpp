@@ -126,7 +126,7 @@ TEST(NumpyPickle, ByteStrings) {
   EXPECT_EQ(load(encoded("")).to_string(), "");
   EXPECT_EQ(load("U\3abc").to_string(), "abc");
   for (const char* wrong : {"\xc4\x80", "a\xc3", "\xc3z", "\xc2\xc3", "\x80", "\xff"})
-    EXPECT_THAT(error_of(encoded(wrong)), HasSubstr("bytes are no text of latin1")) << wrong;
+    EXPECT_THAT(error_of(encoded(wrong)), HasSubstr("bytes are not latin1 text")) << wrong;
   EXPECT_THAT(error_of("c_codecs\nencode\n" + text("a") + text("utf8") + "\x86R"), HasSubstr("no text of latin1"));
   EXPECT_THAT(error_of("c_codecs\nencode\nN" + text("latin1") + "\x86R"), HasSubstr("no text of latin1"));
   EXPECT_THAT(error_of("c_codecs\nencode\n" + text("a") + "N\x86R"), HasSubstr("no text of latin1"));
@@ -218,7 +218,7 @@ TEST(SparsePickle, WhatIsNone) {
       {csr + tuple(kStarts + kItems + kTwo), "a sparse tensor has the wrong number of parts"},
       {coo + kThree + kNo + kPlaces, "a sparse tensor has too few parts"},
       {csr + kTwo + kNo + kStarts + kColumns, "a sparse tensor has too few parts"},
-      {coo + tuple("N" + kItems + kThree), "a part of a sparse tensor is no tensor"},
+      {coo + tuple("N" + kItems + kThree), "a part of a sparse tensor is not a tensor"},
       {coo + tuple(longs(number(1) + number(2), {0, 9}) + kItems + kThree), ""},
       // Four stored elements of a tensor of forty.
       {coo + tuple(kPlaces + "ctorch._utils\n_rebuild_tensor_v2\n(" +

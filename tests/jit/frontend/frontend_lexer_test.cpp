@@ -83,7 +83,7 @@ TEST(Lexer, NumbersInEveryForm) {
               ElementsAre("1", "1.", ".5", "1e+22", "1.5e-3", "2.j", "0x1F", "1_000", "NEWLINE", "END"));
 }
 
-TEST(Lexer, AttributesOfNumbersAreNoNumbers) { EXPECT_THAT(error("1abc"), HasSubstr("this is no number")); }
+TEST(Lexer, AttributesOfNumbersAreNoNumbers) { EXPECT_THAT(error("1abc"), HasSubstr("this is not a number")); }
 
 TEST(Lexer, StringEscapes) {
   EXPECT_EQ(string_value(R"("a\\b\"c\'d\n\t\r\v")"), "a\\b\"c'd\n\t\r\v");

@@ -50,7 +50,7 @@ TEST_F(PlanBesideGraph, EveryNodeIsACallOfWhatIsInside) {
                    Node* const more = node.graph()->create(NodeKind::kTupleConstruct);
                    more->insert_before(&find(node, "aten::neg"));
                  }),
-                 "a node is no call: prim::TupleConstruct");
+                 "a node is not a call: prim::TupleConstruct");
 }
 
 TEST_F(PlanBesideGraph, ResultsThatAreNoCalls) {

@@ -75,7 +75,7 @@ TEST_F(PlanVerifier, CallsAreThoseOfTheGraph) {
       {[=](Plan& plan) { plan.calls[kMul].arguments[1] = other; }, "operand 1 has another layout"},
       {[=](Plan& plan) { plan.tensors[plan.calls[kMul].inputs[1]].meta = other; }, "has another layout"},
       {[=](Plan& plan) { plan.tensors[plan.calls[kArgmax].outputs[0]].meta = other; }, "result 0 has another layout"},
-      {[](Plan& plan) { plan.calls[kMul].is_copy = true; }, "it is no copy"},
+      {[](Plan& plan) { plan.calls[kMul].is_copy = true; }, "it is not a copy"},
       {[](Plan& plan) {
          plan.calls[kArgmax].is_copy = true;
          plan.calls[kArgmax].prepared.reset();
@@ -135,7 +135,7 @@ TEST_F(PlanVerifier, TwoResultsOfOneCallOverlap) {
                            plan.calls[0].is_copy = true;
                            plan.calls[0].prepared.reset();
                          }),
-                 "it is no copy");
+                 "it is not a copy");
 }
 
 // The declared aliasing holds for results with the operand's layout.
@@ -211,7 +211,7 @@ TEST_F(PlanVerifier, CopiesAreInTheOrderOfTheElements) {
   };
   EXPECT_EQ(altered([](Plan&) {}), "proven");
   EXPECT_REFUSED(altered([](Plan& plan) { plan.calls[0].inputs.push_back(0); }), "another number of operands");
-  EXPECT_REFUSED(altered([](Plan& plan) { plan.calls[0].prepared = std::make_unique<NoCall>(); }), "it is no copy");
+  EXPECT_REFUSED(altered([](Plan& plan) { plan.calls[0].prepared = std::make_unique<NoCall>(); }), "it is not a copy");
 }
 
 TEST_F(LoopVerifier, LoopsAreAsTheyAreWalked) {

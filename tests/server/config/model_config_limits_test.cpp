@@ -61,8 +61,8 @@ TEST(ModelConfigLimits, TensorsAndInstances) {
   expect_message(input("allow_ragged_batch: true"), "input 'x': allow_ragged_batch needs a max_batch_size");
   EXPECT_EQ(error_of(input("allow_ragged_batch: true", "max_batch_size: 1")), "none");
   expect_message(input("is_shape_tensor: true"), "is_shape_tensor of 'x' is not supported");
-  expect_message(input("") + input(""), "input 'x' is there twice");
-  expect_message("output { name: \"y\" } output { name: \"y\" }", "output 'y' is there twice");
+  expect_message(input("") + input(""), "input 'x' appears twice");
+  expect_message("output { name: \"y\" } output { name: \"y\" }", "output 'y' appears twice");
   EXPECT_EQ(error_of(input("") + " output { name: \"x\" }"), "none");
   EXPECT_EQ(error_of("instance_group { count: 256 }"), "none");
   expect_message("instance_group { count: 257 }", "instance_group.count must be 0 to 256");
@@ -159,7 +159,7 @@ TEST(ModelConfigLimits, ControlsOfSequences) {
       {control(id + "bool_false_true: [ 0, 1 ]"), "control_input 's': a correlation id has no two values"},
       {control("kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_FP32"), "control_input 's': data_type must be"},
       {control(id) + control(id, "t"), "control_input 't' is the second of its kind"},
-      {control(id) + control(start + "fp32_false_true: [ 0, 1 ]"), "input 's' is there twice"},
+      {control(id) + control(start + "fp32_false_true: [ 0, 1 ]"), "input 's' appears twice"},
       {control(id, ""), "control_input needs a name"},
       {"control_input { name: \"s\" }", "control_input 's' needs one control, got 0"},
   };
@@ -184,7 +184,7 @@ TEST(ModelConfigLimits, StatesOfSequences) {
       {state(one, ""), "input_name of state needs a name"},
       {state(one, "i", ""), "state 'i' needs an output_name"},
       {state(one) + state(one, "j"), "output 'o' is the state of two inputs"},
-      {state(one) + state(one, "i", "p"), "input 'i' is there twice"},
+      {state(one) + state(one, "i", "p"), "input 'i' appears twice"},
       {state("data_type: TYPE_FP32 dims: 1 initial_state { zero_data: true } initial_state { zero_data: true }"),
        "state 'i' must have at most one initial_state, got 2"},
       {initial("data_type: TYPE_FP16 dims: [ 5, 2 ] zero_data: true"),

@@ -332,7 +332,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "input.name is not UTF-8"},
         Refusal{"platform: \"tensorrt_plan\"", "platform 'tensorrt_plan' is not supported"},
         Refusal{"backend: \"python\"", "backend 'python' is not supported"},
-        Refusal{"input { name: \"x\" } input { name: \"x\" }", "input 'x' is there twice"},
+        Refusal{"input { name: \"x\" } input { name: \"x\" }", "input 'x' appears twice"},
         Refusal{"input { name: \"x\" dims: [ 6 ] reshape { shape: [ 5 ] } }", "same number of elements"},
         Refusal{"input { name: \"x\" dims: [ 6, -1 ] reshape { shape: [ -1, 6 ] } }", "-1 for the same"},
         Refusal{"input { name: \"x\" dims: [ 1 ] reshape { } }", "max_batch_size is 0"},

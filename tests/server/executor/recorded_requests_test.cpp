@@ -170,7 +170,8 @@ TEST_F(RecordedRequests, WhatAHeadSaysMustFitItsData) {
 
 TEST_F(RecordedRequests, FilesThatCannotBeRead) {
   EXPECT_EQ(error_of([&] { read_recorded_requests(folder_ / "missing"); }).code(), ErrorCode::kNotFound);
-  EXPECT_THAT(error_of([&] { read_recorded_requests(write("TNSDREQ")); }).what(), HasSubstr("is no file of recorded"));
+  EXPECT_THAT(error_of([&] { read_recorded_requests(write("TNSDREQ")); }).what(),
+              HasSubstr("is not a file of recorded"));
   EXPECT_THAT(error_of([&] { read_recorded_requests(write("TNSDREQ2")); }).what(),
               HasSubstr("of a newer tensord ('TNSDREQ2'; this one reads 'TNSDREQ1')"));
   // One that gives less than it has.

@@ -316,7 +316,7 @@ TEST_F(TorchScriptModelTest, WhatIsSavedInTrainingModeIsSaid) {
   };
   EXPECT_THAT(warnings("x: Tensor", gru("0.5")), acts("aten::gru"));
   EXPECT_THAT(warnings("x: Tensor", gru("0.0")), IsEmpty());
-  EXPECT_THAT(warnings("x: Tensor", "return torch.norm(x, None, [1], False)"), IsEmpty()) << "a p that is no number";
+  EXPECT_THAT(warnings("x: Tensor", "return torch.norm(x, None, [1], False)"), IsEmpty()) << "a p that is not a number";
   // A nested branch after harmless ones.
   EXPECT_THAT(
       warnings("x: Tensor",

@@ -152,7 +152,7 @@ TEST(RepositoryBounds, FilesOfALoad) {
 TEST(RepositoryBounds, FilesOfALoadThatCannotBeWritten) {
   OverrideStore store(0);
   EXPECT_THAT(refusal_of([&] {
-                store.add("m", {{"a", "x"}, {"a/b", "a file is no folder"}});
+                store.add("m", {{"a", "x"}, {"a/b", "a file is not a folder"}});
               }),
               HasSubstr("RESOURCE_EXHAUSTED a file of the model cannot be written to "));
   fs::remove_all(store.add("m", {{"a", "x"}})->root().parent_path());
@@ -338,7 +338,7 @@ TEST_F(RepositoryBoundsTest, WhatIsInAFolder) {
   fs::create_directories(root() / "f/other");
   EXPECT_THAT(hint_for_versions(root() / "f"), HasSubstr("its folder has 'other', expected 'f/1/model.pt'"));
   write_below("f/v2/x");
-  EXPECT_THAT(hint_for_versions(root() / "f"), HasSubstr("'v2' is no version"));
+  EXPECT_THAT(hint_for_versions(root() / "f"), HasSubstr("'v2' is not a version"));
 }
 
 TEST_F(RepositoryBoundsTest, ConfigurationsOfALoad) {

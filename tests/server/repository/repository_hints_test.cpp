@@ -56,7 +56,7 @@ TEST_F(RepositoryHintsTest, NamesThatAreNoVersions) {
   for (const char* name : {"v1", "version-2", "03", "1.5", "0"}) {
     archive(std::string("m/") + name + "/model.pt");
     EXPECT_EQ(reason_of("m"), concat("'", name,
-                                     "' is no version: a version's folder is a whole number without anything before "
+                                     "' is not a version: a version's folder is a whole number without anything before "
                                      "it, as 'm/1'"));
     fs::remove_all(root() / "m");
   }
@@ -164,10 +164,11 @@ TEST_F(RepositoryHintsTest, WhatLiesBesideAServedVersionIsAWarning) {
   add("zero", "1");
   archive("zero/0/model.pt");
   start({});
-  EXPECT_THAT(states("zero"), HasSubstr("'0' is no version"));
-  EXPECT_EQ(states("m"),
-            "1 READY: warning: 'v2' is no version: a version's folder is a whole number; 'resnet.pt' lies beside the "
-            "versions' folders and is not served; 'config.pbtx' is not read: a configuration is called config.pbtxt");
+  EXPECT_THAT(states("zero"), HasSubstr("'0' is not a version"));
+  EXPECT_EQ(
+      states("m"),
+      "1 READY: warning: 'v2' is not a version: a version's folder is a whole number; 'resnet.pt' lies beside the "
+      "versions' folders and is not served; 'config.pbtx' is not read: a configuration is called config.pbtxt");
   EXPECT_EQ(states("plain"), "1 READY");
   EXPECT_THAT(hints_for_repository(root()), ElementsAre("'loose.pt' is not served: expected 'loose/1/model.pt'"));
   EXPECT_TRUE(repository_->is_all_ready());

@@ -77,11 +77,11 @@ TEST_F(EndlessLoadTest, AnUnloadGivesItUpAndOthersGoOn) {
   EXPECT_EQ(states("endless"), "1 LOADING");
   load("good");
   unload("endless");
-  EXPECT_THAT(first.get(), ::testing::HasSubstr("the load was given up: cancelled"));
+  EXPECT_THAT(first.get(), ::testing::HasSubstr("the load was canceled: cancelled"));
   EXPECT_EQ(states("endless"), "1 UNAVAILABLE: unloaded");
   EXPECT_EQ(states("endless2"), "1 LOADING");
   repository_->stop();
-  EXPECT_THAT(second.get(), ::testing::HasSubstr("given up"));
+  EXPECT_THAT(second.get(), ::testing::HasSubstr("canceled"));
   EXPECT_THAT(error_of([&] { load("good2"); }).second, ::testing::Not(::testing::HasSubstr("no error")));
 }
 
@@ -89,7 +89,7 @@ TEST_F(EndlessLoadTest, ItsTimeEnds) {
   add("endless", "1", "endless");
   start({.roots = {}, .only = {}, .mode = ControlMode::kExplicit, .load_timeout_ns = 20'000'000});
   EXPECT_THAT(error_of([&] { load("endless"); }).second,
-              ::testing::HasSubstr("the load was given up: it takes too long"));
+              ::testing::HasSubstr("the load was canceled: it takes too long"));
 }
 
 // Runs until it is cancelled, as its warm-up does.
@@ -111,8 +111,8 @@ class EndlessWarmUpTest : public RepositoryLoadTest {
 TEST_F(EndlessWarmUpTest, ItsTimeEnds) {
   add("m", "1");
   start({.roots = {}, .only = {}, .mode = ControlMode::kExplicit, .load_timeout_ns = 20'000'000});
-  EXPECT_THAT(error_of([&] { load("m"); }).second, ::testing::HasSubstr("the load was given up: it takes too long"));
-  EXPECT_THAT(states("m"), ::testing::HasSubstr("1 UNAVAILABLE: the load was given up"));
+  EXPECT_THAT(error_of([&] { load("m"); }).second, ::testing::HasSubstr("the load was canceled: it takes too long"));
+  EXPECT_THAT(states("m"), ::testing::HasSubstr("1 UNAVAILABLE: the load was canceled"));
 }
 
 TEST_F(RepositoryLoadTest, UnloadsAndLoadsAgain) {

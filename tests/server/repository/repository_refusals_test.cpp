@@ -97,7 +97,7 @@ TEST_F(RepositoryRefusals, ConfigurationsThatAreNotServed) {
   EXPECT_THAT(text, StartsWith("failed to load 'm', failed to poll from model repository: "));
 }
 
-// A warning about a field of a valid configuration names where it is from, and is no error.
+// A warning about a field of a valid configuration names where it is from, and is not an error.
 TEST_F(RepositoryRefusals, ConfigurationsOfALoadAreNamedAsWhatTheyAre) {
   add("m", "1");
   start_explicit();

@@ -142,7 +142,7 @@ TEST_F(DataFile, Csv) {
 
 TEST_F(DataFile, CsvErrorsNameLineAndColumn) {
   const auto error = [&](const std::string& text) { return error_of(write("bad.csv", text)); };
-  EXPECT_EQ(error("a,b\n1,2\n\n3,four\n"), "line 4: column 'b': 'four' is no number");
+  EXPECT_EQ(error("a,b\n1,2\n\n3,four\n"), "line 4: column 'b': 'four' is not a number");
   EXPECT_EQ(error("a,b\n1,\n"), "line 2: column 'b': the field is empty");
   EXPECT_EQ(error("a,b\n1,2,3\n"), "line 2: has 3 fields, the header has 2");
   EXPECT_EQ(error("a,b\n1\n"), "line 2: has 1 fields, the header has 2");
@@ -151,8 +151,8 @@ TEST_F(DataFile, CsvErrorsNameLineAndColumn) {
   EXPECT_EQ(error("x,x.0\n1,2\n"), "line 1: columns 'x' and 'x.0' both give the array 'x'");
   EXPECT_EQ(error("a,b\n1,\"2\n"), "line 2: a quoted field does not end where it should");
   EXPECT_EQ(error("a,b\n1,\"2\"3\n"), "line 2: a quoted field does not end where it should");
-  EXPECT_EQ(error("a\n1e999\n"), "line 2: column 'a': '1e999' is no number");
-  EXPECT_EQ(error("a\n\x1b[2J\n"), "line 2: column 'a': '?[2J' is no number");
+  EXPECT_EQ(error("a\n1e999\n"), "line 2: column 'a': '1e999' is not a number");
+  EXPECT_EQ(error("a\n\x1b[2J\n"), "line 2: column 'a': '?[2J' is not a number");
   EXPECT_EQ(error("a,b\n"), "holds no rows");
   EXPECT_EQ(error("\n \n"), "line 2: there is no header");
   EXPECT_EQ(error(""), "is empty");
@@ -214,16 +214,16 @@ TEST_F(DataFile, HostileSafetensors) {
             "'y': bytes before it belong to no tensor");
   EXPECT_EQ(error(R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})"),
             "8 bytes at the end belong to no tensor");
-  EXPECT_EQ(error(good.substr(0, good.size() - 1) + "," + good.substr(1)), "'x' is twice in the header");
+  EXPECT_EQ(error(good.substr(0, good.size() - 1) + "," + good.substr(1)), "'x' appears twice in the header");
   EXPECT_EQ(error(R"({"x":{"dtype":"BOOL","shape":[16],"data_offsets":[0,16]}})"), "'x': a bool is neither 0 nor 1");
   EXPECT_EQ(error(R"({"x":{"dtype":"F32"}})"), "'x': the header lacks dtype, shape or data_offsets");
-  EXPECT_EQ(error("[1]"), "the header is no JSON object of tensors");
-  EXPECT_EQ(error("{"), "the header is no JSON object of tensors");
-  EXPECT_EQ(error(std::string(1 << 20, '[')), "the header is no JSON object of tensors");
+  EXPECT_EQ(error("[1]"), "the header is not a JSON object of tensors");
+  EXPECT_EQ(error("{"), "the header is not a JSON object of tensors");
+  EXPECT_EQ(error(std::string(1 << 20, '[')), "the header is not a JSON object of tensors");
   EXPECT_NE(error("{\"x\":{\"shape\":" + std::string(1 << 20, '[')), "");
   EXPECT_EQ(error("{}", ""), "holds no arrays");
-  EXPECT_EQ(error_of(write("short.safetensors", "abc")), "is no safetensors file, or is truncated");
-  EXPECT_EQ(error_of(write("long.safetensors", std::string(8, '\xff'))), "is no safetensors file, or is truncated");
+  EXPECT_EQ(error_of(write("short.safetensors", "abc")), "is not a safetensors file, or is truncated");
+  EXPECT_EQ(error_of(write("long.safetensors", std::string(8, '\xff'))), "is not a safetensors file, or is truncated");
 }
 
 // Every file, truncated and with bytes changed: an Error that names the file, or a readable table.

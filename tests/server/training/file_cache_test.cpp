@@ -91,7 +91,7 @@ TEST_F(FileCacheTest, NamesAreNoPaths) {
           file, folder.path() / "to", [](const HostFile&, const FileCache::Take&) {}, [] { return false; });
     });
     EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-    EXPECT_THAT(error.what(), HasSubstr("is no SHA-256"));
+    EXPECT_THAT(error.what(), HasSubstr("is not a SHA-256"));
   }
 }
 

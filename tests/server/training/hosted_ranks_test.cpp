@@ -71,12 +71,13 @@ TEST_F(HostedRanksTest, StartsAndPathsAreChecked) {
   for (const size_t size : {8, 64}) EXPECT_NO_THROW(ranks_->take(PrepareOrder{std::string(size, 'a'), {}, 5}));
   for (const std::string& start :
        {std::string(7, 'a'), std::string(65, 'a'), std::string("0123456g"), std::string("0123456A")}) {
-    EXPECT_EQ(refusal(PrepareOrder{start, {}, 5}), concat("start: '", start.substr(0, 64), "' is no name of a start"));
+    EXPECT_EQ(refusal(PrepareOrder{start, {}, 5}),
+              concat("start: '", start.substr(0, 64), "' is not a name of a start"));
   }
   for (const std::string& path : {std::string(), std::string("/x"), std::string("../x"), std::string("a/../x"),
                                   std::string("a/.."), std::string(4097, 'x')}) {
     EXPECT_EQ(refusal(PrepareOrder{"01234567", {file_of("abc", path)}, 5}),
-              concat("files.path: '", path.substr(0, 256), "' is no path in a folder"));
+              concat("files.path: '", path.substr(0, 256), "' is not a path in a folder"));
   }
   EXPECT_EQ(refusal(PrepareOrder{"01234567", std::vector(1025, file_of("abc")), 5}), "files: more than 1024");
   std::vector<HostFile> files;
@@ -232,10 +233,10 @@ TEST_F(HostedRanksTest, PathsStayInTheFolder) {
     return refusal(PrepareOrder{"01234567", {file_of("abc", path)}, 5});
   };
   for (const char* path : {"", "/abc", "../abc", "a/../../abc", ".."}) {
-    EXPECT_EQ(refused(path), concat("files.path: '", path, "' is no path in a folder"));
+    EXPECT_EQ(refused(path), concat("files.path: '", path, "' is not a path in a folder"));
   }
   const std::string longest(4096, 'a');
-  EXPECT_EQ(refused(longest + 'a'), concat("files.path: '", longest.substr(0, 256), "' is no path in a folder"));
+  EXPECT_EQ(refused(longest + 'a'), concat("files.path: '", longest.substr(0, 256), "' is not a path in a folder"));
   ranks_->take(PrepareOrder{"01234567", {file_of("abc", longest)}, 5});
   EXPECT_EQ(next<FailedReport>().start, "01234567");  // of the file system's own limit
 }

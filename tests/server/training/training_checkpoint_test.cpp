@@ -263,7 +263,7 @@ TEST_F(CheckpointTest, WhatIsWrittenAfterADamagedOneStays) {
   }
 }
 
-// That is no reason to start over.
+// That is not a reason to start over.
 TEST_F(CheckpointTest, OneThatCannotBeMappedIsNotDamaged) {
   constexpr size_t kModelBytes = size_t{64} << 20;
   const Checkpoints checkpoints(folder_, 2);

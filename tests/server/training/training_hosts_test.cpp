@@ -253,7 +253,7 @@ TEST_F(TrainingFileCache, OtherBytesThanWereAnnouncedAreRefused) {
   for (const std::string& name :
        {good.substr(1), good + "0", "A" + good.substr(1), "g" + good.substr(1), std::string()}) {
     EXPECT_EQ(code_and_text_of([&] { placed(cache, {.path = "f", .size_bytes = 3, .sha256 = name}, "abc"); }).second,
-              concat("files.sha256: '", name, "' is no SHA-256"));
+              concat("files.sha256: '", name, "' is not a SHA-256"));
   }
 }
 

@@ -42,19 +42,19 @@ TEST(TrainingMessages, OptionsStandInEitherPlace) {
   EXPECT_EQ(to_json(to_job_spec(field)), to_json(to_job_spec(map)));
   EXPECT_NE(to_json(to_job_spec(field)), to_json(to_job_spec(spec())));
   set_option(*field.mutable_optimizer()->mutable_options(), "lr", 0.5);
-  EXPECT_EQ(refusal(field), "optimizer.options: lr is there twice");
+  EXPECT_EQ(refusal(field), "optimizer.options: lr appears twice");
   for (const char* name : {"pattern", "freeze"}) {
     training::v1::JobSpec wrong = spec();
     set_option(*wrong.mutable_optimizer()->mutable_options(), name, 1);
-    EXPECT_EQ(refusal(wrong), std::string("optimizer.options: '") + name + "' is no option");
+    EXPECT_EQ(refusal(wrong), std::string("optimizer.options: '") + name + "' is not an option");
   }
   training::v1::JobSpec unnamed = spec();
   unnamed.mutable_optimizer()->clear_name();
   set_option(*unnamed.mutable_optimizer()->mutable_options(), "name", 1);
-  EXPECT_EQ(refusal(unnamed), "optimizer.options: 'name' is no option");
+  EXPECT_EQ(refusal(unnamed), "optimizer.options: 'name' is not an option");
   training::v1::JobSpec groups = spec();
   set_option(*groups.mutable_optimizer()->mutable_options(), "groups", 1);
-  EXPECT_EQ(refusal(groups), "optimizer.options: 'groups' is no option");
+  EXPECT_EQ(refusal(groups), "optimizer.options: 'groups' is not an option");
 }
 
 TEST(TrainingMessages, OptionsOfGroups) {
@@ -69,10 +69,10 @@ TEST(TrainingMessages, OptionsOfGroups) {
   to_message(to_job_spec(message), back);
   EXPECT_EQ(to_json(to_job_spec(back)), to_json(to_job_spec(message)));
   second.set_lr(0.5);
-  EXPECT_EQ(refusal(message), "optimizer.groups.options: lr is there twice");
+  EXPECT_EQ(refusal(message), "optimizer.groups.options: lr appears twice");
   second.clear_lr();
   set_option(*second.mutable_options(), "freeze", 1);
-  EXPECT_EQ(refusal(message), "optimizer.groups.options: 'freeze' is no option");
+  EXPECT_EQ(refusal(message), "optimizer.groups.options: 'freeze' is not an option");
 }
 
 // Options without a field of their own are returned in the map, others are not.

@@ -135,7 +135,7 @@ TEST_F(ListeningTest, ASocketIsOfOneServer) {
   }
   EXPECT_FALSE(std::filesystem::exists(path));
   std::ofstream(path) << "a file";
-  EXPECT_THAT(error_of([&] { listen(on_socket(path)); }).what(), HasSubstr("is there and is no socket"));
+  EXPECT_THAT(error_of([&] { listen(on_socket(path)); }).what(), HasSubstr("is there and is not a socket"));
   EXPECT_TRUE(std::filesystem::exists(path));
   EXPECT_EQ(error_of([&] { listen(on_socket(folder_.path() / "none" / "socket")); }).code(), ErrorCode::kUnavailable);
 }
@@ -154,10 +154,10 @@ TEST_F(ListeningTest, WhatIsHandedOverMustBeSockets) {
     setenv("LISTEN_FDNAMES", names, 1);
     return std::string(error_of([&] { listen({}); }).what());
   };
-  EXPECT_THAT(outcome("64"), HasSubstr("file 3 is no stream socket that listens"));
+  EXPECT_THAT(outcome("64"), HasSubstr("file 3 is not a stream socket that listens"));
   EXPECT_EQ(outcome("65"), "$LISTEN_FDS: at most 64 sockets, got 65");
-  EXPECT_EQ(outcome("-1"), "$LISTEN_FDS is no number: -1");
-  EXPECT_EQ(outcome("1x"), "$LISTEN_FDS is no number: 1x");
+  EXPECT_EQ(outcome("-1"), "$LISTEN_FDS is not a number: -1");
+  EXPECT_EQ(outcome("1x"), "$LISTEN_FDS is not a number: 1x");
   EXPECT_THAT(outcome("1", "http"), HasSubstr("only gRPC's sockets can be handed over"));
   setenv("LISTEN_PID", "1", 1);
   EXPECT_GT(listen({})->port(), 0) << "they are of another process";

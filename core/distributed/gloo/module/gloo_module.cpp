@@ -102,7 +102,7 @@ class GlooTransfer final : public Transfer {
     return with_our_errors([&] {
       int peer = -1;
       const bool is_done = sends_ ? buffer_->waitSend(&peer, left(deadline)) : buffer_->waitRecv(&peer, left(deadline));
-      if (!is_done) fail(ErrorCode::kCancelled, "gloo: the message was given up");
+      if (!is_done) fail(ErrorCode::kCancelled, "gloo: the message was canceled");
       return peer;
     });
   }

@@ -51,7 +51,7 @@ std::string Call::scalar(const Traced& number, DType dtype) {
     if (number.a.is_int()) return constant(Tensor::scalar(number.a.to_int(), DType::kInt64).to(dtype));
     return scalar(number.a.is_bool() ? (number.a.to_bool() ? 1.0 : 0.0) : number.a.to_float(), dtype);
   }
-  if (number.number.empty()) refuse("a number hangs on an open size or on data in a way that has no form in ONNX here");
+  if (number.number.empty()) refuse("a number depends on a dynamic size or on data in a way that ONNX cannot express");
   const DType own = number.a.is_int() ? DType::kInt64 : number.a.is_bool() ? DType::kBool : DType::kFloat64;
   return emit("Squeeze", {cast(number.number, own, dtype), int_vector({0})});
 }
@@ -75,7 +75,7 @@ std::string Call::size_vector(std::span<const Traced> numbers) {
   }
   Strings parts;
   for (const Traced& one : numbers) {
-    if (one.is_dynamic && one.number.empty()) refuse("a size hangs on data in a way that has no form in ONNX here");
+    if (one.is_dynamic && one.number.empty()) refuse("a size depends on data in a way that ONNX cannot express");
     parts.push_back(one.is_dynamic ? one.number : int_vector({one.a.to_int()}));
   }
   return parts.size() == 1 ? parts[0] : emit("Concat", parts, {{"axis", int64_t{0}}});

@@ -58,7 +58,7 @@ void take_apart(const Traced& value, const std::string& name, std::vector<std::p
   }
   if (!value.items) {
     if (value.a.is_none() && !value.is_dynamic) return;
-    fail(ErrorCode::kUnimplemented, "the result holds a ", value.a.tag_name(), ", which is no tensor");
+    fail(ErrorCode::kUnimplemented, "the result holds a ", value.a.tag_name(), ", which is not a tensor");
   }
   const auto below = [&](const std::string& part) { return name.empty() ? part : name + "." + part; };
   if (value.a.is_dict()) {

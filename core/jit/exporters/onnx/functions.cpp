@@ -99,7 +99,7 @@ void threshold(Call& c) {
 
 void celu(Call& c) {
   const double alpha = c.number("alpha");
-  if (!(alpha > 0)) c.refuse("an alpha that is not above 0 has no form in ONNX here");
+  if (!(alpha > 0)) c.refuse("an alpha that is not above 0 cannot be exported to ONNX");
   const std::string x = x_of(c), factor = c.scalar(alpha, c.dtype());
   const std::string below = c.emit("Mul", {factor, c.emit("Elu", {c.emit("Div", {x, factor})})});
   c.set(c.emit("Where", {c.emit("Greater", {x, zero(c)}), x, below}));
@@ -203,7 +203,7 @@ std::string norm(Call& c, const std::string& x, int64_t dim, bool keeps) {
 void cosine_similarity(Call& c) {
   const int64_t rank = c.t("x1").ndim();
   if (c.t("x1").sizes() != c.t("x2").sizes() || c.t2("x1").sizes() != c.t2("x2").sizes()) {
-    c.refuse("tensors of different sizes have no form in ONNX here");
+    c.refuse("tensors of different sizes cannot be exported to ONNX");
   }
   const int64_t dim = c.dim("dim", rank);
   const std::string eps = c.scalar(c.number("eps"), c.dtype());
@@ -217,7 +217,7 @@ void cosine_similarity(Call& c) {
 
 void pairwise_distance(Call& c) {
   const double p = c.number("p");
-  if (p != 1 && p != 2) c.refuse(concat("distances of order ", p, " have no form in ONNX here"));
+  if (p != 1 && p != 2) c.refuse(concat("distances of order ", p, " cannot be exported to ONNX"));
   const std::string apart = c.emit("Sub", {c.operand("x1", c.dtype()), c.operand("x2", c.dtype())});
   const std::string shifted = c.emit("Add", {apart, c.scalar(c.number("eps"), c.dtype())});
   c.set(c.emit(p == 1 ? "ReduceL1" : "ReduceL2", {shifted, c.int_vector({-1})},

@@ -32,13 +32,13 @@ void scatter(Call& c) {
   std::string source;
   if (c.has("src")) {
     if (c.t("src").sizes() != c.t("index").sizes() || c.t2("src").sizes() != c.t2("index").sizes())
-      c.refuse("a source larger than the index has no form in ONNX here");
+      c.refuse("a source larger than the index cannot be exported to ONNX");
     source = c.operand("src", c.dtype());
   } else {
     source = c.emit("Expand", {c.operand("value", c.dtype()), c.shape_of(index)});
   }
   Attributes attributes{{"axis", c.dim("dim", c.t().ndim())}};
-  if (c.has("reduce")) c.refuse("with a reduction has no form in ONNX here");
+  if (c.has("reduce")) c.refuse("with a reduction cannot be exported to ONNX");
   const bool adds = c.op().schema.name.starts_with("aten::scatter_add");
   if (adds) attributes.emplace_back("reduction", std::string("add"));
   c.set(c.emit("ScatterElements", {c.x(), index, source}, attributes));
@@ -71,17 +71,17 @@ Indices read_indices(Call& c) {
     if (index.a.is_none()) {
       has_ended = !out.tensors.empty();
     } else {
-      if (has_ended) c.refuse("indices that do not stand side by side have no form in ONNX here");
+      if (has_ended) c.refuse("indices that do not stand side by side cannot be exported to ONNX");
       if (out.tensors.empty()) out.first = dim;
       const DType type = index.a.to_tensor().dtype();
       const bool is_mask = type == DType::kBool || type == DType::kUInt8;
       if (is_mask && (c.list("indices").size() > 1 || dim > 0))
-        c.refuse("a mask beside other indices has no form in ONNX here");
+        c.refuse("a mask beside other indices cannot be exported to ONNX");
       out.tensors.push_back(index);
     }
     ++dim;
   }
-  if (out.tensors.empty()) c.refuse("without an index has no form in ONNX here");
+  if (out.tensors.empty()) c.refuse("without an index cannot be exported to ONNX");
   return out;
 }
 
@@ -139,7 +139,7 @@ void index_put(Call& c) {
   const std::string x = c.x();
   if (is_mask(found)) {
     if (c.t("values").numel() != 1 || c.flag("accumulate"))
-      c.refuse("several values by a mask have no form in ONNX here");
+      c.refuse("several values by a mask cannot be exported to ONNX");
     std::string mask = c.tracer().name_of(found.tensors[0]);
     Dims wide;
     for (int64_t i = found.tensors[0].a.to_tensor().ndim(); i < c.t().ndim(); ++i) wide.push_back(i);
@@ -147,7 +147,7 @@ void index_put(Call& c) {
     const std::string value = c.emit("Reshape", {c.operand("values", c.dtype()), c.int_vector({})});
     return c.set(c.emit("Where", {mask, value, x}));
   }
-  if (found.first != 0) c.refuse("indices that do not begin at dimension 0 have no form in ONNX here");
+  if (found.first != 0) c.refuse("indices that do not begin at dimension 0 cannot be exported to ONNX");
   size_t rank = 0;
   const std::string places = joined(c, found.tensors, rank);
   // Updates must have the shape of the gathered elements.
@@ -160,7 +160,7 @@ void index_put(Call& c) {
 
 void slice_scatter(Call& c) {
   const int64_t dim = c.dim("dim", c.t().ndim());
-  if (c.integer("step") != 1) c.refuse("a step has no form in ONNX here");
+  if (c.integer("step") != 1) c.refuse("a step cannot be exported to ONNX");
   const std::string x = c.x(), axis = c.int_vector({dim}), source = c.operand("src", c.dtype());
   const auto bound = [](int64_t value) { return tracing::wrap(value, value); };
   const Traced start = c.has("start") ? c.in("start") : bound(0);
@@ -173,7 +173,7 @@ void slice_scatter(Call& c) {
 }
 
 void one_hot(Call& c) {
-  if (c.integer("num_classes") < 0) c.refuse("a number of classes that hangs on data has no form in ONNX");
+  if (c.integer("num_classes") < 0) c.refuse("a number of classes that depends on data cannot be exported to ONNX");
   const std::string depth = c.constant(Tensor::scalar(c.integer("num_classes"), DType::kInt64));
   c.set(c.emit("OneHot", {c.x(), depth, c.int_vector({0, 1})}));
 }

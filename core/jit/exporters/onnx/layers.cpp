@@ -24,7 +24,7 @@ void matmul(Call& c) {
 }
 
 void linear(Call& c) {
-  if (c.t("weight").ndim() != 2) c.refuse("a weight of one dimension has no form in ONNX here");
+  if (c.t("weight").ndim() != 2) c.refuse("a weight of one dimension cannot be exported to ONNX");
   std::string y = c.emit("MatMul", {c.x("input"), swapped_last(c, c.x("weight"), 2)});
   if (c.has("bias")) y = c.emit("Add", {y, c.x("bias")});
   c.set(y);
@@ -88,7 +88,7 @@ void convolution(Call& c) {
   window.dilation = spread(c.ints("dilation"), count);
   std::vector<int64_t> pads(2 * count, 0);
   if (c.in("padding").a.is_string()) {
-    if (has_open_kernel) c.refuse("padding by name over an open size of the kernel has no form in ONNX here");
+    if (has_open_kernel) c.refuse("padding by name over a dynamic size of the kernel cannot be exported to ONNX");
     for (size_t i = 0; i < count && c.text("padding") == "same"; ++i) {
       const int64_t total = window.dilation[i] * (window.kernel[i] - 1);
       pads[i] = total / 2;
@@ -123,11 +123,11 @@ Window pool_window(Call& c, size_t count) {
 void check_ceil(Call& c, const Window& window, const Dims& dilation) {
   for (size_t i = 0; i < window.kernel.size(); ++i) {
     const int64_t dim = c.t().ndim() - std::ssize(window.kernel) + static_cast<int64_t>(i);
-    if (c.is_open("self", dim)) c.refuse("ceil_mode over an open size has no form in ONNX here");
+    if (c.is_open("self", dim)) c.refuse("ceil_mode over a dynamic size cannot be exported to ONNX");
     const int64_t span = c.t().size(dim) + 2 * window.padding[i] - dilation[i] * (window.kernel[i] - 1) - 1;
     const int64_t windows = (span + window.stride[i] - 1) / window.stride[i] + 1;
     if ((windows - 1) * window.stride[i] >= c.t().size(dim) + window.padding[i])
-      c.refuse("ceil_mode with a window beyond the input has no form in ONNX here");
+      c.refuse("ceil_mode with a window beyond the input cannot be exported to ONNX");
   }
 }
 
@@ -145,10 +145,10 @@ void max_pool(Call& c) {
 
 template <size_t kCount>
 void average_pool(Call& c) {
-  if (c.has("divisor_override")) c.refuse("a divisor has no form in ONNX here");
+  if (c.has("divisor_override")) c.refuse("a divisor cannot be exported to ONNX");
   const bool is_alone = c.t().ndim() == int64_t{kCount} + 1;
   const Window window = pool_window(c, kCount);
-  if (c.flag("ceil_mode")) c.refuse("ceil_mode has no form in ONNX here");
+  if (c.flag("ceil_mode")) c.refuse("ceil_mode cannot be exported to ONNX");
   Attributes attributes = window_attributes(window);
   attributes.emplace_back("count_include_pad", int64_t{c.flag("count_include_pad")});
   c.set(without_batch(c, c.emit("AveragePool", {with_batch(c, c.x(), is_alone)}, attributes), is_alone));
@@ -166,7 +166,8 @@ void adaptive_pool(Call& c) {
   std::vector<int64_t> kernel;
   for (int64_t i = first; i < rank; ++i) {
     const int64_t in = c.t().size(i), out = size[static_cast<size_t>(i - first)];
-    if (c.is_open("self", i) || out <= 0 || in % out != 0) c.refuse("windows of several sizes have no form in ONNX");
+    if (c.is_open("self", i) || out <= 0 || in % out != 0)
+      c.refuse("windows of several sizes cannot be exported to ONNX");
     kernel.push_back(in / out);
   }
   const bool is_alone = rank == int64_t{kCount} + 1;
@@ -186,7 +187,7 @@ std::string filled(Call& c, const char* argument, int64_t dim, double value, DTy
 void batch_norm(Call& c) {
   const char* training = c.has("training") ? "training" : c.has("train") ? "train" : nullptr;
   if ((training && c.flag(training)) || !c.has("running_mean") || !c.has("running_var"))
-    c.refuse("with the statistics of the batch has no form in ONNX here: call eval() before the model is saved");
+    c.refuse("with the statistics of the batch cannot be exported to ONNX: call eval() before the model is saved");
   const DType type = c.t("running_mean").dtype();
   const std::string weight = c.has("weight") ? c.x("weight") : filled(c, "running_mean", 0, 1, type);
   const std::string bias = c.has("bias") ? c.x("bias") : filled(c, "running_mean", 0, 0, type);
@@ -212,7 +213,7 @@ void group_norm(Call& c) {
 }
 
 void instance_norm(Call& c) {
-  if (!c.flag("use_input_stats")) c.refuse("with running statistics has no form in ONNX here");
+  if (!c.flag("use_input_stats")) c.refuse("with running statistics cannot be exported to ONNX");
   const std::string weight = c.has("weight") ? c.x("weight") : filled(c, "input", 1, 1, c.dtype());
   const std::string bias = c.has("bias") ? c.x("bias") : filled(c, "input", 1, 0, c.dtype());
   c.set(c.emit("InstanceNormalization", {c.x("input"), weight, bias}, {{"epsilon", c.number("eps")}}));
@@ -236,7 +237,7 @@ void attention(Call& c) {
   if (c.has("dropout_p") && c.number("dropout_p") != 0)
     c.refuse("drops elements: call eval() before the model is saved");
   const Tensor &query = c.t("query"), &key = c.t("key");
-  if (c.has("enable_gqa") && c.flag("enable_gqa")) c.refuse("enable_gqa has no form in ONNX here");
+  if (c.has("enable_gqa") && c.flag("enable_gqa")) c.refuse("enable_gqa cannot be exported to ONNX");
   const int64_t rank = query.ndim(), width = query.size(rank - 1);
   const std::string q = c.x("query"), k = c.x("key");
   std::string scores = c.emit("MatMul", {q, swapped_last(c, k, key.ndim())});
@@ -283,7 +284,7 @@ void resize(Call& c, const char* mode, const std::string& coordinates, bool is_n
     if (c.has(name)) factors.push_back(c.number(name));
   }
   if (!factors.empty()) {
-    if (factors.size() != count) c.refuse("some factors alone have no form in ONNX here");
+    if (factors.size() != count) c.refuse("some factors alone cannot be exported to ONNX");
     const Tensor scales = Tensor::empty(Dims{std::ssize(factors)}, DType::kFloat64);
     std::ranges::copy(factors, scales.data<double>());
     return c.set(c.emit("Resize",

@@ -137,7 +137,7 @@ void element(Call& c) {
 void number_to_tensor(Call& c) {
   if (!c.first().items) return c.set(c.scalar(c.first(), c.dtype()));
   const auto is_int = [](const Traced& one) { return one.a.is_int(); };
-  if (!std::ranges::all_of(*c.first().items, is_int)) c.refuse("of such a list has no form in ONNX here");
+  if (!std::ranges::all_of(*c.first().items, is_int)) c.refuse("such a list cannot be exported to ONNX");
   c.set(c.cast(c.size_vector(*c.first().items), DType::kInt64, c.dtype()));
 }
 

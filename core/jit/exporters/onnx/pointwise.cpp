@@ -44,7 +44,7 @@ void binary(Call& c) {
 }
 
 void rsub(Call& c) {
-  if (c.number("alpha") != 1) c.refuse("alpha has no form in ONNX here");
+  if (c.number("alpha") != 1) c.refuse("alpha cannot be exported to ONNX");
   c.set(c.emit("Sub", {c.operand("other", c.dtype()), c.operand("self", c.dtype())}));
 }
 
@@ -141,7 +141,7 @@ void hardsigmoid(Call& c) { c.set(c.emit("HardSigmoid", {c.x()}, {{"alpha", 1.0 
 void leaky_relu(Call& c) { c.set(c.emit("LeakyRelu", {c.x()}, {{"alpha", c.number("negative_slope")}})); }
 
 void elu(Call& c) {
-  if (c.number("scale") != 1 || c.number("input_scale") != 1) c.refuse("scales have no form in ONNX here");
+  if (c.number("scale") != 1 || c.number("input_scale") != 1) c.refuse("scales cannot be exported to ONNX");
   c.set(c.emit("Elu", {c.x()}, {{"alpha", c.number("alpha")}}));
 }
 
@@ -182,7 +182,7 @@ void log2(Call& c) {
 void log_sigmoid(Call& c) { c.set(c.emit("Neg", {c.emit("Softplus", {c.emit("Neg", {c.x()})})})); }
 void logical_not(Call& c) { c.set(c.emit("Not", {c.operand("self", DType::kBool)})); }
 void round(Call& c) {
-  if (c.has("decimals") && c.integer("decimals") != 0) c.refuse("decimals have no form in ONNX here");
+  if (c.has("decimals") && c.integer("decimals") != 0) c.refuse("decimals cannot be exported to ONNX");
   c.set(c.emit("Round", {c.x()}));
 }
 // Integers need no rounding.

@@ -47,12 +47,12 @@ Layer layer_of(Call& c, const std::vector<Traced>& params, size_t first, size_t 
   for (size_t d = 0; d < directions; ++d) {
     const Traced* own = &params.at(first + d * count + count - 1) - (count - 1);
     for (size_t i = 0; i < count; ++i) {
-      if (c.tracer().is_dynamic(own[i])) c.refuse("weights that are computed have no form in ONNX here");
+      if (c.tracer().is_dynamic(own[i])) c.refuse("weights that are computed cannot be exported to ONNX");
     }
     weights.push_back(reordered(own[0].a.to_tensor(), kind.order));
     recurrent.push_back(reordered(own[1].a.to_tensor(), kind.order));
     if (weights[d].ndim() != 2 || recurrent[d].ndim() != 2 || weights[d].sizes() != weights[0].sizes())
-      c.refuse("weights of several sizes have no form in ONNX here");
+      c.refuse("weights of several sizes cannot be exported to ONNX");
     if (!has_biases) continue;
     biases.push_back(reordered(own[2].a.to_tensor(), kind.order));
     biases.push_back(reordered(own[3].a.to_tensor(), kind.order));
@@ -66,7 +66,7 @@ Layer layer_of(Call& c, const std::vector<Traced>& params, size_t first, size_t 
 }
 
 void recurrent(Call& c, const Kind& kind, const Attributes& own_attributes) {
-  if (!c.has("input")) c.refuse("packed sequences have no form in ONNX here");
+  if (!c.has("input")) c.refuse("packed sequences cannot be exported to ONNX");
   const bool is_lstm = std::string_view(kind.op_type) == "LSTM";
   if (c.flag("train") && c.number("dropout") != 0) c.refuse("drops elements: call eval() before the model is saved");
   const bool has_biases = c.flag("has_biases"), batch_first = c.flag("batch_first");
@@ -74,7 +74,7 @@ void recurrent(Call& c, const Kind& kind, const Attributes& own_attributes) {
   const int64_t layers = c.integer("num_layers");
   const std::vector<Traced> params = c.list("params"), states = c.list("hx");
   const size_t per_layer = directions * (has_biases ? 4 : 2);
-  if (params.size() != per_layer * static_cast<size_t>(layers)) c.refuse("projections have no form in ONNX here");
+  if (params.size() != per_layer * static_cast<size_t>(layers)) c.refuse("projections cannot be exported to ONNX");
   const int64_t hidden = states.at(0).a.to_tensor().size(-1);
   std::string x = c.x("input");
   if (batch_first) x = c.transpose(x, Dims{1, 0, 2});

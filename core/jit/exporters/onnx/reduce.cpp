@@ -122,7 +122,7 @@ void vector_norm(Call& c) {
   if (p == 1) return c.set(reduce(c, "ReduceL1", x, dims, keeps));
   if (p == std::numeric_limits<double>::infinity())
     return c.set(reduce(c, "ReduceMax", c.emit("Abs", {x}), dims, keeps));
-  c.refuse(concat("norms of order ", p, " have no form in ONNX here"));
+  c.refuse(concat("norms of order ", p, " cannot be exported to ONNX"));
 }
 
 template <const char* kName>

@@ -12,7 +12,7 @@ namespace {
 Traced known(int64_t value) { return tracing::wrap(value); }
 
 void view(Call& c) {
-  if (c.has("dtype")) c.refuse("another type over the same memory has no form in ONNX");
+  if (c.has("dtype")) c.refuse("another type over the same memory cannot be exported to ONNX");
   const char* sizes = c.has("shape") ? "shape" : "size";
   c.set(c.reshape(c.x(), c.list(sizes)));
 }
@@ -123,7 +123,7 @@ void repeat(Call& c) {
 
 void repeat_interleave(Call& c) {
   if (!c.has("repeats") || !c.in("repeats").a.is_int() || !c.has("dim"))
-    c.refuse("this overload has no form in ONNX here");
+    c.refuse("this overload cannot be exported to ONNX");
   const int64_t dim = c.dim("dim", c.t().ndim());
   const std::string x = c.x();
   std::vector<Traced> sizes = c.sizes_of(x, c.first());
@@ -157,7 +157,7 @@ void stack(Call& c) {
 Strings split_at(Call& c, int64_t dim) {
   Dims sizes;
   for (const Traced& part : *c.results()[0].items) {
-    if (c.tracer().is_open_size(part, dim)) c.refuse("sizes of parts hang on an open size");
+    if (c.tracer().is_open_size(part, dim)) c.refuse("sizes of parts depend on a dynamic size");
     sizes.push_back(part.a.to_tensor().size(dim));
   }
   if (sizes.size() == 1) return {c.x()};
@@ -178,7 +178,7 @@ void unbind(Call& c) {
 // Slices a list of values.
 void slice_list(Call& c, const std::vector<Traced>& items) {
   const int64_t count = std::ssize(items), step = c.integer("step");
-  if (step < 1) c.refuse("a step backwards has no form in ONNX here");
+  if (step < 1) c.refuse("a negative step cannot be exported to ONNX");
   const auto bound = [&](const char* name, int64_t otherwise) {
     const int64_t at = c.has(name) ? c.integer(name) : otherwise;
     return std::clamp<int64_t>(at < 0 ? at + count : at, 0, count);
@@ -192,7 +192,7 @@ void slice_list(Call& c, const std::vector<Traced>& items) {
 void slice(Call& c) {
   const char* self = c.op().schema.arguments[0].name.c_str();
   if (c.in(self).items) return slice_list(c, *c.in(self).items);
-  if (!c.in(self).a.is_strided()) c.refuse("has no form in ONNX here");
+  if (!c.in(self).a.is_strided()) c.refuse("cannot be exported to ONNX");
   const Traced start = c.has("start") ? c.in("start") : known(0);
   const Traced end = c.has("end") ? c.in("end") : known(std::numeric_limits<int64_t>::max());
   c.set(c.emit("Slice", {c.x(self), c.size_vector({&start, 1}), c.size_vector({&end, 1}),
@@ -201,11 +201,11 @@ void slice(Call& c) {
 
 void narrow(Call& c) {
   if (c.in("start").is_dynamic || c.in("length").is_dynamic)
-    c.refuse("an open start or length has no form in ONNX here");
+    c.refuse("a dynamic start or length cannot be exported to ONNX");
   const int64_t dim = c.dim("dim", c.t().ndim());
   int64_t start = c.integer("start");
   if (start < 0) {
-    if (c.is_open("self", dim)) c.refuse("a start from the end of an open size has no form in ONNX here");
+    if (c.is_open("self", dim)) c.refuse("a start from the end a dynamic size cannot be exported to ONNX");
     start += c.t().size(dim);
   }
   c.set(c.emit("Slice",
@@ -226,11 +226,11 @@ void flip(Call& c) {
 void roll(Call& c) {
   const Dims shifts = c.ints("shifts"), dims = c.ints("dims");
   std::string x = c.x();
-  if (dims.empty()) c.refuse("without dims has no form in ONNX here");
+  if (dims.empty()) c.refuse("without dims cannot be exported to ONNX");
   const std::string last = c.int_vector({std::numeric_limits<int64_t>::max()}), first = c.int_vector({0});
   for (size_t i = 0; i < dims.size(); ++i) {
     const int64_t dim = wrap_dim(dims[i], c.t().ndim()), size = c.t().size(dim);
-    if (c.is_open("self", dim)) c.refuse("an open size has no form in ONNX here");
+    if (c.is_open("self", dim)) c.refuse("a dynamic size cannot be exported to ONNX");
     if (size == 0) continue;
     const std::string at = c.int_vector({((-shifts[i]) % size + size) % size}), axis = c.int_vector({dim});
     x = c.emit("Concat", {c.emit("Slice", {x, at, last, axis}), c.emit("Slice", {x, first, at, axis})},
@@ -272,7 +272,7 @@ void reflection_pad(Call& c) { c.set(padded(c, c.x(), c.t(), "reflect")); }
 void replication_pad(Call& c) { c.set(padded(c, c.x(), c.t(), "edge")); }
 
 void pixel_shuffle(Call& c) {
-  if (c.t().ndim() != 4) c.refuse("of other than 4 dimensions has no form in ONNX here");
+  if (c.t().ndim() != 4) c.refuse("only 4 dimensions can be exported to ONNX");
   c.set(c.emit("DepthToSpace", {c.x()}, {{"blocksize", c.integer("upscale_factor")}, {"mode", std::string("CRD")}}));
 }
 
@@ -282,8 +282,8 @@ void channel_gather(Call& c, const std::string& x, const Dims& channels) {
 
 // SpaceToDepth puts the positions of a block before the channels.
 void pixel_unshuffle(Call& c) {
-  if (c.t().ndim() != 4) c.refuse("of other than 4 dimensions has no form in ONNX here");
-  if (c.is_open("self", 1)) c.refuse("an open number of channels has no form in ONNX here");
+  if (c.t().ndim() != 4) c.refuse("only 4 dimensions can be exported to ONNX");
+  if (c.is_open("self", 1)) c.refuse("a dynamic number of channels cannot be exported to ONNX");
   const int64_t channels = c.t().size(1), factor = c.integer("downscale_factor"), places = factor * factor;
   Dims order;
   for (int64_t i = 0; i < channels * places; ++i) order.push_back(i % places * channels + i / places);
@@ -291,7 +291,7 @@ void pixel_unshuffle(Call& c) {
 }
 
 void channel_shuffle(Call& c) {
-  if (c.is_open("self", 1)) c.refuse("an open number of channels has no form in ONNX here");
+  if (c.is_open("self", 1)) c.refuse("a dynamic number of channels cannot be exported to ONNX");
   const int64_t channels = c.t().size(1), groups = c.integer("groups"), of_group = channels / groups;
   Dims order;
   for (int64_t i = 0; i < channels; ++i) order.push_back(i % groups * of_group + i / groups);
@@ -309,7 +309,7 @@ constexpr int64_t kMaxPlaces = int64_t{1} << 20;
 // Elements one row and one column apart in the two flattened dimensions.
 void diagonal(Call& c) {
   const int64_t rank = c.t().ndim(), dim1 = c.dim("dim1", rank), dim2 = c.dim("dim2", rank);
-  if (c.is_open("self", dim1) || c.is_open("self", dim2)) c.refuse("of an open size has no form in ONNX here");
+  if (c.is_open("self", dim1) || c.is_open("self", dim2)) c.refuse("a dynamic size cannot be exported to ONNX");
   const int64_t rows = c.t().size(dim1), columns = c.t().size(dim2), offset = c.integer("offset");
   const std::string x = c.x();
   const std::vector<Traced> all = c.sizes_of(x, c.first());
@@ -325,7 +325,7 @@ void diagonal(Call& c) {
   sizes.push_back(known(rows * columns));
   // A view of few bytes may have any number of elements.
   const int64_t count = c.result().size(rank - 2);
-  if (count > kMaxPlaces) c.refuse(concat("of more than ", kMaxPlaces, " elements has no form in ONNX here"));
+  if (count > kMaxPlaces) c.refuse(concat("more than ", kMaxPlaces, " elements cannot be exported to ONNX"));
   Dims places;
   for (int64_t i = 0; i < count; ++i) {
     places.push_back((i + std::max<int64_t>(-offset, 0)) * columns + i + std::max<int64_t>(offset, 0));

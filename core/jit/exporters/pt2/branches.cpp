@@ -56,7 +56,8 @@ void ProgramWriter::end_branch(const tracing::Tracer& tracer, const std::vector<
   }
   for (const std::string& name : way.reads) {
     if (int_values_.contains(name) || float_values_.contains(name)) {
-      fail(ErrorCode::kUnimplemented, "a branch on data uses a size that was computed before it, which is not written");
+      fail(ErrorCode::kUnimplemented,
+           "a branch that depends on data uses a size that was computed before it, which is not written");
     }
   }
   nodes_ = std::move(outside_.back().nodes);
@@ -103,8 +104,9 @@ Strings ProgramWriter::add_choice(const tracing::Tracer& tracer, const std::stri
       return one.is_open == other.is_open && (one.is_open ? one.expression == other.expression : one.a == other.a);
     };
     if (!std::ranges::equal(first, second, is_same)) {
-      fail(ErrorCode::kUnimplemented, "the ways of a branch on data give tensors of different sizes, which exported ",
-           "programs cannot say");
+      fail(ErrorCode::kUnimplemented,
+           "the branches of a condition on data return tensors of different sizes, which exported ",
+           "programs cannot express");
     }
   }
   std::set<std::string> all = yes.reads;

@@ -27,7 +27,7 @@ Json add_outputs(ProgramWriter& writer, tracing::Tracer& tracer, const Traced& v
     } else if (value.a.is_bool() && !value.is_dynamic) {
       writer.add_output({{"as_bool", value.a.to_bool()}});
     } else {
-      fail(ErrorCode::kUnimplemented, "the result holds a ", value.a.tag_name(), ", which is no tensor");
+      fail(ErrorCode::kUnimplemented, "the result holds a ", value.a.tag_name(), ", which is not a tensor");
     }
     return leaf_spec();
   }

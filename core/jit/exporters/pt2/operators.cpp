@@ -187,7 +187,7 @@ void ProgramWriter::write_conversion(Call& call) {
 Json ProgramWriter::number_argument(Call& call, const Traced& number) const {
   if (number.is_dynamic) {
     if (number.number.empty() || number.a.is_bool())
-      call.refuse("a number hangs on an open size or on data in a way that is not written");
+      call.refuse("a number depends on a dynamic size or on data in a way that is not written");
     return {{number.a.is_int() ? "as_sym_int" : "as_sym_float", {{"as_name", number.number}}}};
   }
   if (number.a.is_int()) return {{"as_int", number.a.to_int()}};
@@ -211,7 +211,8 @@ Json ProgramWriter::list_argument(Call& call, const ops::Argument& formal, const
     return {{has_none ? "as_optional_tensors" : "as_tensors", items}};
   }
   if (call.tracer().is_dynamic(value)) {
-    if (type.element()->kind() != ops::TypeKind::kInt) call.refuse(concat("'", formal.name, "' hangs on an open size"));
+    if (type.element()->kind() != ops::TypeKind::kInt)
+      call.refuse(concat("'", formal.name, "' depends on a dynamic size"));
     for (const Traced& item : *value.items) {
       Json number = number_argument(call, item);
       items.push_back(item.is_dynamic ? number["as_sym_int"] : number);
@@ -429,7 +430,7 @@ void ProgramWriter::write_tensor_of_numbers(Call& call) {
 
 void ProgramWriter::write_list_of_sizes(Call& call) {
   Traced& result = call.results()[0];
-  if (result.a.to_tensor().ndim() != 1) call.refuse("a nested list of open sizes is not written as a tensor");
+  if (result.a.to_tensor().ndim() != 1) call.refuse("a nested list of dynamic sizes is not written as a tensor");
   const auto first_of = [](const ops::Value& all) { return ops::select(all.to_tensor(), 0, 0); };
   const Traced like = tracing::wrap(first_of(result.a), first_of(result.b));
   Json parts = Json::array();

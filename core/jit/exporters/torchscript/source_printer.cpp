@@ -130,7 +130,7 @@ std::string SourcePrinter::constant(const Value& value, const ops::TypePtr& type
       // Passes inline modules where they are used.
       const auto found = modules_.find(value.to_object().get());
       if (found == modules_.end())
-        fail(ErrorCode::kUnimplemented, "an object that is no module of the model is not written");
+        fail(ErrorCode::kUnimplemented, "an object that is not a module of the model is not written");
       return found->second;
     }
     case Value::Tag::kTensor: {
@@ -150,7 +150,7 @@ std::string SourcePrinter::constant(const Value& value, const ops::TypePtr& type
     }
     default:
       fail(ErrorCode::kUnimplemented, "a constant of type ", type ? type->str() : value.tag_name(),
-           " has no form in TorchScript here");
+           " cannot be exported to TorchScript");
   }
 }
 
@@ -233,10 +233,10 @@ void SourcePrinter::node(const Node& node, int depth) {
       return assign("unchecked_cast(" + type_string(node.output()->type()) + ", " + inputs[0] + ")");
     case NodeKind::kUninitialized: return assign("uninitialized(" + type_string(node.output()->type()) + ")");
     case NodeKind::kIsInstance: {
-      if (node.types().size() != 1) refuse(node, "several types have no form in TorchScript here");
+      if (node.types().size() != 1) refuse(node, "several types cannot be exported to TorchScript");
       return assign("isinstance(" + inputs[0] + ", " + type_string(node.types()[0]) + ")");
     }
-    default: refuse(node, "has no form in TorchScript here");
+    default: refuse(node, "cannot be exported to TorchScript");
   }
 }
 
@@ -294,7 +294,7 @@ void SourcePrinter::loop(const Node& node, int depth) {
               *next = body.outputs()[0]->constant();
   const bool is_for = first && first->is_bool() && first->to_bool() && next && next->is_bool() && next->to_bool();
   const bool is_while = trips && trips->is_int() && trips->to_int() == INT64_MAX;
-  if (!is_for && !is_while) refuse(node, "a loop with both a count and a condition has no form in TorchScript here");
+  if (!is_for && !is_while) refuse(node, "a loop with both a count and a condition cannot be exported to TorchScript");
   // Each variable has one name for its initial value, the carried value and the result.
   std::string condition;
   for (size_t i = 0; i < node.outputs().size(); ++i) {

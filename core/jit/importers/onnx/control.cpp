@@ -339,7 +339,7 @@ void Importer::sequence_map(const NodeProto& node) {
   const GraphProto& body = graph_attribute(node, "body");
   const Values given = inputs(node);
   const auto is_sequence = [](const GraphValue* value) { return value && value->type()->kind() == TypeKind::kList; };
-  if (given.empty() || !is_sequence(given[0])) fail(ErrorCode::kDataLoss, "the first input is no sequence");
+  if (given.empty() || !is_sequence(given[0])) fail(ErrorCode::kDataLoss, "the first input is not a sequence");
   std::vector<ScanOutput> scanned;
   for (size_t i = 0; i < body.outputs.size(); ++i) scanned.push_back(scan_output());
   GraphValue* trips = helper("control._sequence_length", {given[0]});

@@ -227,7 +227,7 @@ void Importer::note_shapes(const NodeProto& node, const Values& results) {
       return value ? (checks_.*fact)(value) : decltype((checks_.*fact)(value))();
     };
   };
-  // Which dimensions go hangs on their sizes: the only operator of which the number of dimensions does.
+  // Which dimensions are removed depends on their sizes: the only operator of which the number of dimensions does.
   const bool drops_ones =
       node.domain.empty() && node.op_type == "Squeeze" && !input(node, 1) && !node.find_attribute("axes");
   if (drops_ones && !checks_.has_one_shape(input(node, 0))) return checks_.set(results[0], nullptr);
@@ -262,7 +262,7 @@ Attributes Importer::attributes(const NodeProto& node) const {
       value = found->second;
     }
     if (!resolved.emplace(attribute.name, value).second) {
-      fail(ErrorCode::kDataLoss, "attribute '", attribute.name, "' is there twice");
+      fail(ErrorCode::kDataLoss, "attribute '", attribute.name, "' appears twice");
     }
   }
   return resolved;

@@ -108,7 +108,7 @@ void ModelReader::find_roles(const std::vector<NodeProto>& nodes) {
 
 void ModelReader::find_roles() {
   const auto add = [this](const std::string& name) {
-    if (!initializer_names_.insert(name).second) fail(ErrorCode::kDataLoss, "initializer '", name, "' is there twice");
+    if (!initializer_names_.insert(name).second) fail(ErrorCode::kDataLoss, "initializer '", name, "' appears twice");
   };
   for (const TensorProto& tensor : model_.graph.initializers) add(tensor.name);
   for (const SparseTensorProto& tensor : model_.graph.sparse_initializers) add(tensor.values.name);

@@ -65,7 +65,7 @@ ModelProto Reader::model(Bytes bytes) {
       case 2: model.producer_name = wire.text(); break;
       case 3: model.producer_version = wire.text(); break;
       case 7:
-        if (has_graph) fail(ErrorCode::kDataLoss, "ModelProto: graph is there twice");
+        if (has_graph) fail(ErrorCode::kDataLoss, "ModelProto: graph appears twice");
         has_graph = true;
         model.graph = graph(wire.bytes());
         break;

@@ -137,7 +137,7 @@ const std::shared_ptr<const MappedFile>& TensorReader::external_file(const Tenso
   };
   const fs::path relative(location);
   if (location.empty() || relative.is_absolute() || location.find('\0') != std::string::npos) {
-    refuse("is no path in the model's folder");
+    refuse("is not a path in the model's folder");
   }
   if (std::ranges::find(relative, fs::path("..")) != relative.end()) refuse("leaves the model's folder");
   // Symlinks are followed as long as they stay inside the folder.

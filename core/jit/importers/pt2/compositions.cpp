@@ -171,7 +171,7 @@ Results empty_permuted(const NodeCall& call) {
     const Value* dim = layout->node()->input(i)->constant();
     if (!dim || !dim->is_int() || dim->to_int() < 0 || dim->to_int() >= static_cast<int64_t>(rank) ||
         inverse[static_cast<size_t>(dim->to_int())]) {
-      fail(ErrorCode::kDataLoss, "aten::empty_permuted: the layout is no order of dimensions");
+      fail(ErrorCode::kDataLoss, "aten::empty_permuted: the layout is not an order of dimensions");
     }
     physical.push_back(sizes->node()->input(static_cast<size_t>(dim->to_int())));
     inverse[static_cast<size_t>(dim->to_int())] = builder.constant(static_cast<int64_t>(i));

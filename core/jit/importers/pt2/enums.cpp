@@ -48,7 +48,7 @@ int64_t look_up(std::span<const Number> numbers, int64_t number, const char* wha
     if (known.torch < 0) fail(ErrorCode::kUnimplemented, where, ": ", what, " ", known.name, " is not supported");
     return known.torch;
   }
-  fail(ErrorCode::kDataLoss, where, ": ", number, " is no ", what);
+  fail(ErrorCode::kDataLoss, where, ": ", number, " is not a ", what);
 }
 
 int64_t number_in_schema(std::span<const Number> numbers, int64_t torch, const char* what) {

@@ -290,7 +290,7 @@ class Parser {
         out.path.push_back(quoted());
       } else {
         const Expression index = number();
-        if (index.kind != Kind::kInt) refuse("an index is no integer");
+        if (index.kind != Kind::kInt) refuse("an index is not an integer");
         out.path.push_back(std::to_string(index.number));
       }
       expect("]");
@@ -309,7 +309,7 @@ class Parser {
       out.call = name == "shape" ? "size" : name;
       if (take("[")) {
         const Expression index = number();
-        if (index.kind != Kind::kInt) refuse("an index is no integer");
+        if (index.kind != Kind::kInt) refuse("an index is not an integer");
         out.number = index.number;
         expect("]");
       }

@@ -168,7 +168,7 @@ void InputChecks::add_guards(const Json& guards) {
     try {
       GraphValue* holds = emit(parse_expression(text));
       if (holds->type()->kind() != ops::TypeKind::kBool)
-        fail(ErrorCode::kUnimplemented, "'", text, "': is no condition");
+        fail(ErrorCode::kUnimplemented, "'", text, "': is not a condition");
       refuse_unless(holds, concat("the sizes of the inputs are not what the program was exported for: ", text));
     } catch (const Error& error) {
       throw Error(error.code(), concat(source_, ": guard ", error.what()));
@@ -188,7 +188,7 @@ GraphValue* InputChecks::emit_source(const Expression& expression) {
   if (found == inputs_.end() && expression.path.size() > 1)
     found = find(concat("kwargs.", joined({expression.path.begin() + 1, expression.path.end()})));
   if (found == inputs_.end() || !found->value) {
-    fail(ErrorCode::kUnimplemented, "'", path, "': is no input of the program");
+    fail(ErrorCode::kUnimplemented, "'", path, "': is not an input of the program");
   }
   if (expression.call.empty()) return found->value;
   GraphValue* dim = builder_.constant(expression.number);

@@ -57,11 +57,12 @@ std::map<std::string, Payload> Payloads::read_pickled(const std::string& entry) 
     return storage;
   };
   const ops::Value value = unpickle(inner->read(inner->at("data.pkl")), context).value;
-  if (!value.is_dict()) fail(ErrorCode::kDataLoss, inner->path(), ": holds a ", value.tag_name(), ", no dict");
+  if (!value.is_dict()) fail(ErrorCode::kDataLoss, inner->path(), ": holds a ", value.tag_name(), ", not a dict");
   std::map<std::string, Payload> payloads;
   for (const auto& [name, item] : value.to_dict()->items()) {
     if (!name.is_string() || !item.is_strided()) {
-      fail(ErrorCode::kUnimplemented, inner->path(), ": holds a ", item.tag_name(), ", which is no tensor with a name");
+      fail(ErrorCode::kUnimplemented, inner->path(), ": holds a ", item.tag_name(),
+           ", which is not a tensor with a name");
     }
     const Tensor& tensor = item.to_tensor();
     payloads[name.to_string()] = {tensor, with_gradient.contains(tensor.impl())};

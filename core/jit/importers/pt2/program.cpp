@@ -188,7 +188,7 @@ void Program::add_user_input(const Json& argument, Function& function, GraphBuil
   input.paths.push_back(concat("flat_args.", leaf));
   if (type) {
     input.value = builder.graph().block()->add_input(type, name);
-    if (!scope.emplace(name, input.value).second) fail(ErrorCode::kDataLoss, source_, ": '", name, "' is there twice");
+    if (!scope.emplace(name, input.value).second) fail(ErrorCode::kDataLoss, source_, ": '", name, "' appears twice");
     function.schema.arguments.push_back(argument_of(input.name, type));
     signature_.inputs.push_back(describe(input.name, argument));
   }
@@ -201,7 +201,7 @@ void Program::add_inputs(Function& function, GraphBuilder& builder, const Module
   const auto bind = [&](const Json& spec, const char* field) {
     const std::string name = string_member(member(spec, "arg", source_), "name", source_);
     GraphValue* value = tree.get(builder.block(), self, tensor_name(spec, field));
-    if (!scope.emplace(name, value).second) fail(ErrorCode::kDataLoss, source_, ": '", name, "' is there twice");
+    if (!scope.emplace(name, value).second) fail(ErrorCode::kDataLoss, source_, ": '", name, "' appears twice");
   };
   for (const Json& spec : specs("input_specs")) {
     const auto [kind, value] = union_case(spec, concat(source_, ": input_specs"));

@@ -88,7 +88,7 @@ void PlanWalk::visit(const Node& node) {
     case NodeKind::kListConstruct: values_[node.output()] = inputs_of(node); return;
     case NodeKind::kListUnpack: return unpack(node);
     case NodeKind::kOp: return visit_call(node);
-    default: refuse("a node is no call: ", node.kind_name());
+    default: refuse("a node is not a call: ", node.kind_name());
   }
 }
 

@@ -125,7 +125,7 @@ void PlanWalk::check_operands(const PlanCall& call, const Node& node, const Plan
 // A copy is in the order of elements. So is the operator's own copy, but not the view that it returns if possible.
 void PlanWalk::check_copy(const PlanCall& call, const Plan& plan) const {
   if (!call.is_copy) return;
-  require(call.inputs.size() == 1 && call.outputs.size() == 1 && !call.prepared, "it is no copy");
+  require(call.inputs.size() == 1 && call.outputs.size() == 1 && !call.prepared, "it is not a copy");
   const Tensor &from = plan.tensors[call.inputs[0]].meta, &to = plan.tensors[call.outputs[0]].meta;
   const Value result = ops::infer(*call.op, call.arguments).at(0);
   require(from.numel() == to.numel() && (from.sizes() == to.sizes() || to.is_contiguous()), "a copy has another size");

@@ -47,7 +47,7 @@ struct PlannedStep::Entry {
 
 namespace {
 
-// What hangs on more than operators and parameters, in the graph of a loss; empty: nothing.
+// Names what depends on more than operators and parameters in the graph of a loss; empty if there is nothing.
 std::string find_foreign_node(const Tensor& loss, std::span<const Tensor> parameters) {
   std::unordered_set<const autograd::Node*> seen, leaves;
   for (const Tensor& parameter : parameters) leaves.insert(autograd::gradient_edge(parameter).node.get());
@@ -60,7 +60,7 @@ std::string find_foreign_node(const Tensor& loss, std::span<const Tensor> parame
     const bool is_leaf = dynamic_cast<const autograd::AccumulateGrad*>(node.get());
     if (is_leaf && !leaves.contains(node.get())) return "a tensor that is not known to the step gets a gradient";
     const bool is_own = is_leaf || dynamic_cast<const autograd::OpNode*>(node.get()) || node->name() == "CopySlices";
-    if (!is_own) return concat(node->name(), " is no operator's gradient");
+    if (!is_own) return concat(node->name(), " is not an operator's gradient");
     for (const autograd::Edge& edge : node->next_edges()) stack.push_back(edge.node);
   }
   return {};

@@ -140,7 +140,7 @@ void StepRecording::record(const Op& op, Values arguments, Values returns) {
   const bool reads_elements = has_data(arguments) && has_numbers(returns) && !asks_no_element(op);
   if (reads_elements) return refuse(concat(op.name(), " gives elements as numbers"));
   if (op.has_dynamic_shape || (op.schema.name == "aten::index" && has_mask(arguments)))
-    return refuse(concat(op.name(), ": the shape of its result hangs on data"));
+    return refuse(concat(op.name(), ": the shape of its result depends on data"));
   if (op.kind == OpKind::kScript) {
     bool is_new = false;
     for_each_tensor(returns, [&](const Tensor& tensor) { is_new |= !known_.contains(tensor.impl()); });

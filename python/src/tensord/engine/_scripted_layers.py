@@ -262,7 +262,7 @@ for _kind, _source in {"Conv": _conv, "ConvTranspose": _conv_transpose, "BatchNo
 
 
 def _is_written(value) -> bool:
-    """Infinite numbers have no form in the text."""
+    """Infinite numbers cannot be written in the text."""
     return not isinstance(value, float) or math.isfinite(value)
 
 

@@ -19,7 +19,7 @@ def add_to(commands: Any) -> None:
     command = add_command(commands, "bench", bench, "Measure a served model from here: latency and requests a second")
     command.add_argument("model")
     command.add_argument("--input", action="append", default=[], metavar="[NAME=]VALUE",
-                         help="as of infer; default: random values of the model's shapes; open sizes become 1")
+                         help="as of infer; default: random values of the model's shapes; dynamic sizes become 1")
     command.add_argument("--version", dest="model_version", default="", help="a number, or a label")
     command.add_argument("--clients", default="1", help="requests at the same time; several numbers with commas (1)")
     command.add_argument("--seconds", type=float, default=3.0, help="time to measure, for each number (%(default)s)")

@@ -28,7 +28,7 @@ def add_to(commands: Any) -> None:
                          help="JSON, a file (.npy, .json; .npz for all inputs; @FILE for its bytes), random[:SHAPE[:DTYPE]] "
                          "such as random:1,3,224,224:f32, or text:TEXT; without names they go by position")
     command.add_argument("--random", action="store_true",
-                         help="random values for all other inputs; open sizes become 1")
+                         help="random values for all other inputs; dynamic sizes become 1")
     command.add_argument("--version", dest="model_version", default="", help="a number, or a label")
     command.add_argument("--output", action="append", default=[], metavar="NAME",
                          help="only this output; may be repeated")

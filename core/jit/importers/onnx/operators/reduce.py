@@ -4,7 +4,7 @@
 # None: no reduction at all.
 def _axes(data: Tensor, axes: Optional[List[int]], noop: int) -> Optional[List[int]]:
     if axes is not None and len(axes) > 0:
-        # An axis that is there twice is one.
+        # An axis that appears twice is one.
         if len(axes) == 2 and axes[0] == axes[1]:
             return [axes[0]]
         return axes

@@ -118,7 +118,7 @@ def _check_resize(axes: List[int], scales: Optional[List[float]], sizes: Optiona
     count = len(axes)
     for i in range(count):
         if axes[i] in axes[:i]:
-            raise RuntimeError("Resize: axis {} is there twice".format(axes[i]))
+            raise RuntimeError("Resize: axis {} appears twice".format(axes[i]))
     has_sizes = sizes is not None and len(sizes) > 0
     if scales is not None and len(scales) > 0:
         if has_sizes:

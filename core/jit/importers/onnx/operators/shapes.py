@@ -124,7 +124,7 @@ def _unsqueeze(data: Tensor, axes: List[int]) -> Tensor:
     for axis in axes:
         at = _axis(axis, rank)
         if is_new[at]:
-            raise RuntimeError("Unsqueeze: axis {} is there twice".format(axis))
+            raise RuntimeError("Unsqueeze: axis {} appears twice".format(axis))
         is_new[at] = True
     sizes: List[int] = []
     next = 0
@@ -249,7 +249,7 @@ def _check_slice(
         for i in range(n):
             for j in range(i):
                 if _axis(axes[i], rank) == _axis(axes[j], rank):
-                    raise RuntimeError("Slice: axis {} is there twice".format(axes[i]))
+                    raise RuntimeError("Slice: axis {} appears twice".format(axes[i]))
 
 
 # A slice with a negative step is one of the flipped tensor: element k is then element size - 1 - k.
@@ -343,7 +343,7 @@ def _pad(data: Tensor, pads: List[int], mode: str, value: Optional[Tensor], axes
     for i in range(count):
         axis = i if axes is None else _axis(axes[i], rank)
         if is_padded[axis]:
-            raise RuntimeError("Pad: axis {} is there twice".format(axis))
+            raise RuntimeError("Pad: axis {} appears twice".format(axis))
         is_padded[axis] = True
         begin[axis] = pads[i]
         end[axis] = pads[i + count]

@@ -86,7 +86,7 @@ def isdtype(dtype, kind) -> bool:
         return any(isdtype(dtype, item) for item in kind)
     if isinstance(kind, str):
         if kind not in BY_KIND:
-            raise ValueError(f"isdtype: '{kind}' is no kind of dtypes")
+            raise ValueError(f"isdtype: '{kind}' is not a kind of dtypes")
         return dtype in BY_KIND[kind]
     return dtype is kind
 
@@ -100,7 +100,7 @@ _FLOATS = {  # mantissa bits, smallest exponent, largest exponent, all bits
 def finfo(type, /) -> FloatInfo:
     dtype = _dtype_of(type)
     if dtype not in _FLOATS:
-        raise TypeError(f"finfo: {dtype} is no floating dtype")
+        raise TypeError(f"finfo: {dtype} is not a floating dtype")
     mantissa, lowest, highest, bits = _FLOATS[dtype]
     most = (2.0 - 2.0**-mantissa) * 2.0**highest
     real = {engine.complex64: engine.float32, engine.complex128: engine.float64}.get(dtype, dtype)
@@ -110,6 +110,6 @@ def finfo(type, /) -> FloatInfo:
 def iinfo(type, /) -> IntInfo:
     dtype = _dtype_of(type)
     if dtype not in BY_KIND["integral"]:
-        raise TypeError(f"iinfo: {dtype} is no integer dtype")
+        raise TypeError(f"iinfo: {dtype} is not an integer dtype")
     bits = 8 * dtype.itemsize
     return IntInfo(bits, 255, 0, dtype) if dtype is engine.uint8 else IntInfo(bits, 2 ** (bits - 1) - 1, -(2 ** (bits - 1)), dtype)

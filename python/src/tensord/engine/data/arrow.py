@@ -42,10 +42,10 @@ def _tensor(pyarrow, name: str, column):
         sizes.append(length)
         array = array.flatten()
     if not (kinds.is_integer(array.type) or kinds.is_floating(array.type) or kinds.is_boolean(array.type)):
-        raise TypeError(f"column '{name}': {array.type} is no type of tensors; name the columns to read")
+        raise TypeError(f"column '{name}': {array.type} is not a type of tensors; name the columns to read")
     values = array.to_numpy(zero_copy_only=False)
     if values.dtype.name in ("uint16", "uint32", "uint64"):
-        raise TypeError(f"column '{name}': {values.dtype.name} is no type of tensors; name the columns to read")
+        raise TypeError(f"column '{name}': {values.dtype.name} is not a type of tensors; name the columns to read")
     return engine.tensor(values).reshape(sizes)
 
 

@@ -9,7 +9,7 @@ from tensord.engine._operators import aten
 
 def _reduced(loss, reduction: str):
     if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction!r} is no reduction; there are none, mean and sum")
+        raise ValueError(f"{reduction!r} is not a reduction; there are none, mean and sum")
     return loss if reduction == "none" else getattr(loss, reduction)()
 
 
@@ -66,5 +66,5 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
         raise RuntimeError("linear_cross_entropy: ignore_index is of classes, and the target has probabilities")
     reduction_code = {"none": 0, "mean": 1, "sum": 2}.get(reduction)
     if reduction_code is None:
-        raise ValueError(f"{reduction!r} is no reduction; there are none, mean and sum")
+        raise ValueError(f"{reduction!r} is not a reduction; there are none, mean and sum")
     return aten("cross_entropy_loss")(logits, target, weight, reduction_code, -100 if ignore_index is None else ignore_index, label_smoothing)

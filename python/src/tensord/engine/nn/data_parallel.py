@@ -85,7 +85,7 @@ def gather(outputs, target_device, dim: int = 0):
             return type(first)((key, gathered([part[key] for part in parts])) for key in first)
         if isinstance(first, (list, tuple)):
             return _like(first, [gathered(list(items)) for items in zip(*parts)])
-        raise TypeError(f"gather: {type(first).__name__} is no tensor, and nothing that holds tensors")
+        raise TypeError(f"gather: {type(first).__name__} is not a tensor, and nothing that holds tensors")
 
     outputs = list(outputs)
     if not outputs:

@@ -41,7 +41,7 @@ def __getattr__(name: str):
 
 def _reduction(name: str) -> int:
     if name not in _REDUCTIONS:
-        raise ValueError(f"{name!r} is no reduction; there are none, mean and sum")
+        raise ValueError(f"{name!r} is not a reduction; there are none, mean and sum")
     return _REDUCTIONS[name]
 
 

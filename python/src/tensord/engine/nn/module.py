@@ -161,7 +161,7 @@ class Module:
 
     def _check_name(self, name: str) -> None:
         if not isinstance(name, str) or not name or "." in name:
-            raise KeyError(f"{name!r} is no name for a part of a module")
+            raise KeyError(f"{name!r} is not a name for a part of a module")
         if hasattr(self, name) and name not in {**self._parameters, **self._buffers, **self._modules}:
             raise KeyError(f"attribute '{name}' already exists")
 
