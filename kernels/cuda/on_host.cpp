@@ -31,7 +31,7 @@ ON_HOST("quantized tensors are the processor's", "aten::dequantize.self", "aten:
         "quantized::quantized_gru_cell_dynamic", "quantized::quantized_lstm_cell_dynamic",
         "quantized::quantized_rnn_relu_cell_dynamic", "quantized::quantized_rnn_tanh_cell_dynamic");
 ON_HOST("there is no kernel for lines of uneven lengths", "aten::segment_reduce", "aten::_segment_reduce_backward",
-        "aten::_ctc_loss", "aten::_ctc_loss_backward", "aten::_nested_tensor_from_mask_left_aligned");
+        "aten::_nested_tensor_from_mask_left_aligned");
 ON_HOST("there is no kernel that sorts slices", "aten::unique_dim", "aten::unique_dim_consecutive");
 
 #undef ON_HOST
