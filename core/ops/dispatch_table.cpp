@@ -160,6 +160,12 @@ void TableBuilder::fill_on_host(Op& op, const Report& report) {
     }
   }
   if (!is_of_device(op)) report(op.schema.full_name() + " is the same on all devices, and RunsOnHost");
+  const auto writes_list = [](const Argument& argument) {
+    return argument.alias.is_write && argument.type->kind() == TypeKind::kList;
+  };
+  if (std::ranges::any_of(op.schema.arguments, writes_list)) {
+    report(op.schema.full_name() + " writes a list of tensors, which RunsOnHost does not copy back");
+  }
 }
 
 void TableBuilder::fill_variant(Op& op, const Report& report) {
