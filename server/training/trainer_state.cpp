@@ -38,17 +38,19 @@ int64_t next_batch_after(const Checkpoints& checkpoints) {
   return newest ? read_curve(newest->curve_file()).progress.next_batch : 0;
 }
 
-ops::Value generator_state(const ops::Generator& generator) {
-  const std::vector<uint8_t> bytes = generator.state();
+ops::Value generator_state(const ops::Generator& generator, Device device) {
+  const std::vector<uint8_t> bytes = device.is_host() ? generator.state() : generator.state(device);
   const Tensor tensor = Tensor::empty(Dims{static_cast<int64_t>(bytes.size())}, DType::kUInt8);
   std::memcpy(tensor.raw_data(), bytes.data(), bytes.size());
   return tensor;
 }
 
-void set_generator_state(ops::Generator& generator, const ops::Value& state) {
+void set_generator_state(ops::Generator& generator, const ops::Value& state, Device device) {
   const Tensor tensor = state.to_tensor().contiguous();
   check(tensor.dtype() == DType::kUInt8, "the state of a generator must be bytes");
-  generator.set_state({tensor.data<uint8_t>(), static_cast<size_t>(tensor.numel())});
+  const std::span<const uint8_t> bytes(tensor.data<uint8_t>(), static_cast<size_t>(tensor.numel()));
+  if (device.is_host()) return generator.set_state(bytes);
+  generator.set_state(device, bytes);
 }
 
 ops::Value Trainer::state() const {
@@ -67,6 +69,9 @@ ops::Value Trainer::state() const {
   dict.set("learning_rate", learning_rate_->state_dict());
   dict.set("source", source_->state_dict());
   dict.set("generator", generator_state(generator_));
+  if (const Device device = model_->device(); !device.is_host()) {
+    dict.set("device_generator", generator_state(generator_, device));
+  }
   dict.set("order", generator_state(order_));
   return dict.value();
 }
@@ -89,6 +94,9 @@ void Trainer::restore(const Checkpoints::Found& found) {
     if (dict.has("compression")) compression_state_ = dict.at("compression");
     source_->load_state_dict(dict.at("source"));
     set_generator_state(generator_, dict.at("generator"));
+    if (const Device device = model_->device(); !device.is_host() && dict.has("device_generator")) {
+      set_generator_state(generator_, dict.at("device_generator"), device);
+    }
     set_generator_state(order_, dict.at("order"));
   } catch (const Error& error) {
     throw Error(error.code(), concat(found.state_file(), ": ", error.what()));

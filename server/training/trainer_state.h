@@ -22,7 +22,7 @@ TrainerCurve read_curve(const std::string& path);
 int64_t next_batch_after(const Checkpoints& checkpoints);
 
 // Converts a generator's state to a value and back. Throws Error for an invalid state.
-ops::Value generator_state(const ops::Generator& generator);
-void set_generator_state(ops::Generator& generator, const ops::Value& state);
+ops::Value generator_state(const ops::Generator& generator, Device device = {});
+void set_generator_state(ops::Generator& generator, const ops::Value& state, Device device = {});
 
 }  // namespace tensord::server

@@ -38,6 +38,9 @@ class TrainCudaTest(unittest.TestCase, RpcAssertions):
             else:
                 subprocess.run([BINARY, "convert", archive, "--to", file.rsplit(".", 1)[1], "--input", "2,6", "--dynamic", "input:0",
                                 "-o", os.path.join(folder, file)], check=True, capture_output=True)
+        drops = os.path.join(cls.server.models, "drops", "1")
+        os.makedirs(drops)
+        torch.jit.script(nn.Sequential(nn.Linear(6, 16), nn.Dropout(0.5), nn.Linear(16, 3)).eval()).save(os.path.join(drops, "model.pt"))
         cls.server.start()
 
     @classmethod
@@ -98,8 +101,13 @@ class TrainCudaTest(unittest.TestCase, RpcAssertions):
 
     def test_a_job_goes_on_from_its_checkpoint(self):
         self.needs("tensord::adam_step_", "tensord::grad_norm")
-        whole = self.run_job("script", "cuda:0", steps=24)[1]
-        created = self.server.create(**self.job("script", "cuda:0", steps=24, checkpoints=training.CheckpointPolicy(every_steps=4)))
+        for model in ("script", "drops"):
+            with self.subTest(model):
+                self.goes_on(model)
+
+    def goes_on(self, model):
+        whole = self.run_job(model, "cuda:0", steps=24)[1]
+        created = self.server.create(**self.job(model, "cuda:0", steps=24, checkpoints=training.CheckpointPolicy(every_steps=4)))
         for _ in range(400):
             if self.server.get(created.id).progress.step >= 4:
                 break

@@ -283,7 +283,8 @@ TEST_F(TrainingRequestsTest, ThreadsAndMemoryOfAJob) {
   EXPECT_EQ(TrainingService::max_processes(), std::max(4, 2 * available_cores()));
   EXPECT_EQ(usual.memory_bytes, 1U << 20);
   JobSpec spec = fixtures::two_classes_spec();
-  spec.resources = {.threads = 3, .memory_bytes = 1 << 20};
+  spec.resources.threads = 3;
+  spec.resources.memory_bytes = 1 << 20;
   EXPECT_EQ(service().create(spec).spec.resources.threads, 3);
   spec.resources.memory_bytes = (1 << 20) + 1;
   EXPECT_EQ(refusal([&] { service().create(spec); }, ErrorCode::kInvalidArgument),
