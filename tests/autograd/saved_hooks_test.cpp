@@ -184,9 +184,9 @@ TEST(PostAccumulateGradHook, SeesTheSumAndMayStepAndClear) {
   backward(sum(scale(x, 2)));
   EXPECT_EQ(seen.size(), 3u);
   EXPECT_THAT(error_of([&] { register_post_accumulate_grad_hook(scale(x, 2), [](const Tensor&) {}); }),
-              HasSubstr("no leaves or require no gradient"));
+              HasSubstr("not leaves or require no gradient"));
   EXPECT_THAT(error_of([&] { register_post_accumulate_grad_hook(constant({1}), [](const Tensor&) {}); }),
-              HasSubstr("no leaves or require no gradient"));
+              HasSubstr("not leaves or require no gradient"));
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ class ServiceTest(unittest.TestCase):
     def test_wrong_sockets_are_refused(self):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams, Service(MODELS, listeners=[datagrams]) as service:
             self.assertEqual(service.process.wait(TIMEOUT_S), 1)
-            self.assertIn("no stream socket that listens", service.stop()[1])
+            self.assertIn("not a stream socket that listens", service.stop()[1])
         with Service(MODELS, listeners=[self.listening(("127.0.0.1", 0))], names="metrics") as service:
             self.assertEqual(service.process.wait(TIMEOUT_S), 1)
             self.assertIn("metrics: only gRPC's sockets", service.stop()[1])

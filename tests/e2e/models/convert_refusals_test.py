@@ -50,7 +50,7 @@ BODIES = [
     ("torch.repeat_interleave(x, 2, 0)", "4", ""),
     ("torch.roll(x, 1)", "4,4", "without dims"),
     ("torch.roll(x, [1, -1], [0, 1])", "4,4", ""),
-    ("torch.nn.functional.pixel_shuffle(x[0], 2)", "1,4,2,2", "of other than 4 dimensions"),
+    ("torch.nn.functional.pixel_shuffle(x[0], 2)", "1,4,2,2", "only 4 dimensions"),
     ("torch.nn.functional.pixel_shuffle(x, 2)", "1,4,2,2", ""),
     ("torch.rand(4) + x", "4", "draws random numbers"),
     ("torch.slice_scatter(x, x[::2], 0, 0, 4, 2)", "4", "a step"),
@@ -68,7 +68,7 @@ OPEN = [
     ("torch.narrow(x, 0, -2, 1)", "4,4", "x:0", "a start from the end of a dynamic size"),
     ("torch.narrow(x, 1, -2, 1)", "4,4", "x:0", ""),
     ("torch.tensor([x.size(0), 2]) + x[0, 0]", "4,4", "x:0", ""),
-    ("torch.tensor([float(x.size(0)), 2.5]) + x[0, 0]", "4,4", "x:0", "of such a list"),
+    ("torch.tensor([float(x.size(0)), 2.5]) + x[0, 0]", "4,4", "x:0", "such a list"),
     ("torch.cat([i for i in torch.split(x, 2)])", "4,4", "x:0", "depends on a dynamic size"),
 ]
 LAYERS = [

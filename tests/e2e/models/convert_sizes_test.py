@@ -162,7 +162,7 @@ class ConvertSizesTest(Sizes):
         ("the larger and the smaller", ["n = max(x.size(1), 30)", "m = min(x.size(1), 30)"], "[torch.ones(n), torch.ones(m), x[:, :m]]", "", ""),
         ("the rest of a reshape", ["t = x.reshape(-1, x.size(0))", "u = x.reshape(x.size(1), -1)"], "[t + u, torch.tensor(t.size(0))]", "", ""),
         ("a list that ends at a number", ["t = x.split(30, 1)"], "[t[0]]", "a list's length depends on a dynamic size", "a list's length"),
-        ("a dimension that is left out", ["t = x.squeeze()"], "[t + 1]", "how many dimensions", "how many dimensions"),
+        ("a dimension that is left out", ["t = x.squeeze()"], "[t + 1]", "the number of dimensions", "the number of dimensions"),
         ("a choice between equal sizes", ["n = 1", "if x.size(1) == y.size(1):", "    n = 2"], "[x * n]", "dynamic size", "dynamic size"),
         ("a limit above all examples", ["t = x[:, :2000]", "n = 1", "if t.size(1) == x.size(1):", "    n = 2"], "[x * n]", "dynamic size",
          "dynamic size"),

@@ -221,7 +221,7 @@ TEST(JsonData, WhatIsWrittenIsReadAgain) {
   write_json_data(texts, json);
   EXPECT_EQ(read(DataType::kBytes, {3}, json.text()).strings, texts.strings);
   texts.strings = {"\xff"};
-  EXPECT_THAT(refusal_of([&] { write_json_data(texts, json); }), HasSubstr("no UTF-8"));
+  EXPECT_THAT(refusal_of([&] { write_json_data(texts, json); }), HasSubstr("not UTF-8"));
 }
 
 TEST(JsonReader, MutatedTextsAreReadOrRefused) {

@@ -205,7 +205,7 @@ void narrow(Call& c) {
   const int64_t dim = c.dim("dim", c.t().ndim());
   int64_t start = c.integer("start");
   if (start < 0) {
-    if (c.is_open("self", dim)) c.refuse("a start from the end a dynamic size cannot be exported to ONNX");
+    if (c.is_open("self", dim)) c.refuse("a start from the end of a dynamic size cannot be exported to ONNX");
     start += c.t().size(dim);
   }
   c.set(c.emit("Slice",
