@@ -6,8 +6,9 @@
 
 namespace tensord::jit {
 
-void check_bools(const Tensor& tensor, const std::string& source) {
-  if (tensor.dtype() != DType::kBool || tensor.numel() == 0) return;
+void check_bools(const Tensor& given, const std::string& source) {
+  if (given.dtype() != DType::kBool || given.numel() == 0) return;
+  const Tensor tensor = given.to(Device{});
   // The range from the first to the last element, gaps included. Strides are not negative.
   int64_t last = 0;
   for (int64_t dim = 0; dim < tensor.ndim(); ++dim)
