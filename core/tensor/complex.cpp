@@ -15,7 +15,9 @@ DType complex_dtype(DType dtype) {
 std::complex<double> item_complex(const Tensor& tensor) {
   if (!is_complex(tensor.dtype())) return tensor.item_double();
   check(tensor.numel() == 1, "a Tensor with ", tensor.numel(), " elements cannot be converted to Scalar");
-  return dispatch_complex(tensor.dtype(), "item", [&]<class T>() { return std::complex<double>(*tensor.data<T>()); });
+  check(!tensor.is_meta(), "the element of a meta tensor is not known");
+  const Tensor on_host = tensor.to(Device{});
+  return dispatch_complex(tensor.dtype(), "item", [&]<class T>() { return std::complex<double>(*on_host.data<T>()); });
 }
 
 namespace {

@@ -52,6 +52,7 @@ void copy_block(const Tensor& target, const Tensor& source) {
 
 void copy_elements(const Tensor& target, const Tensor& source) {
   if (target.numel() == 0) return;
+  check_internal(!target.is_meta() && !source.is_meta(), "a copy of a tensor without data");
   const Device device = target.device();
   if (device == source.device()) {
     if (device.is_host()) return strided_copy(target, source);

@@ -48,7 +48,8 @@ IMPL("tensord::conj", ops::kComplexCPU, map_one<ComplexFormula::conj>).gradient(
   return std::vector<Tensor>{ops::tensord_conj(args.grad_outputs[0])};
 });
 IMPL("tensord::conj", (ops::DispatchKey{Functionality::kComplex, kCUDA}), [](const Tensor& x) {
-  const Tensor out = x.clone();
+  const Tensor out = ops::clone(x);
+  if (out.is_meta()) return out;
   const Tensor imaginary = ops::select(as_real_pairs(out), -1, 1);
   imaginary.copy_from(ops::neg(imaginary));
   return out;
