@@ -175,6 +175,8 @@ Tensor to_dense(const SparseTensor& x) {
 }
 
 SparsePtr to_sparse(const Tensor& x, int64_t sparse_dim) {
+  if (!x.device().is_host())
+    fail(ErrorCode::kUnimplemented, "sparse tensors on ", to_string(x.device()), " are not supported");
   check(sparse_dim >= 0 && sparse_dim <= x.ndim() && (sparse_dim > 0 || x.ndim() == 0), "sparse_dim must be in 1 … ",
         x.ndim(), ", but got ", sparse_dim);
   const auto sizes = first(x.sizes(), sparse_dim);
