@@ -63,8 +63,11 @@ CallKeys keys_of(const Op& op, std::span<const Value> arguments) {
   }
   CallKeys& keys = collector.keys();
   const auto device = static_cast<size_t>(op.device_argument);
-  if (!collector.has_device() && device < arguments.size() && arguments[device].is_device())
+  // Structured operators with a device argument make a tensor like another, whose elements they do not read.
+  if (device < arguments.size() && arguments[device].is_device() &&
+      (!collector.has_device() || op.kind == OpKind::kStructured)) {
     keys.device = arguments[device].to_device();
+  }
   return keys;
 }
 

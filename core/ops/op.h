@@ -136,7 +136,7 @@ struct Op {
   DispatchKeySet handled = kLayoutKeys;
   uint64_t tensor_arguments = 0;  // bit i: argument i holds tensors
   uint64_t number_arguments = 0;  // bit i: argument i holds numbers, which may be complex
-  int device_argument = -1;       // the device argument of a call without tensors, or -1
+  int device_argument = -1;       // the position of the device argument, or -1
   InferFn infer;                  // of kStructured
   OpKind kind = OpKind::kStructured;
   bool is_kind_marked = false;
