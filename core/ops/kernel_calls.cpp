@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/ops/attributes/host_indices.h"
 #include "core/ops/attributes/written.h"
 #include "core/ops/named_error.h"
 #include "core/ops/run.h"
@@ -50,10 +51,27 @@ void run_structured(const KernelFunction& kernel, const Op& op, const CallKeys& 
   for_each_written(op, arguments, bump_version);
 }
 
+// Whether the only tensors off the call's device are indices in host memory, which the operator takes.
+bool only_indices_on_host(const Op& op, const CallKeys& keys, Arguments arguments) {
+  if (!op.attributes.get<TakesHostIndices>() || keys.device.is_host()) return false;
+  const auto is_there = [&](const Value& value, bool may_be_on_host) {
+    if (!value.is_tensor() || !value.to_tensor().defined()) return true;
+    const Tensor& tensor = value.to_tensor();
+    return tensor.device() == keys.device || (tensor.device().is_host() && (may_be_on_host || tensor.ndim() == 0));
+  };
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (i != 1 && !is_there(arguments[i], false)) return false;
+  }
+  return arguments[1].is_list() &&
+         std::ranges::all_of(arguments[1].to_list()->items, [&](const Value& index) { return is_there(index, true); });
+}
+
 void run_function(const KernelFunction& kernel, const Op& op, const CallKeys& keys, Arguments arguments,
                   std::vector<Value>& returns) {
   for_each_written(op, arguments, check_writable);
-  if (op.kind == OpKind::kAllocating) check_one_device(keys);
+  if (keys.is_mixed && op.kind == OpKind::kAllocating && !only_indices_on_host(op, keys, arguments)) {
+    check_one_device(keys);
+  }
   kernel.function(arguments, returns);
   for_each_written(op, arguments, bump_version);
 }

@@ -1,4 +1,5 @@
 #include "ops/index.h"
+#include "core/ops/attributes/host_indices.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/expr/expr.h"
@@ -58,9 +59,9 @@ std::vector<Tensor> masked_scatter_gradient(const GradArgs& args) {
   return gradients;
 }
 
-OP("aten::index.Tensor").gradient(of_first(index_gradient)).saves("indices");
-OP("aten::index_put_").gradient(index_put_gradient).saves("indices");
-OP("aten::index_put").gradient(index_put_gradient).saves("indices");
+OP("aten::index.Tensor").gradient(of_first(index_gradient)).saves("indices").set<ops::TakesHostIndices>();
+OP("aten::index_put_").gradient(index_put_gradient).saves("indices").set<ops::TakesHostIndices>();
+OP("aten::index_put").gradient(index_put_gradient).saves("indices").set<ops::TakesHostIndices>();
 OP("aten::nonzero").dynamic_shape();
 OP("aten::nonzero_numpy").dynamic_shape();
 OP("aten::argwhere").dynamic_shape();

@@ -51,6 +51,14 @@ using ops::OptionalTensorList;
 
 bool is_mask(DType dtype) { return dtype == DType::kBool || dtype == DType::kUInt8; }
 
+// Indices in host memory are copied to the device of `x`.
+OptionalTensorList indices_on_device(const Tensor& x, OptionalTensorList indices) {
+  for (auto& index : indices) {
+    if (index && !index->is_meta() && index->device().is_host()) index = index->to(x.device());
+  }
+  return indices;
+}
+
 // A 0-d mask selects everything or nothing. The tensor gets a dimension of size 1 for it, and the mask one dimension.
 Tensor with_masked_dims(const Tensor& x, OptionalTensorList& indices) {
   Tensor out = x;
@@ -207,7 +215,7 @@ IndexedAccess access_on_device(const Tensor& x, const Access& access, const Dims
   out.other_strides = other_strides;
   for (size_t k = 0; k < access.indices.size(); ++k) {
     const int64_t dim = access.dims[k];
-    const Tensor index = access.indices[k].to(x.device());  // indices in host memory are allowed
+    const Tensor index = access.indices[k];
     Dims strides(out.sizes.size(), 0);
     for (size_t d = 0; d < access.index_sizes.size(); ++d) strides[access.outer_sizes.size() + d] = index.strides()[d];
     out.indices.push_back({index, strides, x.sizes()[dim], x.strides()[dim], dim});
@@ -224,7 +232,7 @@ bool has_meta(const Tensor& x, const OptionalTensorList& indices) {
 }  // namespace
 
 Tensor index(const Tensor& given, const OptionalTensorList& given_indices) {
-  OptionalTensorList indices = given_indices;
+  OptionalTensorList indices = indices_on_device(given, given_indices);
   const Tensor x = with_masked_dims(given, indices);
   const Access access = plan(x, indices);
   const Dims sizes = access.sizes();
@@ -248,7 +256,7 @@ Tensor index(const Tensor& given, const OptionalTensorList& given_indices) {
 }
 
 void index_put(const Tensor& given, const OptionalTensorList& given_indices, const Tensor& values, bool accumulate) {
-  OptionalTensorList indices = given_indices;
+  OptionalTensorList indices = indices_on_device(given, given_indices);
   const Tensor x = with_masked_dims(given, indices);
   check(x.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got ",
         name_of(x.dtype()), " for the destination and ", name_of(values.dtype()), " for the source.");
