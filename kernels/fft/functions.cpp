@@ -204,7 +204,9 @@ FOURIER_ND("ihfft", kAnyDType, ihfft_nd);
 
 using Options = std::optional<DType>;
 // first, first + 1, … below `end`, times 1 / (n d).
-Tensor line(int64_t first, int64_t end, DType dtype) { return ops::arange(first, end, {.dtype = dtype}); }
+Tensor line(int64_t first, int64_t end, DType dtype, std::optional<Device> device) {
+  return ops::arange(first, end, {.dtype = dtype, .device = device});
+}
 DType line_dtype(const Options& dtype) {
   const DType chosen = dtype.value_or(DType::kFloat32);
   check(is_floating(chosen) || is_complex(chosen), "fftfreq requires a floating point or complex dtype");
@@ -212,15 +214,15 @@ DType line_dtype(const Options& dtype) {
 }
 Tensor scaled(const Tensor& x, int64_t n, double d) { return ops::mul(x, 1.0 / (static_cast<double>(n) * d)); }
 OP("aten::fft_fftfreq")
-    .impl([](int64_t n, double d, Options dtype, const ops::Value&, std::optional<Device>, std::optional<bool>) {
+    .impl([](int64_t n, double d, Options dtype, const ops::Value&, std::optional<Device> device, std::optional<bool>) {
       check(n >= 0, "fftfreq: n must not be negative, but is ", n);
       const DType chosen = line_dtype(dtype);
-      return scaled(ops::cat({line(0, (n + 1) / 2, chosen), line(-(n / 2), 0, chosen)}, 0), n, d);
+      return scaled(ops::cat({line(0, (n + 1) / 2, chosen, device), line(-(n / 2), 0, chosen, device)}, 0), n, d);
     });
 OP("aten::fft_rfftfreq")
-    .impl([](int64_t n, double d, Options dtype, const ops::Value&, std::optional<Device>, std::optional<bool>) {
+    .impl([](int64_t n, double d, Options dtype, const ops::Value&, std::optional<Device> device, std::optional<bool>) {
       check(n >= 0, "rfftfreq: n must not be negative, but is ", n);
-      return scaled(line(0, n / 2 + 1, line_dtype(dtype)), n, d);
+      return scaled(line(0, n / 2 + 1, line_dtype(dtype), device), n, d);
     });
 
 }  // namespace
