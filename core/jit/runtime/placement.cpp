@@ -169,6 +169,10 @@ void Placement::place_device_argument(Graph& graph, Node& node, size_t index) {
 void Placement::place_node(Graph& graph, Node& node) {
   if (node.kind() == NodeKind::kConstant) return node.set_constant(rebuilt(node.constant(), 0));
   if (node.kind() != NodeKind::kOp) return;
+  // Like any device that the code names, the host means the model's own device, where the tensor is already.
+  if (node.is_op("aten::cpu")) {
+    return node.output()->replace_all_uses_with(node.input(0));
+  }
   const auto& arguments = node.op()->schema.arguments;
   for (size_t i = 0; i < arguments.size() && i < node.inputs().size(); ++i) {
     if (is_device_type(*arguments[i].type)) place_device_argument(graph, node, i);
@@ -224,13 +228,6 @@ const Tensor& AtHome::original(const Tensor& tensor) const {
 
 namespace {
 
-// Whether the graph moves some tensor to the host on purpose.
-bool asks_for_host(const Graph& graph) {
-  bool asks = false;
-  for_each_node(*graph.block(), [&](const Node& node) { asks = asks || node.is_op("aten::cpu"); });
-  return asks;
-}
-
 // Whether a call works on real numbers, as a weight of the model among its arguments shows.
 bool has_real_operand(const Node& node) {
   return std::ranges::any_of(node.inputs(), [](const GraphValue* input) {
@@ -254,7 +251,6 @@ bool has_code(const Node& node, DeviceKind device) {
 }  // namespace
 
 void check_kernels(const Graph& graph, Device device) {
-  if (asks_for_host(graph)) return;
   std::vector<std::string> missing;
   for (const Node* node = graph.block()->first(); node != nullptr; node = node->next()) {
     const ops::Op* const op = node->op();
