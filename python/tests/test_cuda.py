@@ -45,6 +45,32 @@ def test_tensors_and_modules_move():
     """)
 
 
+def test_indices_and_likes_across_devices():
+    run("""
+        y = x.cuda()
+        assert y[[2, 0]].tolist() == x[[2, 0]].tolist() and y[[2, 0]].is_cuda
+        rows, mask = engine.tensor([1, 1]), x > 5
+        assert y[rows].tolist() == x[rows].tolist() and y[mask].tolist() == x[mask].tolist()
+        z = y.clone()
+        z[rows] = 7.0
+        assert z[1].tolist() == [7.0] * 4
+        for wrong in (lambda: x[rows.cuda()], lambda: y[rows.cuda(1)]):
+            with pytest.raises(RuntimeError, match="same device"):
+                wrong()
+        assert engine.zeros_like(x, device="cuda:1").device.index == 1 and not engine.ones_like(y, device="cpu").is_cuda
+        assert x.new_full((2,), 3.0, device="cuda").tolist() == [3.0, 3.0]
+        assert engine.hann_window(5, device="cuda").cpu().tolist() == engine.hann_window(5).tolist()
+        assert engine.fft.fftfreq(5, device="cuda").is_cuda
+        assert engine.tensor(1 + 2j).cuda().item() == 1 + 2j
+        with pytest.raises(RuntimeError, match="sparse tensors on cuda:0 are not supported"):
+            y.to_sparse()
+        import pickle
+        assert pickle.loads(pickle.dumps(x.cuda(1))).device.index == 1 and not pickle.loads(pickle.dumps(x)).is_cuda
+        pooled = engine.nn.functional.fractional_max_pool2d(engine.rand(1, 2, 6, 6, device="cuda"), 2, output_size=3)
+        assert pooled.is_cuda and tuple(pooled.shape) == (1, 2, 3, 3)
+    """)
+
+
 def test_devices_and_their_memory():
     run("""
         assert cuda.is_available() and cuda.device_count() == 2 and cuda.why_not_available() == ""

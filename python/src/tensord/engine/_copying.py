@@ -10,11 +10,13 @@ def _empty(dtype) -> Tensor:
     return _engine._operator("aten::empty")((0,), dtype=dtype)
 
 
-def _rebuild(buffer, dtype, shape, requires_grad, strides=None):
+def _rebuild(buffer, dtype, shape, requires_grad, strides=None, device=None):
     buffer = memoryview(buffer)
     # Uses out-of-band pickle memory if there is any; otherwise copies.
     out = _engine.frombuffer(bytearray(buffer) if buffer.readonly else buffer, dtype=dtype) if buffer.nbytes else _empty(dtype)
     out = out.reshape(shape) if strides is None else out.as_strided(shape, strides)
+    if device is not None:
+        out = out.to(device)
     if requires_grad:
         out.requires_grad = True
     return out
@@ -55,7 +57,8 @@ def _reduce_ex(self, protocol: int):
         buffer = pickle.PickleBuffer(raw)
     else:
         buffer = bytes(raw)
-    return _rebuild, (buffer, self.dtype, tuple(self.shape), self.requires_grad, strides)
+    device = None if self.device.type == "cpu" else str(self.device)
+    return _rebuild, (buffer, self.dtype, tuple(self.shape), self.requires_grad, strides, device)
 
 
 def _copy(self):

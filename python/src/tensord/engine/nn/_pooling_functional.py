@@ -85,7 +85,7 @@ def _fractional(dims: int):
             output_size = [int(have * ratio) for have, ratio in zip(input.shape[-dims:], ratios)]
         if _random_samples is None:
             batch = 1 if input.ndim == dims + 1 else input.shape[0]
-            _random_samples = aten("rand")((batch, input.shape[-dims - 1], dims), dtype=input.dtype)
+            _random_samples = aten("rand")((batch, input.shape[-dims - 1], dims), dtype=input.dtype, device=input.device)
         return aten(f"fractional_max_pool{dims}d")(input, _each(kernel_size, dims), _each(output_size, dims), _random_samples)
 
     def call(input, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False, _random_samples=None):
