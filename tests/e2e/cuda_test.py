@@ -89,6 +89,29 @@ class Counter(nn.Module):
         return self.seen * 1
 
 
+class Moves(nn.Module):
+    """Bools, conjugates, windows, and devices that the code names."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mask", torch.ones(4, 4).tril().bool())
+        self.limits = torch.tensor([True, False])
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = x.cpu()
+        spectrum = torch.fft.fft(x * torch.hann_window(4, device=x.device))
+        power = (spectrum * spectrum.conj()).real + torch.fft.fftfreq(4)
+        z = torch.zeros_like(y, device=x.device) + y.to("cpu") + torch.ones(4)
+        if bool(self.limits[0]):
+            z = z.masked_fill(~self.mask[0], 0.5)
+        return z[torch.tensor([1, 0])] + power[:2]
+
+
+class Dense(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.to_sparse().to_dense()
+
+
 class Quantized(nn.Module):
     """CUDA has no quantized tensors."""
 
@@ -334,6 +357,25 @@ class CudaTest(unittest.TestCase, RpcAssertions):
             self.assertEqual(groups(server, "auto"), [("KIND_GPU", 2, [0, 1])])
             self.assertEqual(groups(server, "gpu"), [("KIND_GPU", 1, [0, 1])])
             np.testing.assert_allclose(infer(server, "auto", x=rows(2))["OUTPUT__0"], rows(2) * 3 + 1, rtol=1e-6)
+
+    def test_devices_that_the_code_names_are_the_models_own(self):
+        config = 'input [ { name: "x" data_type: TYPE_FP32 dims: [ 4, 4 ] } ]'
+        root = self.only(Moves(), config + GPU % (1, "0"))
+        save(Dense(), root, "dense", config + GPU % (1, "0"))
+        x = np.arange(16, dtype=np.float32).reshape(4, 4)
+        with daemon(root) as server:
+            np.testing.assert_allclose(infer(server, "m", x=x)["OUTPUT__0"], Moves()(torch.from_numpy(x)).numpy(), rtol=1e-5, atol=1e-4)
+            with self.assertRaises(grpc.RpcError) as caught:
+                infer(server, "dense", x=x)
+            self.assertIn("sparse tensors on cuda:0 are not supported", caught.exception.details())
+            infer(server, "m", x=x)
+
+    def test_state_stays_on_one_device(self):
+        root = self.only(Counter(), 'input [ { name: "x" data_type: TYPE_FP32 dims: [ 1 ] } ] instance_group [ { count: 1 } ]')
+        with daemon(root) as server:
+            self.assertEqual(groups(server, "m"), [("KIND_GPU", 1, [0])])
+            for total in (2, 4):
+                np.testing.assert_equal(infer(server, "m", x=np.full(1, 2, np.float32))["OUTPUT__0"], [total])
 
     def test_what_cannot_be_served_there_is_refused_by_name(self):
         cases = [(Quantized(), GPU % (1, "0"), "tensor 'table' is "),

@@ -45,7 +45,11 @@ void complete_groups(const Signature& signature, const ModelConfig& config, infe
   auto groups = out.mutable_instance_group()->begin();
   for (const InstanceGroupConfig& group : config.instance_groups) {
     while (groups->passive()) ++groups;
-    const PlacedGroup placed = place_group(group, signature.device);
+    PlacedGroup placed = place_group(group, signature.device);
+    std::erase_if(placed.gpus, [&](int gpu) {
+      return std::ranges::find(signature.instances, Device{kCUDA, static_cast<int8_t>(gpu)}) ==
+             signature.instances.end();
+    });
     set_place(placed.device, &*groups);
     if (placed.is_on_gpus()) {
       groups->set_kind(inference::ModelInstanceGroup::KIND_GPU);
