@@ -15,9 +15,10 @@ namespace tensord::kernels {
 
 namespace {
 
-// Whether PyTorch rounds a number to the dtype of a float16 or bfloat16 tensor beside it. Products and plain quotients
+// Whether PyTorch converts a number to the dtype of the tensor beside it first: it rounds to float16 and bfloat16, and
+// wraps to narrow integers. Sums and products of integers wrap all the same. Of halves, products and plain quotients
 // have kept it in float since 2.0, as have bounds, weights and factors.
-bool rounds_numbers(Formula formula) {
+bool converts_numbers(Formula formula) {
   switch (formula) {
     case Formula::add:
     case Formula::sub:
@@ -58,6 +59,16 @@ double rounded(double number, DType dtype) {
   return dtype == DType::kFloat16 ? static_cast<float>(Half(single)) : static_cast<float>(BFloat16(single));
 }
 
+int64_t wrapped(int64_t number, DType dtype) {
+  switch (dtype) {
+    case DType::kUInt8: return static_cast<uint8_t>(number);
+    case DType::kInt8: return static_cast<int8_t>(number);
+    case DType::kInt16: return static_cast<int16_t>(number);
+    case DType::kInt32: return static_cast<int32_t>(number);
+    default: return number;
+  }
+}
+
 }  // namespace
 
 PointwiseCall::PointwiseCall(Formula formula, DType compute, Operands given, const Numbers& numbers)
@@ -65,10 +76,14 @@ PointwiseCall::PointwiseCall(Formula formula, DType compute, Operands given, con
   std::copy(given.begin(), given.end(), operands.begin());
   this->formula = by_steps(formula, compute);
   const bool is_half = compute == DType::kFloat16 || compute == DType::kBFloat16;
-  if (!is_half || !rounds_numbers(formula)) return;
+  const bool is_integer = is_integral(compute, false) && formula != Formula::pow;
+  if (!(is_half || is_integer) || !converts_numbers(formula)) return;
   for (Operand& operand : std::span(operands).first(count)) {
-    if (operand.tensor == nullptr) operand.number = rounded(operand.number.to_double(), compute);
+    if (operand.tensor != nullptr) continue;
+    const ops::Scalar& number = operand.number;
+    operand.number = is_half ? ops::Scalar(rounded(number.to_double(), compute)) : wrapped(number.to_int(), compute);
   }
+  if (is_integer) return;
   for (double& number : this->numbers.floats) number = rounded(number, compute);
 }
 

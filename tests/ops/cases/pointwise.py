@@ -293,3 +293,11 @@ for eps in [1e-3, 0.2]:
 for alpha in [-1, 2, 0, True, False]:
     CASES += [case("aten::add.Tensor", t(7, dtype=torch.bool), t(7, dtype=torch.bool), alpha=alpha),
               case("aten::add_.Tensor", t(7, dtype=torch.bool), t(7, dtype=torch.bool), alpha=alpha)]
+# A number wraps to the dtype of the tensor of integers.
+for dtype, number, values in [(torch.uint8, -2, [0, 3, 100, 220, 254, 255]), (torch.uint8, 300, [0, 43, 44, 45, 255]), (torch.int8, 200, [-128, -57, -56, -7, 3, 127]),
+                              (torch.int16, -40000, [-32768, -7, 0, 25535, 25536, 32767]), (torch.int32, 2**31 + 5, [-(2**31), -(2**31) + 5, -7, 0, 2**31 - 1])]:
+    for name in ("eq", "ne", "lt", "le", "gt", "ge", "remainder", "fmod"):
+        CASES.append(case(f"aten::{name}.Scalar", t(values=values, dtype=dtype), number, **EXACT))
+    CASES.append(case("aten::floor_divide.Scalar", t(values=values, dtype=dtype), number, **EXACT))
+    for mode in ("trunc", "floor"):
+        CASES.append(case("aten::div.Scalar_mode", t(values=values, dtype=dtype), number, rounding_mode=mode, **EXACT))
