@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/tensor/device_copy.h"
 
 namespace tensord::jit {
 
 void check_bools(const Tensor& given, const std::string& source) {
   if (given.dtype() != DType::kBool || given.numel() == 0) return;
-  const Tensor tensor = given.to(Device{});
+  const Tensor tensor = host_copy(given);
   // The range from the first to the last element, gaps included. Strides are not negative.
   int64_t last = 0;
   for (int64_t dim = 0; dim < tensor.ndim(); ++dim)

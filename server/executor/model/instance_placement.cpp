@@ -53,6 +53,14 @@ std::vector<Device> place_instances(const ModelConfig& config, Device otherwise)
   return out;
 }
 
+bool names_gpus(const ModelConfig& config) {
+  return std::ranges::any_of(config.instance_groups, [](const auto& group) { return !group.gpus.empty(); });
+}
+
+void keep_first_device(std::vector<Device>& instances) {
+  std::erase_if(instances, [first = instances.front()](Device other) { return other != first; });
+}
+
 namespace {
 
 struct LoadLimit {

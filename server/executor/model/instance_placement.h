@@ -23,6 +23,9 @@ PlacedGroup place_group(const InstanceGroupConfig& group, Device otherwise);
 
 // The device of each instance, in the order of the groups; empty without instance_group.
 std::vector<Device> place_instances(const ModelConfig& config, Device otherwise);
+// Whether a group says which GPUs it is for.
+bool names_gpus(const ModelConfig& config);
+void keep_first_device(std::vector<Device>& instances);
 
 // Throws Error{kFailedPrecondition} where more than a share of the GPU's memory is in use: `limits` has "GPU:SHARE".
 // Throws kInvalidArgument for another text, wherever the device is.

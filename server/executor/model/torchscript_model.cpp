@@ -476,10 +476,6 @@ std::unique_ptr<ModelSession> TorchScriptModel::make_session() const {
   return std::make_unique<TorchScriptSession>(*this);
 }
 
-bool names_gpus(const ModelConfig& config) {
-  return std::ranges::any_of(config.instance_groups, [](const auto& group) { return !group.gpus.empty(); });
-}
-
 }  // namespace
 
 std::unique_ptr<const Model> load_torchscript_model(const ModelFiles& files, const ModelConfig& config,
@@ -498,8 +494,7 @@ std::unique_ptr<const Model> load_torchscript_model(const ModelFiles& files, con
     options.device = device;
     models.push_back(std::make_unique<TorchScriptModel>(files.model, config, options));
     if (!models.front()->signature().keeps_state || names_gpus(config)) continue;
-    // A model that keeps state runs on one device, so without `gpus` that is the first.
-    std::erase_if(instances, [first = instances.front()](Device other) { return other != first; });
+    keep_first_device(instances);  // a model that keeps state runs on one device
     break;
   }
   return make_model_of_devices(std::move(models), std::move(instances));
