@@ -97,7 +97,7 @@ Tensor any_1d(const char* op, const Tensor& x, MaybeInt n, int64_t dim, const No
   OP("aten::" NAME).impl(__VA_ARGS__).composite().set<WritesInto>(WritesInto::TAKES); \
   IMPL("aten::" NAME, ops::kComplexCPU, ops::kSameAsDense)
 #define FOURIER_1D(NAME, TAKES, EXPRESSION) \
-  FOURIER("fft_" NAME, TAKES, [](const Tensor& x, MaybeInt n, int64_t dim, Norm norm) { return EXPRESSION; })
+  FOURIER("fft_" NAME, TAKES, [](const Tensor& x, MaybeInt n, int64_t dim, const Norm& norm) { return EXPRESSION; })
 FOURIER_1D("fft", kAnyDType, any_1d("fft", x, n, dim, norm, true));
 FOURIER_1D("ifft", kAnyDType, any_1d("ifft", x, n, dim, norm, false));
 FOURIER_1D("rfft", kAnyDType, from_real_1d("rfft", x, n, dim, norm, true, true));
@@ -181,7 +181,7 @@ Tensor ihfft_nd(const char* op, const Tensor& given, const MaybeDims& sizes, con
   check(!shape.dims.empty(), op, " must transform at least one axis");
   const int64_t scale = norm_of(norm, false);
   const Tensor half = ops::_fft_r2c(resized(input, shape.dims, shape.sizes), Dims{shape.dims.back()}, scale, true);
-  const Tensor turned = ops::conj(half);
+  Tensor turned = ops::conj(half);
   if (shape.dims.size() == 1) return turned;
   return ops::_fft_c2c(turned, without_last(shape.dims), scale, false);
 }
