@@ -110,8 +110,7 @@ void add_pointwise_kernel(const char* op, F make) {
     const auto kernel = [make](const ops::KernelContext& context, A... arguments, Tensor& out) {
       run_pointwise(context, make(arguments...), out);
     };
-    ops::ImplBuilder(op, DeviceKind::kCPU, kernel);
-    ops::ImplBuilder(op, DeviceKind::kCUDA, kernel);
+    const ops::ImplBuilder cpu(op, DeviceKind::kCPU, kernel), cuda(op, DeviceKind::kCUDA, kernel);
   }(std::type_identity<Arguments>());
   const PointwiseMaker maker = [make](std::span<const ops::Value> v) {
     return ops::detail::call_unboxed<F, Arguments>(make, v, std::make_index_sequence<std::tuple_size_v<Arguments>>());
