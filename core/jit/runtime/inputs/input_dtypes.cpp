@@ -9,10 +9,8 @@ namespace {
 
 using ops::Value;
 
-Tensor shape_of(const Tensor& tensor) {
-  return tensor.is_meta() ? tensor
-                          : Tensor::meta_strided(tensor.sizes(), tensor.strides(), tensor.dtype(), tensor.device());
-}
+// Without the device: the examples of arguments have none, and types do not depend on it.
+Tensor shape_of(const Tensor& tensor) { return Tensor::meta_strided(tensor.sizes(), tensor.strides(), tensor.dtype()); }
 
 // Whether ranks affect type promotion: tensors without dimensions have lower priority.
 bool ranks_matter(const ops::Op& op, std::span<const TracedOperand> operands) {
