@@ -106,6 +106,8 @@ SparsePtr SparseTensor::with(Tensor values) const {
   return compressed(layout_, sizes(), compressed_, indices_, std::move(values));
 }
 
+Tensor SparseTensor::shallow_copy_and_detach() const { return Tensor(with(values_.impl()->shallow_copy_and_detach())); }
+
 std::string SparseTensor::describe() const { return concat(name_of(layout_), " ", tensord::name_of(dtype()), sizes()); }
 
 // The values' dimensions behind the index are the tensor's dense dimensions.

@@ -48,6 +48,8 @@ class SparseTensor final : public TensorImpl {
   int64_t dense_dim() const { return ndim() - sparse_dim() - batch_dim(); }
   Dims block() const;  // {1, 1} if not blocked
   std::string describe() const override;
+  const TensorImpl& differentiable() const override { return *values_.impl(); }
+  Tensor shallow_copy_and_detach() const override;
   // The same positions with other values.
   IntrusivePtr<SparseTensor> with(Tensor values) const;
 
