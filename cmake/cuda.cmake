@@ -38,6 +38,10 @@ if(TENSORD_WITH_CUDA)
   # Programs of this build and installed programs search for it there.
   set_target_properties(tensord_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/tensord
                         CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden)
+  # Where nvcc was found and not asked for, only `scripts/build dev tensord_cuda` builds it: tests run the emulated devices.
+  if(NOT TENSORD_CUDA STREQUAL "ON")
+    set_target_properties(tensord_cuda PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
   include(GNUInstallDirs)
-  install(TARGETS tensord_cuda LIBRARY DESTINATION lib/tensord COMPONENT cuda)
+  install(TARGETS tensord_cuda LIBRARY DESTINATION lib/tensord COMPONENT cuda OPTIONAL)
 endif()
