@@ -83,13 +83,14 @@ inline unsigned blocks_for(int64_t count, int threads, int64_t most = 65535) {
 }
 
 // Records what is wrong, unless something is recorded already; the thread goes on.
-__device__ inline void note_error(DeviceAddress word, KernelError code, int64_t v0 = 0, int64_t v1 = 0,
+__device__ inline void note_error(const ErrorSink& sink, KernelError code, int64_t v0 = 0, int64_t v1 = 0,
                                   int64_t v2 = 0) {
-  ErrorWord* const at = pointer<ErrorWord>(word);
+  ErrorWord* const at = pointer<ErrorWord>(sink.word);
   if (atomicCAS(&at->is_taken, 0, 1) != 0) return;
   at->values[0] = v0;
   at->values[1] = v1;
   at->values[2] = v2;
+  at->operator_name = sink.operator_name;
   __threadfence_system();
   atomicExch(&at->code, static_cast<int32_t>(code));
 }

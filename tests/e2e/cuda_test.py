@@ -262,7 +262,7 @@ class CudaTest(unittest.TestCase, RpcAssertions):
     def test_an_index_out_of_range_is_the_answer_to_its_request(self):
         for _ in range(6):
             wrong = request("script_gpu", [("ids", "INT64", (2, 6), np.full((2, 6), WORDS, np.int64).tobytes())])
-            self.assert_code(grpc.StatusCode.OUT_OF_RANGE, "index out of range", self.server.stub.ModelInfer, wrong)
+            self.assert_code(grpc.StatusCode.OUT_OF_RANGE, "aten::embedding: index out of range", self.server.stub.ModelInfer, wrong)
             np.testing.assert_allclose(*infer(self.server, "script_gpu", ids=self.ids).values(), self.expected, atol=1e-5)
 
     def test_answers_are_cached_and_classified_at_home(self):
@@ -289,7 +289,7 @@ class CudaTest(unittest.TestCase, RpcAssertions):
             if not is_wrong:
                 return np.testing.assert_allclose(*infer(self.server, "script_gpu", ids=ids).values(), self.expected, atol=1e-5)
             wrong = request("script_gpu", [("ids", "INT64", (2, 6), ids.tobytes())])
-            self.assert_code(grpc.StatusCode.OUT_OF_RANGE, "index out of range", self.server.stub.ModelInfer, wrong)
+            self.assert_code(grpc.StatusCode.OUT_OF_RANGE, "aten::embedding: index out of range", self.server.stub.ModelInfer, wrong)
 
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             list(pool.map(send, [i % 3 == 0 for i in range(60)]))
