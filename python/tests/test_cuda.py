@@ -62,8 +62,10 @@ def test_indices_and_likes_across_devices():
         assert engine.hann_window(5, device="cuda").cpu().tolist() == engine.hann_window(5).tolist()
         assert engine.fft.fftfreq(5, device="cuda").is_cuda
         assert engine.tensor(1 + 2j).cuda().item() == 1 + 2j
-        with pytest.raises(RuntimeError, match="sparse tensors on cuda:0 are not supported"):
-            y.to_sparse()
+        sparse = y.to_sparse()
+        assert sparse.device == y.device and sparse.indices().is_cuda and (sparse + sparse).to_dense().tolist() == (x + x).tolist()
+        with pytest.raises(NotImplementedError, match="SparseCOO on cuda"):
+            engine.mm(sparse, y.t())
         import pickle
         assert pickle.loads(pickle.dumps(x.cuda(1))).device.index == 1 and not pickle.loads(pickle.dumps(x)).is_cuda
         pooled = engine.nn.functional.fractional_max_pool2d(engine.rand(1, 2, 6, 6, device="cuda"), 2, output_size=3)
