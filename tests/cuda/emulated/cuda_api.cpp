@@ -463,3 +463,9 @@ extern "C" [[gnu::visibility("default")]] const tensord::cuda::CudaApi* tensord_
   static const tensord::cuda::CudaApi* const api = tensord::cuda::emulated::make_api();
   return api;
 }
+
+// For tests/device/cuda_fixture.h.
+extern "C" [[gnu::visibility("default")]] uint64_t tensord_cuda_queued_work(const CUstream_st* stream) {
+  const std::lock_guard lock(tensord::cuda::emulated::machine_mutex());
+  return stream->given;
+}
