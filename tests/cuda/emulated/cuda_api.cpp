@@ -5,6 +5,7 @@
 //   TENSORD_CUDA_FAIL_ALLOCATION=N   the N-th allocation finds no memory
 //   TENSORD_CUDA_MEMORY=BYTES        of each device
 //   TENSORD_CUDA_LOST_WITH=FILE      all devices are lost from when this file is there
+//   TENSORD_CUDA_LIMITS=FILE         what kernels take of a chip (kernel_limits.h)
 #include "core/tensor/cuda/api.h"
 
 #include <execinfo.h>
@@ -23,7 +24,9 @@
 #include <vector>
 
 #include "kernels/cuda/plugin/table.h"
+#include "tests/cuda/emulated/kernel_limits.h"
 #include "tests/cuda/emulated/machine.h"
+#include "tests/cuda/emulated/sanitizer.h"
 
 using tensord::cuda::Outcome;
 
@@ -92,14 +95,16 @@ class Memory {
     free_.emplace(0, size_);
   }
   void* allocate(size_t size_bytes) {
-    const size_t size = rounded(size_bytes);
+    const size_t size = rounded(size_bytes + kGap);
     for (auto it = free_.begin(); it != free_.end(); ++it) {
       const auto [begin, room] = *it;
       if (room < size) continue;
       free_.erase(it);
       if (room > size) free_.emplace(begin + size, room - size);
       used_.emplace(begin, size);
-      std::memset(inside_ + begin, 0xff, std::min<size_t>(size, size_t{16} << 20));  // NaN
+      sanitizer::close(inside_ + begin, size);
+      sanitizer::open(inside_ + begin, (size_bytes + 3) / 4 * 4);                          // atomics read whole words
+      std::memset(inside_ + begin, 0xff, std::min<size_t>(size_bytes, size_t{16} << 20));  // NaN
       return outside_ + begin;
     }
     return nullptr;
@@ -109,6 +114,7 @@ class Memory {
     if (found == used_.end()) return false;
     auto [begin, size] = *found;
     used_.erase(found);
+    sanitizer::close(inside_ + begin, size);
     madvise(inside_ + begin, size, MADV_REMOVE);
     auto after = free_.lower_bound(begin);
     if (after != free_.end() && after->first == begin + size) {
@@ -134,6 +140,8 @@ class Memory {
   uint64_t size() const { return size_; }
 
  private:
+  // Behind each block, where bounds are checked.
+  static constexpr size_t kGap = sanitizer::kChecksBounds ? 4096 : 0;
   static size_t rounded(size_t size) { return (size + 4095) / 4096 * 4096; }
   static char* map(int file, int access) {
     void* const data = mmap(nullptr, kReservedBytes, access, MAP_SHARED | MAP_NORESERVE, file, 0);
@@ -366,6 +374,13 @@ Outcome check_launch() {
   return std::exchange(launch_outcome, Outcome::kDone);
 }
 
+const KernelLimits& known_limits(const void* kernel) {
+  static auto* const by_kernel = new std::map<const void*, KernelLimits>;
+  const auto [place, is_new] = by_kernel->try_emplace(kernel);
+  if (is_new) place->second = limits_of(kernel);
+  return place->second;
+}
+
 std::map<const void*, size_t>& allowed_shared() {
   static auto* const by_kernel = new std::map<const void*, size_t>;
   return *by_kernel;
@@ -446,9 +461,13 @@ void queue_launch(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535)
     return refuse_launch("a grid of a size that CUDA refuses");
   const auto allowed = allowed_shared().find(kernel);
-  if (shared_bytes > (allowed == allowed_shared().end() ? size_t{48} << 10 : allowed->second) ||
-      shared_bytes > size_t{227} << 10)
+  const KernelLimits limits = known_limits(kernel);
+  const size_t shared = shared_bytes + limits.shared_bytes;
+  if (shared > (allowed == allowed_shared().end() ? size_t{48} << 10 : allowed->second + limits.shared_bytes) ||
+      shared > size_t{227} << 10)
     return refuse_launch("more shared memory than the kernel was allowed");
+  const uint64_t of_warp = (static_cast<uint64_t>(limits.registers) * 32 + 255) / 256 * 256;
+  if ((threads + 31) / 32 * of_warp > 65536) return refuse_launch("more registers than a multiprocessor has");
   if (parameter_bytes > 4096) return refuse_launch("more parameters than CUDA takes");
   if (stream->device != current_device)
     return refuse_launch("a launch in a stream of another device than the current one");

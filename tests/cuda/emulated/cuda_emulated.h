@@ -2,6 +2,7 @@
 
 // CUDA's device language for g++: kernels run on fibers, one for each thread that has to wait (machine.cpp).
 // kernels/cuda/device.cuh includes this instead of CUDA's headers.
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +37,8 @@ struct Thread {
   uint3 index{};
   unsigned lane = 0, warp = 0;
   Fiber* fiber = nullptr;
+  Fiber* own = nullptr;  // fiber and thread for ThreadSanitizer (sanitizer.h)
+  void* sanitized = nullptr;
   bool is_done = false, waits = false;
   uint64_t in[2];  // of the warp operation it is in
   uint64_t out;
@@ -124,22 +127,18 @@ inline uint32_t __ballot_sync(uint32_t mask, int predicate) {
 inline void __threadfence_system() {}
 inline void __threadfence() {}
 
-// Kernels are not interrupted between two waits, so plain code is atomic.
 template <class T>
 T atomicAdd(T* at, T value) {
-  const T before = *at;
-  *at = static_cast<T>(before + value);
-  return before;
+  return std::atomic_ref<T>(*at).fetch_add(value, std::memory_order_relaxed);
 }
 template <class T>
 T atomicCAS(T* at, T expected, T value) {
-  const T before = *at;
-  if (before == expected) *at = value;
-  return before;
+  std::atomic_ref<T>(*at).compare_exchange_strong(expected, value, std::memory_order_relaxed);
+  return expected;
 }
 template <class T>
 T atomicExch(T* at, T value) {
-  return std::exchange(*at, value);
+  return std::atomic_ref<T>(*at).exchange(value, std::memory_order_relaxed);
 }
 
 namespace tensord::cuda {
