@@ -25,6 +25,7 @@
 
 #include "kernels/cuda/plugin/table.h"
 #include "tests/cuda/emulated/kernel_limits.h"
+#include "tests/cuda/emulated/kernel_names.h"
 #include "tests/cuda/emulated/machine.h"
 #include "tests/cuda/emulated/sanitizer.h"
 
@@ -374,10 +375,14 @@ Outcome check_launch() {
   return std::exchange(launch_outcome, Outcome::kDone);
 }
 
-const KernelLimits& known_limits(const void* kernel) {
-  static auto* const by_kernel = new std::map<const void*, KernelLimits>;
+struct KnownKernel {
+  KernelLimits limits;
+  PtxFunction ptx = nullptr;
+};
+const KnownKernel& known(const void* kernel) {
+  static auto* const by_kernel = new std::map<const void*, KnownKernel>;
   const auto [place, is_new] = by_kernel->try_emplace(kernel);
-  if (is_new) place->second = limits_of(kernel);
+  if (is_new) place->second = {limits_of(kernel), ptx_of(kernel)};
   return place->second;
 }
 
@@ -451,7 +456,9 @@ void allow_shared(const void* kernel, size_t size_bytes) {
   allowed_shared()[kernel] = size_bytes;
 }
 
-void queue_launch(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes, size_t parameter_bytes,
+void* seen_or_own(const void* address) { return device_of(address) >= 0 ? seen(address) : const_cast<void*>(address); }
+
+void queue_launch(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes, std::vector<char> parameters,
                   cudaStream_t stream, std::function<void()> body) {
   const std::lock_guard lock(machine_mutex());
   const auto refuse_launch = [](const char* what) { launch_outcome = refuse(what); };
@@ -461,16 +468,17 @@ void queue_launch(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535)
     return refuse_launch("a grid of a size that CUDA refuses");
   const auto allowed = allowed_shared().find(kernel);
-  const KernelLimits limits = known_limits(kernel);
+  const KernelLimits& limits = known(kernel).limits;
   const size_t shared = shared_bytes + limits.shared_bytes;
   if (shared > (allowed == allowed_shared().end() ? size_t{48} << 10 : allowed->second + limits.shared_bytes) ||
       shared > size_t{227} << 10)
     return refuse_launch("more shared memory than the kernel was allowed");
   const uint64_t of_warp = (static_cast<uint64_t>(limits.registers) * 32 + 255) / 256 * 256;
   if ((threads + 31) / 32 * of_warp > 65536) return refuse_launch("more registers than a multiprocessor has");
-  if (parameter_bytes > 4096) return refuse_launch("more parameters than CUDA takes");
+  if (parameters.size() > 4096) return refuse_launch("more parameters than CUDA takes");
   if (stream->device != current_device)
     return refuse_launch("a launch in a stream of another device than the current one");
+  if (const PtxFunction ptx = known(kernel).ptx) body = [ptx, parameters] { ptx(parameters.data()); };
   give(*stream, [launch = Launch{grid, block, shared_bytes, stream->device, std::move(body)}] {
     if (std::string text = run_kernel(launch); !text.empty()) lost_text = "a kernel failed: " + text;
   });

@@ -11,6 +11,7 @@
 #include <source_location>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #define __global__
 #define __device__
@@ -66,10 +67,18 @@ void* shared_memory(const void* tag, size_t size);
 
 // The address in the device's own mapping. What another device or the host has is a fault, but for pinned memory.
 void* seen(const void* address);
+// The same, but what no device has is taken as it is: constants and variables of the kernel itself.
+void* seen_or_own(const void* address);
 void allow_shared(const void* kernel, size_t size_bytes);
 // Checks what CUDA checks, and queues the kernel. REQUIRES: `body` may be copied and run on any thread.
-void queue_launch(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes, size_t parameter_bytes,
+// `parameters`: as CUDA lays them out.
+void queue_launch(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes, std::vector<char> parameters,
                   cudaStream_t stream, std::function<void()> body);
+template <class T>
+void add_parameter(std::vector<char>& all, const T& parameter) {
+  all.resize((all.size() + alignof(T) - 1) / alignof(T) * alignof(T) + sizeof(T));
+  std::memcpy(all.data() + all.size() - sizeof(T), &parameter, sizeof(T));
+}
 
 template <class T>
 T shuffle(uint32_t mask, T value, unsigned from) {
@@ -145,7 +154,9 @@ namespace tensord::cuda {
 
 template <class... P, class... A>
 void launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, A... arguments) {
-  emulated::queue_launch(reinterpret_cast<const void*>(kernel), grid, block, shared_bytes, (sizeof(P) + ... + 0),
+  std::vector<char> parameters;
+  (emulated::add_parameter(parameters, static_cast<P>(arguments)), ...);
+  emulated::queue_launch(reinterpret_cast<const void*>(kernel), grid, block, shared_bytes, std::move(parameters),
                          stream, [kernel, arguments...] { kernel(static_cast<P>(arguments)...); });
 }
 // More than 48 KiB of shared memory must be asked for.
