@@ -28,6 +28,7 @@ endif()
 message(STATUS "tensord: library for CUDA ${TENSORD_WITH_CUDA}")
 
 file(GLOB TENSORD_CUDA_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/*.cu ${CMAKE_SOURCE_DIR}/kernels/cuda/layers/*.cu)
+file(GLOB TENSORD_CUDA_HEADERS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/*.h ${CMAKE_SOURCE_DIR}/kernels/cuda/*.cuh ${CMAKE_SOURCE_DIR}/kernels/cuda/layers/*.h)
 list(APPEND TENSORD_CUDA_SOURCES ${CMAKE_SOURCE_DIR}/kernels/cuda/plugin/table.cpp)
 if(TENSORD_WITH_CUDA)
   add_library(tensord_cuda MODULE ${TENSORD_CUDA_SOURCES} ${CMAKE_SOURCE_DIR}/kernels/cuda/plugin/nvidia.cpp)

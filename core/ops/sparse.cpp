@@ -187,10 +187,11 @@ void SparseTensor::check_compressed() const {
 
 void SparseTensor::check_invariants() const {
   check_places(sizes());
-  for (const Tensor* part : {&compressed_, &indices_, &values_}) {
-    check(!part->defined() || (!part->is_meta() && part->device().is_host()), "parts of a sparse tensor on ",
+  for (const Tensor* part : {&compressed_, &indices_}) {
+    check(!part->defined() || (!part->is_meta() && part->device().is_host()), "indices of a sparse tensor on ",
           part->defined() ? to_string(part->device()) : std::string(), " are not supported");
   }
+  check(!values_.is_meta(), "a sparse tensor without values is not supported");
   is_coo() ? check_coo() : check_compressed();
 }
 

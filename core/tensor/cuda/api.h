@@ -13,7 +13,7 @@ struct CUevent_st;
 namespace tensord::cuda {
 
 // The library and the engine must be of one build. Counted up with each change of this header or of what kernels get.
-inline constexpr char kCudaInterface[] = "tensord cuda 1 " __VERSION__;
+inline constexpr char kCudaInterface[] = "tensord cuda 2 " __VERSION__;
 
 using StreamHandle = CUstream_st*;  // cudaStream_t
 using EventHandle = CUevent_st*;    // cudaEvent_t
