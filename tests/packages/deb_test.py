@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from tests.packages.debian import ROOT, Debian
+from tests.packages.debian import ROOT, TWO_PROCESSES, Debian, write_pictures
 
 UNIT = "/lib/systemd/system/tensord.service"
 
@@ -95,6 +95,8 @@ def check_service(debian):
     tensord = ("tensord", "models", "--address", service.address, "--json")
     models = [json.loads(line) for line in debian.run(*tensord).splitlines()]
     assert [(model["name"], model["state"]) for model in models] == [("shapes", "READY")], models
+    write_pictures(debian.path("/var/lib/tensord/data/pictures.safetensors"))
+    assert "COMPLETED" in debian.run("tensord", *TWO_PROCESSES, "--address", service.address)
     # Like systemctl reload: a new model is served at once.
     copied = debian.path("/var/lib/tensord/models/more")
     shutil.copytree(ROOT / "examples" / "models" / "shapes", copied)
