@@ -34,13 +34,18 @@ def not_run(page, has_test):
             yield number, command[1].strip()
 
 
-def main():
+def every_command():
+    """(page's name, line, command) of all pages."""
     tested = pages_with_tests()
     for page in documents():
         name = page.relative_to(ROOT).as_posix()
-        for line, command in sorted(not_run(page, page in tested)):
-            if name not in RUN_ELSEWHERE:
-                print(f"{name}:{line}: {command}")
+        if name not in RUN_ELSEWHERE:
+            yield from ((name, line, command) for line, command in sorted(not_run(page, page in tested)))
+
+
+def main():
+    for name, line, command in every_command():
+        print(f"{name}:{line}: {command}")
 
 
 if __name__ == "__main__":
