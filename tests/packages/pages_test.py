@@ -1,4 +1,4 @@
-"""The pages of docs/ as a newcomer follows them: in a clean Debian 12, with what docs/index.md says to install and the wheels of the daemon and
+"""The pages of docs/ as a newcomer follows them: in a clean Debian 12, with what docs/quick_start.md and docs/index.md say to install and the wheels of the daemon and
 the engine, without this machine's network, compiler and builds.
 
 Usage, as root: python3 -m tests.packages.pages_test WHEEL_FOLDER [PAGE…]   (the wheels of scripts/engine_wheel; needs debootstrap and mirrors)
@@ -15,6 +15,7 @@ from tests.docs.pages import ROOT, blocks
 from tests.docs.run_page import script
 from tests.packages.debian import Debian, run
 
+MARK = "tests/packages/pages_test.py"
 LIMIT_S = 400
 HOME = "/root/tensord"
 
@@ -24,9 +25,9 @@ def tested_pages():
     return [f"{name}.md" for name in listed[1].split()]
 
 
-def what_the_index_installs():
-    """The commands of the block that says what the pages use."""
-    return next(block.code for block in blocks(ROOT / "docs" / "index.md") if "apt install" in block.code)
+def what_the_pages_install():
+    """The commands of the blocks that say how to install, the index's last: it has the rest."""
+    return "".join(block.code for page in ("quick_start", "index") for block in blocks(ROOT / "docs" / f"{page}.md") if block.run_by == MARK)
 
 
 def copy_checkout(debian):
@@ -47,7 +48,8 @@ def install(debian, wheels):
     os.makedirs(debian.path(f"{HOME}/build/engine_wheel/dist"))
     for wheel in pathlib.Path(wheels).glob("*.whl"):
         shutil.copy(wheel, debian.path(f"{HOME}/build/engine_wheel/dist"))
-    commands = what_the_index_installs().replace("apt install", "apt-get -qq update && apt-get install -y -qq --no-install-recommends")
+        shutil.copy(wheel, debian.path(HOME))
+    commands = what_the_pages_install().replace("apt install", "apt-get -qq update && apt-get install -y -qq --no-install-recommends")
     debian.run("bash", "-euc", f"export PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1; cd {HOME}; {commands}")
 
 
