@@ -13,7 +13,7 @@ struct CUevent_st;
 namespace tensord::cuda {
 
 // The library and the engine must be of one build. Counted up with each change of this header or of what kernels get.
-inline constexpr char kCudaInterface[] = "tensord cuda 1 " __VERSION__;
+inline constexpr char kCudaInterface[] = "tensord cuda 2 " __VERSION__;
 
 using StreamHandle = CUstream_st*;  // cudaStream_t
 using EventHandle = CUevent_st*;    // cudaEvent_t
@@ -77,7 +77,10 @@ struct CudaApi {
 
   // Launches. They report by check_launch, of the calling thread.
   void (*copy_strided)(const StridedCopyJob& job, StreamHandle stream);
-  const void* kernels;  // kernels::KernelTable, kernels/cuda/kernels.h
+  const void* kernels;    // kernels::KernelTable, kernels/cuda/kernels.h
+  const void* libraries;  // kernels::LibraryTable, kernels/cuda/library_table.h
+  // "cuBLASLt is there", or why not and what is done without it; null after the last. Opens the libraries.
+  const char* (*library_state)(int index);
   Outcome (*check_launch)();
 };
 

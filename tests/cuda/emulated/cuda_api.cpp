@@ -22,7 +22,9 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cuda/libraries/library.h"
 #include "kernels/cuda/plugin/table.h"
+#include "tests/cuda/emulated/libraries.h"
 #include "tests/cuda/emulated/machine.h"
 
 using tensord::cuda::Outcome;
@@ -40,6 +42,12 @@ struct CUevent_st {
 };
 
 namespace tensord::cuda::emulated {
+
+std::recursive_mutex& machine_mutex() {
+  static auto* const mutex = new std::recursive_mutex;
+  return *mutex;
+}
+
 namespace {
 
 constexpr int kDevices = 2;
@@ -50,13 +58,7 @@ uint64_t number_in(const char* variable, uint64_t otherwise) {
   return text && *text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-// The lock of everything here; work runs under it, on the thread that waits.
-std::recursive_mutex& machine_mutex() {
-  static auto* const mutex = new std::recursive_mutex;
-  return *mutex;
-}
-
-thread_local int current_device = 0;
+thread_local int chosen_device = 0;
 thread_local std::string last_text;
 thread_local Outcome launch_outcome = Outcome::kDone;
 std::string lost_text;  // machine_mutex()
@@ -124,6 +126,14 @@ class Memory {
   bool has(const void* address) const {
     const char* const at = static_cast<const char*>(address);
     return at >= outside_ && at < outside_ + kReservedBytes;
+  }
+  // The bytes from there to the end of what was allocated.
+  size_t room(const void* address) const {
+    const auto at = static_cast<size_t>(static_cast<const char*>(address) - outside_);
+    const auto after = used_.upper_bound(at);
+    if (after == used_.begin()) return 0;
+    const auto [begin, size] = *std::prev(after);
+    return at < begin + size ? begin + size - at : 0;
   }
   void* inside(const void* address) const { return inside_ + (static_cast<const char*>(address) - outside_); }
   uint64_t free_bytes() const {
@@ -215,8 +225,8 @@ Outcome memory_info(int device, uint64_t* free_bytes, uint64_t* total_bytes) {
 }
 Outcome set_device(int device, int* before) {
   if (!is_device(device)) return refuse("invalid device ordinal");
-  if (before) *before = current_device;
-  current_device = device;
+  if (before) *before = chosen_device;
+  chosen_device = device;
   return Outcome::kDone;
 }
 Outcome synchronize_device(int device) {
@@ -335,7 +345,7 @@ void* reached(const void* address) {
 
 Outcome copy(void* to, const void* from, size_t size_bytes, StreamHandle stream) {
   const std::lock_guard lock(machine_mutex());
-  if (stream->device != current_device) return refuse("a copy in a stream of another device than the current one");
+  if (stream->device != chosen_device) return refuse("a copy in a stream of another device than the current one");
   if (device_of(from) < 0 && !is_pinned(from)) {
     const char* const bytes = static_cast<const char*>(from);
     give(*stream, [to = reached(to), staged = std::vector<char>(bytes, bytes + size_bytes)] {
@@ -353,7 +363,7 @@ Outcome copy_peer(void* to, int to_device, const void* from, int from_device, si
 }
 Outcome fill(void* data, uint8_t byte, size_t size_bytes, StreamHandle stream) {
   const std::lock_guard lock(machine_mutex());
-  if (stream->device != current_device) return refuse("a fill in a stream of another device than the current one");
+  if (stream->device != chosen_device) return refuse("a fill in a stream of another device than the current one");
   give(*stream, [data = reached(data), byte, size_bytes] { std::memset(data, byte, size_bytes); });
   return state();
 }
@@ -416,6 +426,8 @@ const CudaApi* make_api() {
                            fill,
                            kernels::strided_copy,
                            kernels::kernel_table(),
+                           kernels::library_table(),
+                           kernels::library_state,
                            check_launch};
   return &api;
 }
@@ -450,14 +462,29 @@ void queue_launch(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes
       shared_bytes > size_t{227} << 10)
     return refuse_launch("more shared memory than the kernel was allowed");
   if (parameter_bytes > 4096) return refuse_launch("more parameters than CUDA takes");
-  if (stream->device != current_device)
+  if (stream->device != chosen_device)
     return refuse_launch("a launch in a stream of another device than the current one");
   give(*stream, [launch = Launch{grid, block, shared_bytes, stream->device, std::move(body)}] {
     if (std::string text = run_kernel(launch); !text.empty()) lost_text = "a kernel failed: " + text;
   });
 }
 
+int device_of_stream(StreamHandle stream) { return stream->device; }
+void queue_work(StreamHandle stream, std::function<void()> work) { give(*stream, std::move(work)); }
+size_t room_on(int device, const void* address) {
+  return memory(device).has(address) ? memory(device).room(address) : 0;
+}
+void* inside(const void* address) { return reached(address); }
+
 }  // namespace tensord::cuda::emulated
+
+namespace tensord::cuda {
+
+Outcome refuse_call(std::string text) { return emulated::refuse(std::move(text)); }
+Outcome no_memory_for_call(std::string) { return emulated::no_memory(); }
+int current_device() { return emulated::chosen_device; }
+
+}  // namespace tensord::cuda
 
 extern "C" [[gnu::visibility("default")]] const tensord::cuda::CudaApi* tensord_cuda_api() {
   static const tensord::cuda::CudaApi* const api = tensord::cuda::emulated::make_api();

@@ -1,0 +1,59 @@
+// Compares what is declared here of NVIDIA's libraries with NVIDIA's own headers, where they are installed.
+#include <cstdint>
+#include <type_traits>
+
+#if __has_include(<cublasLt.h>)
+#include <cublasLt.h>
+
+#include "kernels/cuda/libraries/cublaslt_api.h"
+#endif
+namespace tensord::cuda {
+namespace {
+
+// Types as a call passes them: pointers of any kind, enumerators as numbers.
+template <class T>
+using Passed = std::conditional_t<std::is_pointer_v<T>, const void*, std::conditional_t<std::is_enum_v<T>, int32_t, T>>;
+template <class F>
+struct Call;
+template <class R, class... A>
+struct Call<R (*)(A...)> {
+  using Type = Passed<R> (*)(Passed<A>...);
+};
+template <class A, class B>
+[[maybe_unused]] constexpr bool kSameCall = std::is_same_v<typename Call<A>::Type, typename Call<B>::Type>;
+
+#if __has_include(<cublasLt.h>)
+#define F(RESULT, NAME, PARAMETERS) static_assert(kSameCall<decltype(&::NAME), decltype(cublaslt::Functions::NAME)>);
+TENSORD_CUBLASLT_FUNCTIONS(F)
+#undef F
+static_assert(cublaslt::kSuccess == CUBLAS_STATUS_SUCCESS && cublaslt::kAllocFailed == CUBLAS_STATUS_ALLOC_FAILED &&
+              cublaslt::kInvalidValue == CUBLAS_STATUS_INVALID_VALUE &&
+              cublaslt::kNotSupported == CUBLAS_STATUS_NOT_SUPPORTED);
+static_assert(cublaslt::kFloat32 == CUDA_R_32F && cublaslt::kFloat64 == CUDA_R_64F &&
+              cublaslt::kFloat16 == CUDA_R_16F && cublaslt::kBFloat16 == CUDA_R_16BF);
+static_assert(cublaslt::kCompute32F == CUBLAS_COMPUTE_32F && cublaslt::kCompute64F == CUBLAS_COMPUTE_64F);
+static_assert(cublaslt::kOperationN == CUBLAS_OP_N && cublaslt::kOperationT == CUBLAS_OP_T);
+static_assert(cublaslt::kEpilogueDefault == CUBLASLT_EPILOGUE_DEFAULT &&
+              cublaslt::kEpilogueBias == CUBLASLT_EPILOGUE_BIAS);
+static_assert(cublaslt::kReductionCompute == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
+static_assert(cublaslt::kTransposeA == CUBLASLT_MATMUL_DESC_TRANSA &&
+              cublaslt::kTransposeB == CUBLASLT_MATMUL_DESC_TRANSB &&
+              cublaslt::kEpilogue == CUBLASLT_MATMUL_DESC_EPILOGUE &&
+              cublaslt::kBiasPointer == CUBLASLT_MATMUL_DESC_BIAS_POINTER);
+static_assert(cublaslt::kBatchCount == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT &&
+              cublaslt::kBatchStride == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+static_assert(cublaslt::kMaxWorkspace == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES &&
+              cublaslt::kReductionMask == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK &&
+              cublaslt::kAlignmentA == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES &&
+              cublaslt::kAlignmentB == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES &&
+              cublaslt::kAlignmentC == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES &&
+              cublaslt::kAlignmentD == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
+static_assert(sizeof(cublaslt::Algorithm) == sizeof(cublasLtMatmulAlgo_t) &&
+              sizeof(cublaslt::HeuristicResult) == sizeof(cublasLtMatmulHeuristicResult_t) &&
+              offsetof(cublaslt::HeuristicResult, workspace_bytes) ==
+                  offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize) &&
+              offsetof(cublaslt::HeuristicResult, state) == offsetof(cublasLtMatmulHeuristicResult_t, state));
+#endif
+
+}  // namespace
+}  // namespace tensord::cuda
