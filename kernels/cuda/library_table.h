@@ -2,6 +2,7 @@
 
 #include "core/tensor/cuda/api.h"
 #include "kernels/cuda/blas_job.h"
+#include "kernels/cuda/fft_job.h"
 
 // NVIDIA's libraries behind plain functions, for host halves (launch.h). A library is opened by the first call that
 // needs it. The calling thread's device is the stream's; all functions are thread-safe.
@@ -14,6 +15,11 @@ struct LibraryTable {
   cuda::Outcome (*plan_product)(BlasJob& job);
   // REQUIRES: has_algorithm; the addresses are aligned as they were for plan_product.
   cuda::Outcome (*product)(const BlasJob& job, cuda::StreamHandle stream);
+
+  // The same of cuFFT.
+  const char* (*why_no_fft)();
+  cuda::Outcome (*plan_fft)(FftJob& job);
+  cuda::Outcome (*fft)(const FftJob& job, cuda::StreamHandle stream);
 };
 
 }  // namespace tensord::kernels

@@ -349,8 +349,8 @@ class CudaTest(unittest.TestCase, RpcAssertions):
             return subprocess.run([BINARY, "devices"], env={**os.environ, "TENSORD_CUDA": EMULATED, **variables}, check=True,
                                   capture_output=True, text=True).stdout
 
-        self.assertIn("cuBLASLt is there\n", devices())
-        self.assertIn("no cuBLASLt (TENSORD_CUDA_LIBRARIES is off): products run on kernels of tensord's own\n",
+        self.assertIn("cuBLASLt is there\ncuFFT is there\n", devices())
+        self.assertIn("no cuFFT (TENSORD_CUDA_LIBRARIES is off): Fourier transforms run on the host\n",
                       devices(TENSORD_CUDA_LIBRARIES="off"))
 
     def test_without_a_gpu_kind_gpu_is_refused_and_kind_auto_is_the_cpu(self):

@@ -7,6 +7,12 @@
 
 #include "kernels/cuda/libraries/cublaslt_api.h"
 #endif
+#if __has_include(<cufftXt.h>)
+#include <cufftXt.h>
+
+#include "kernels/cuda/libraries/cufft_api.h"
+#endif
+
 namespace tensord::cuda {
 namespace {
 
@@ -53,6 +59,19 @@ static_assert(sizeof(cublaslt::Algorithm) == sizeof(cublasLtMatmulAlgo_t) &&
               offsetof(cublaslt::HeuristicResult, workspace_bytes) ==
                   offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize) &&
               offsetof(cublaslt::HeuristicResult, state) == offsetof(cublasLtMatmulHeuristicResult_t, state));
+#endif
+
+#if __has_include(<cufftXt.h>)
+#define F(RESULT, NAME, PARAMETERS) static_assert(kSameCall<decltype(&::NAME), decltype(cufft::Functions::NAME)>);
+TENSORD_CUFFT_FUNCTIONS(F)
+#undef F
+static_assert(cufft::kSuccess == CUFFT_SUCCESS && cufft::kInvalidPlan == CUFFT_INVALID_PLAN &&
+              cufft::kAllocFailed == CUFFT_ALLOC_FAILED && cufft::kInvalidValue == CUFFT_INVALID_VALUE &&
+              cufft::kInvalidSize == CUFFT_INVALID_SIZE && cufft::kUnaligned == CUFFT_UNALIGNED_DATA &&
+              cufft::kNoWorkspace == CUFFT_NO_WORKSPACE);
+static_assert(cufft::kFloat32 == CUDA_R_32F && cufft::kFloat64 == CUDA_R_64F && cufft::kComplex64 == CUDA_C_32F &&
+              cufft::kComplex128 == CUDA_C_64F);
+static_assert(cufft::kForward == CUFFT_FORWARD && cufft::kInverse == CUFFT_INVERSE);
 #endif
 
 }  // namespace

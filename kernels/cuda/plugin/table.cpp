@@ -20,6 +20,7 @@ const LibraryTable& libraries() {
   static const LibraryTable table = [] {
     LibraryTable out{};
     add_blas(out);
+    add_fft(out);
     return out;
   }();
   return table;
@@ -37,6 +38,7 @@ const void* library_table() { return &libraries(); }
 const char* library_state(int index) {
   static const std::string states[] = {
       state_of("cuBLASLt", libraries().why_no_blas(), "products run on kernels of tensord's own"),
+      state_of("cuFFT", libraries().why_no_fft(), "Fourier transforms run on the host"),
   };
   return index >= 0 && index < static_cast<int>(std::size(states)) ? states[index].c_str() : nullptr;
 }

@@ -16,5 +16,6 @@ void strided_copy(const cuda::StridedCopyJob& job, cuda::StreamHandle stream);
 const void* library_table();
 const char* library_state(int index);
 void add_blas(LibraryTable& table);
+void add_fft(LibraryTable& table);
 
 }  // namespace tensord::kernels
