@@ -3,6 +3,7 @@
 #include "core/tensor/cuda/api.h"
 #include "kernels/cuda/blas_job.h"
 #include "kernels/cuda/fft_job.h"
+#include "kernels/cuda/solver_job.h"
 
 // NVIDIA's libraries behind plain functions, for host halves (launch.h). A library is opened by the first call that
 // needs it. The calling thread's device is the stream's; all functions are thread-safe.
@@ -20,6 +21,11 @@ struct LibraryTable {
   const char* (*why_no_fft)();
   cuda::Outcome (*plan_fft)(FftJob& job);
   cuda::Outcome (*fft)(const FftJob& job, cuda::StreamHandle stream);
+
+  // The same of cuSOLVER and cuBLAS.
+  const char* (*why_no_solver)();
+  cuda::Outcome (*plan_solver)(SolverJob& job, cuda::StreamHandle stream);
+  cuda::Outcome (*solver)(const SolverJob& job, cuda::StreamHandle stream);
 };
 
 }  // namespace tensord::kernels

@@ -7,6 +7,12 @@
 
 #include "kernels/cuda/libraries/cublaslt_api.h"
 #endif
+#if __has_include(<cusolverDn.h>)
+#include <cublas_v2.h>
+#include <cusolverDn.h>
+
+#include "kernels/cuda/libraries/cusolver_api.h"
+#endif
 #if __has_include(<cufftXt.h>)
 #include <cufftXt.h>
 
@@ -72,6 +78,29 @@ static_assert(cufft::kSuccess == CUFFT_SUCCESS && cufft::kInvalidPlan == CUFFT_I
 static_assert(cufft::kFloat32 == CUDA_R_32F && cufft::kFloat64 == CUDA_R_64F && cufft::kComplex64 == CUDA_C_32F &&
               cufft::kComplex128 == CUDA_C_64F);
 static_assert(cufft::kForward == CUFFT_FORWARD && cufft::kInverse == CUFFT_INVERSE);
+#endif
+
+#if __has_include(<cusolverDn.h>)
+#define F(RESULT, NAME, PARAMETERS) static_assert(kSameCall<decltype(&::NAME), decltype(cusolver::Functions::NAME)>);
+TENSORD_CUSOLVER_FUNCTIONS(F)
+#undef F
+#define F(RESULT, NAME, PARAMETERS) static_assert(kSameCall<decltype(&::NAME), decltype(cublas::Functions::NAME)>);
+TENSORD_CUBLAS_FUNCTIONS(F)
+#undef F
+static_assert(cusolver::kSuccess == CUSOLVER_STATUS_SUCCESS && cusolver::kAllocFailed == CUSOLVER_STATUS_ALLOC_FAILED &&
+              cusolver::kInvalidValue == CUSOLVER_STATUS_INVALID_VALUE &&
+              cusolver::kNotSupported == CUSOLVER_STATUS_NOT_SUPPORTED);
+static_assert(cusolver::kFloat32 == CUDA_R_32F && cusolver::kFloat64 == CUDA_R_64F &&
+              cusolver::kComplex64 == CUDA_C_32F && cusolver::kComplex128 == CUDA_C_64F);
+static_assert(cusolver::kLower == CUBLAS_FILL_MODE_LOWER && cusolver::kUpper == CUBLAS_FILL_MODE_UPPER &&
+              cusolver::kLeft == CUBLAS_SIDE_LEFT && cusolver::kRight == CUBLAS_SIDE_RIGHT &&
+              cusolver::kOperationN == CUBLAS_OP_N && cusolver::kOperationT == CUBLAS_OP_T &&
+              cusolver::kOperationC == CUBLAS_OP_C && cusolver::kNotUnit == CUBLAS_DIAG_NON_UNIT &&
+              cusolver::kUnit == CUBLAS_DIAG_UNIT);
+static_assert(cusolver::kWithoutVectors == CUSOLVER_EIG_MODE_NOVECTOR &&
+              cusolver::kWithVectors == CUSOLVER_EIG_MODE_VECTOR);
+static_assert(cublas::kSuccess == CUBLAS_STATUS_SUCCESS && cublas::kAllocFailed == CUBLAS_STATUS_ALLOC_FAILED &&
+              cublas::kInvalidValue == CUBLAS_STATUS_INVALID_VALUE);
 #endif
 
 }  // namespace

@@ -21,6 +21,7 @@ const LibraryTable& libraries() {
     LibraryTable out{};
     add_blas(out);
     add_fft(out);
+    add_solver(out);
     return out;
   }();
   return table;
@@ -39,6 +40,7 @@ const char* library_state(int index) {
   static const std::string states[] = {
       state_of("cuBLASLt", libraries().why_no_blas(), "products run on kernels of tensord's own"),
       state_of("cuFFT", libraries().why_no_fft(), "Fourier transforms run on the host"),
+      state_of("cuSOLVER", libraries().why_no_solver(), "linear algebra runs on the host"),
   };
   return index >= 0 && index < static_cast<int>(std::size(states)) ? states[index].c_str() : nullptr;
 }

@@ -17,5 +17,6 @@ const void* library_table();
 const char* library_state(int index);
 void add_blas(LibraryTable& table);
 void add_fft(LibraryTable& table);
+void add_solver(LibraryTable& table);
 
 }  // namespace tensord::kernels

@@ -1,6 +1,7 @@
 #include "tests/cuda/emulated/libraries.h"
 
 #include <dlfcn.h>
+#include <omp.h>
 
 #include <cstdint>
 #include <utility>
@@ -26,6 +27,15 @@ uint64_t library_calls = 0;
 void queue_call(StreamHandle stream, std::function<void()> work) {
   ++library_calls;
   queue_work(stream, std::move(work));
+}
+
+void queue_lapack(StreamHandle stream, std::function<void()> work) {
+  queue_call(stream, [work = std::move(work)] {
+    const int before = omp_get_max_threads();
+    omp_set_num_threads(1);
+    work();
+    omp_set_num_threads(before);
+  });
 }
 
 std::string& refusal() {

@@ -18,6 +18,8 @@ int device_of_stream(StreamHandle stream);
 void queue_work(StreamHandle stream, std::function<void()> work);
 // The same, counted as a library's call.
 void queue_call(StreamHandle stream, std::function<void()> work);
+// The same for work that calls LAPACK, which runs on one thread.
+void queue_lapack(StreamHandle stream, std::function<void()> work);
 // The bytes from the address to the end of its allocation; 0 if it is not memory of the device.
 size_t room_on(int device, const void* address);
 // The same memory where the work may touch it.
