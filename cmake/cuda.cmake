@@ -28,7 +28,7 @@ endif()
 message(STATUS "tensord: library for CUDA ${TENSORD_WITH_CUDA}")
 
 file(GLOB TENSORD_CUDA_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/*.cu ${CMAKE_SOURCE_DIR}/kernels/cuda/layers/*.cu)
-set(TENSORD_CUDA_LIBRARY_CALLS blas fft library solver)
+set(TENSORD_CUDA_LIBRARY_CALLS blas dnn fft library solver)
 list(TRANSFORM TENSORD_CUDA_LIBRARY_CALLS REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/kernels/cuda/libraries/\\1.cpp")
 list(APPEND TENSORD_CUDA_SOURCES ${CMAKE_SOURCE_DIR}/kernels/cuda/plugin/table.cpp ${TENSORD_CUDA_LIBRARY_CALLS})
 if(TENSORD_WITH_CUDA)

@@ -2,6 +2,7 @@
 
 #include "core/tensor/cuda/api.h"
 #include "kernels/cuda/blas_job.h"
+#include "kernels/cuda/dnn_job.h"
 #include "kernels/cuda/fft_job.h"
 #include "kernels/cuda/solver_job.h"
 
@@ -26,6 +27,11 @@ struct LibraryTable {
   const char* (*why_no_solver)();
   cuda::Outcome (*plan_solver)(SolverJob& job, cuda::StreamHandle stream);
   cuda::Outcome (*solver)(const SolverJob& job, cuda::StreamHandle stream);
+
+  // The same of cuDNN.
+  const char* (*why_no_dnn)();
+  cuda::Outcome (*plan_convolution)(DnnConvJob& job, cuda::StreamHandle stream);
+  cuda::Outcome (*convolution)(const DnnConvJob& job, cuda::StreamHandle stream);
 };
 
 }  // namespace tensord::kernels

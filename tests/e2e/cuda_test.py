@@ -349,7 +349,7 @@ class CudaTest(unittest.TestCase, RpcAssertions):
             return subprocess.run([BINARY, "devices"], env={**os.environ, "TENSORD_CUDA": EMULATED, **variables}, check=True,
                                   capture_output=True, text=True).stdout
 
-        self.assertIn("cuBLASLt is there\ncuFFT is there\ncuSOLVER is there\n", devices())
+        self.assertIn("cuBLASLt is there\ncuDNN is there\ncuFFT is there\ncuSOLVER is there\n", devices())
         self.assertIn("no cuFFT (TENSORD_CUDA_LIBRARIES is off): Fourier transforms run on the host\n",
                       devices(TENSORD_CUDA_LIBRARIES="off"))
 

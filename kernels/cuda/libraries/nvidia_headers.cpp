@@ -7,6 +7,11 @@
 
 #include "kernels/cuda/libraries/cublaslt_api.h"
 #endif
+#if __has_include(<cudnn.h>)
+#include <cudnn.h>
+
+#include "kernels/cuda/libraries/cudnn_api.h"
+#endif
 #if __has_include(<cusolverDn.h>)
 #include <cublas_v2.h>
 #include <cusolverDn.h>
@@ -101,6 +106,26 @@ static_assert(cusolver::kWithoutVectors == CUSOLVER_EIG_MODE_NOVECTOR &&
               cusolver::kWithVectors == CUSOLVER_EIG_MODE_VECTOR);
 static_assert(cublas::kSuccess == CUBLAS_STATUS_SUCCESS && cublas::kAllocFailed == CUBLAS_STATUS_ALLOC_FAILED &&
               cublas::kInvalidValue == CUBLAS_STATUS_INVALID_VALUE);
+#endif
+
+#if __has_include(<cudnn.h>)
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // cuDNN's graphs are to replace its functions
+#define F(RESULT, NAME, PARAMETERS) static_assert(kSameCall<decltype(&::NAME), decltype(cudnn::Functions::NAME)>);
+TENSORD_CUDNN_FUNCTIONS(F)
+#undef F
+static_assert(cudnn::kSuccess == CUDNN_STATUS_SUCCESS && cudnn::kBadParam == CUDNN_STATUS_BAD_PARAM &&
+              cudnn::kNotSupported == CUDNN_STATUS_NOT_SUPPORTED &&
+              cudnn::kAllocFailed == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED);
+static_assert(cudnn::kFloat32 == CUDNN_DATA_FLOAT && cudnn::kFloat64 == CUDNN_DATA_DOUBLE &&
+              cudnn::kFloat16 == CUDNN_DATA_HALF && cudnn::kBFloat16 == CUDNN_DATA_BFLOAT16);
+static_assert(cudnn::kDense == CUDNN_TENSOR_NCHW && cudnn::kCrossCorrelation == CUDNN_CROSS_CORRELATION &&
+              cudnn::kDefaultMath == CUDNN_DEFAULT_MATH && cudnn::kTensorMath == CUDNN_TENSOR_OP_MATH &&
+              cudnn::kFmaMath == CUDNN_FMA_MATH && cudnn::kDeterministic == CUDNN_DETERMINISTIC);
+static_assert(sizeof(cudnn::AlgorithmPerf) == sizeof(cudnnConvolutionFwdAlgoPerf_t) &&
+              sizeof(cudnn::AlgorithmPerf) == sizeof(cudnnConvolutionBwdDataAlgoPerf_t) &&
+              sizeof(cudnn::AlgorithmPerf) == sizeof(cudnnConvolutionBwdFilterAlgoPerf_t) &&
+              offsetof(cudnn::AlgorithmPerf, workspace_bytes) == offsetof(cudnnConvolutionFwdAlgoPerf_t, memory) &&
+              offsetof(cudnn::AlgorithmPerf, determinism) == offsetof(cudnnConvolutionFwdAlgoPerf_t, determinism));
 #endif
 
 }  // namespace

@@ -20,6 +20,7 @@ const LibraryTable& libraries() {
   static const LibraryTable table = [] {
     LibraryTable out{};
     add_blas(out);
+    add_dnn(out);
     add_fft(out);
     add_solver(out);
     return out;
@@ -39,6 +40,7 @@ const void* library_table() { return &libraries(); }
 const char* library_state(int index) {
   static const std::string states[] = {
       state_of("cuBLASLt", libraries().why_no_blas(), "products run on kernels of tensord's own"),
+      state_of("cuDNN", libraries().why_no_dnn(), "convolutions run on kernels of tensord's own"),
       state_of("cuFFT", libraries().why_no_fft(), "Fourier transforms run on the host"),
       state_of("cuSOLVER", libraries().why_no_solver(), "linear algebra runs on the host"),
   };

@@ -16,6 +16,7 @@ void strided_copy(const cuda::StridedCopyJob& job, cuda::StreamHandle stream);
 const void* library_table();
 const char* library_state(int index);
 void add_blas(LibraryTable& table);
+void add_dnn(LibraryTable& table);
 void add_fft(LibraryTable& table);
 void add_solver(LibraryTable& table);
 
