@@ -29,9 +29,12 @@ message(STATUS "tensord: library for CUDA ${TENSORD_WITH_CUDA}")
 
 file(GLOB TENSORD_CUDA_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/*.cu ${CMAKE_SOURCE_DIR}/kernels/cuda/layers/*.cu)
 file(GLOB TENSORD_CUDA_HEADERS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/*.h ${CMAKE_SOURCE_DIR}/kernels/cuda/*.cuh ${CMAKE_SOURCE_DIR}/kernels/cuda/layers/*.h)
-list(APPEND TENSORD_CUDA_SOURCES ${CMAKE_SOURCE_DIR}/kernels/cuda/plugin/table.cpp)
+set(TENSORD_CUDA_LIBRARY_CALLS blas dnn fft library solver)
+list(TRANSFORM TENSORD_CUDA_LIBRARY_CALLS REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/kernels/cuda/libraries/\\1.cpp")
+list(APPEND TENSORD_CUDA_SOURCES ${CMAKE_SOURCE_DIR}/kernels/cuda/plugin/table.cpp ${TENSORD_CUDA_LIBRARY_CALLS})
 if(TENSORD_WITH_CUDA)
-  add_library(tensord_cuda MODULE ${TENSORD_CUDA_SOURCES} ${CMAKE_SOURCE_DIR}/kernels/cuda/plugin/nvidia.cpp)
+  add_library(tensord_cuda MODULE ${TENSORD_CUDA_SOURCES} ${CMAKE_SOURCE_DIR}/kernels/cuda/plugin/nvidia.cpp
+                                 ${CMAKE_SOURCE_DIR}/kernels/cuda/libraries/nvidia_headers.cpp)
   # The CUDA runtime is linked statically, so that it opens on machines without a driver, and says so.
   target_link_libraries(tensord_cuda PRIVATE CUDA::cudart_static)
   target_compile_options(tensord_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)

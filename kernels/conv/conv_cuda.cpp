@@ -1,12 +1,13 @@
-// Convolutions on a CUDA device. All operators end in run_conv, which chooses the kernel; a library's call belongs
-// there too.
+// Convolutions on a CUDA device. All operators end in run_conv, which chooses between cuDNN and kernels of our own.
 #include <algorithm>
 
 #include "core/tensor/device_copy.h"
 #include "kernels/base/lines.h"
 #include "kernels/conv/conv.h"
+#include "kernels/conv/dnn_cuda.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/reduce/reduce.h"
+#include "ops/pointwise.h"
 
 namespace tensord::kernels {
 namespace {
@@ -75,9 +76,19 @@ int parts_of(const ConvJob& job) {
   return static_cast<int>(std::clamp(std::min(job.k / kPart, kEnoughBlocks / blocks), int64_t{1}, kMaxParts));
 }
 
+void add_bias(const Tensor& out, const Tensor& bias) {
+  Dims sizes(out.sizes().size(), 1), strides(out.sizes().size(), 0);
+  sizes[1] = bias.numel(), strides[1] = bias.strides()[0];
+  ops::add_(out, bias.as_view(sizes, strides, bias.offset()));
+}
+
 void run_conv(ConvResult result, const ConvGeometry& g, const ConvOperands& t) {
   const Tensor& out = result == ConvResult::kGrid ? t.grid : result == ConvResult::kImage ? t.image : t.weight;
   if (out.numel() == 0) return;
+  if (conv_by_library(result, g, t.image, t.grid, t.weight)) {
+    if (t.bias) add_bias(out, *t.bias);
+    return;
+  }
   constexpr int64_t kFewRows = 8;
   ConvJob job = conv_job(g, t);
   set_product(job, result, t.image.sizes()[0]);

@@ -6,11 +6,13 @@
 #include "core/tensor/cuda/plugin.h"
 #include "core/tensor/cuda/runtime.h"
 #include "kernels/cuda/kernels.h"
+#include "kernels/cuda/library_table.h"
 
 // For the host halves of kernels.
 namespace tensord::kernels {
 
 inline const KernelTable& kernel_table() { return *static_cast<const KernelTable*>(cuda::api().kernels); }
+inline const LibraryTable& library_table() { return *static_cast<const LibraryTable*>(cuda::api().libraries); }
 
 // Queues a kernel in the context's stream: launch(context, &KernelTable::pointwise, job).
 template <class Job>

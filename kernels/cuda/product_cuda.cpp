@@ -3,6 +3,7 @@
 
 #include "core/ops/run.h"
 #include "core/tensor/loops.h"
+#include "kernels/cuda/blas_cuda.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/view/view.h"
 
@@ -14,10 +15,8 @@ using ops::Scalar;
 
 Dims leading(const Dims& dims) { return Dims(dims.span().first(dims.size() - 2)); }
 
-// Views of tensors of at least two dimensions; the leading dimensions of a and b are broadcast to c's.
-void product(const KernelContext& context, double alpha, const Tensor& a, const Tensor& b, double beta,
-             const Tensor& c) {
-  if (c.numel() == 0) return;
+// Of tensors of at least two dimensions; the leading dimensions of a and b are broadcast to c's.
+ProductJob product_job(double alpha, const Tensor& a, const Tensor& b, double beta, const Tensor& c) {
   const Dims batch = leading(c.sizes());
   const LoopNest<3> nest(batch,
                          {leading(c.strides()), broadcast_strides(leading(a.sizes()), leading(a.strides()), batch),
@@ -45,6 +44,16 @@ void product(const KernelContext& context, double alpha, const Tensor& a, const 
   }
   job.alpha = alpha, job.beta = beta;
   job.a = a.raw_data(), job.b = b.raw_data(), job.c = c.raw_data();
+  return job;
+}
+
+// With a bias, it is added to each row of c, and beta is 0.
+void product(const KernelContext& context, double alpha, const Tensor& a, const Tensor& b, double beta, const Tensor& c,
+             const Tensor& bias = {}) {
+  if (c.numel() == 0) return;
+  ProductJob job = product_job(alpha, a, b, beta, c);
+  if (product_by_library(context, job, bias)) return;
+  if (bias) return c.copy_from(bias), product(context, alpha, a, b, 1, c);
   constexpr int64_t kMaxTiles = int64_t{1} << 31;
   check((job.m / 32 + 1) * (job.n / 32 + 1) < kMaxTiles, "a product on CUDA of more tiles than a grid has blocks");
   launch(context, &KernelTable::product, job);
@@ -59,6 +68,12 @@ double start_from(const Tensor& self, const Scalar& beta, const Tensor& out) {
   return beta.to_double();
 }
 
+// Whether it is one number for each column of `out`, side by side.
+bool is_row(const Tensor& self, const Tensor& out) {
+  return self.ndim() == 1 && self.size(0) == out.size(-1) && (self.size(0) == 1 || self.stride(0) == 1) &&
+         self.dtype() == out.dtype();
+}
+
 void mm_cuda(const KernelContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
   product(context, 1, a, b, 0, out);
 }
@@ -70,6 +85,7 @@ void dot_cuda(const KernelContext& context, const Tensor& a, const Tensor& b, Te
 }
 void addmm_cuda(const KernelContext& context, const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta,
                 const Scalar& alpha, Tensor& out) {
+  if (beta.to_double() == 1 && is_row(self, out)) return product(context, alpha.to_double(), a, b, 0, out, self);
   product(context, alpha.to_double(), a, b, start_from(self, beta, out), out);
 }
 void addmv_cuda(const KernelContext& context, const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta,
@@ -90,11 +106,12 @@ void addbmm_cuda(const KernelContext& context, const Tensor& self, const Tensor&
 
 // With one matrix on the right, all rows of the left form one matrix if their memory allows it.
 Tensor rows_of(const Tensor& a) { return a.is_contiguous() ? view(a, {-1, a.sizes().back()}) : a; }
-void product_of_rows(const KernelContext& context, const Tensor& a, const Tensor& b, double beta, const Tensor& out) {
+void product_of_rows(const KernelContext& context, const Tensor& a, const Tensor& b, double beta, const Tensor& out,
+                     const Tensor& bias = {}) {
   if (out.numel() == 0) return;
   const bool is_folded = a.numel() != 0 && a.is_contiguous() && out.is_contiguous();
-  if (is_folded) return product(context, 1, rows_of(a), b, beta, rows_of(out));
-  product(context, 1, a, b, beta, out);
+  if (is_folded) return product(context, 1, rows_of(a), b, beta, rows_of(out), bias);
+  product(context, 1, a, b, beta, out, bias);
 }
 
 void matmul_cuda(const KernelContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
@@ -108,11 +125,12 @@ void matmul_cuda(const KernelContext& context, const Tensor& a, const Tensor& b,
 void linear_cuda(const KernelContext& context, const Tensor& input, const Tensor& weight,
                  const std::optional<Tensor>& bias, Tensor& out) {
   if (out.numel() == 0) return;
-  if (bias) out.copy_from(*bias);
   const bool is_vector = weight.ndim() == 1;
   const Tensor right = is_vector ? as_column(weight) : transpose(weight, 0, 1);
   Tensor left = input, to = is_vector ? as_column(out) : out;
   if (left.ndim() == 1) left = unsqueeze(left, 0), to = unsqueeze(to, 0);
+  if (bias && is_row(*bias, to)) return product_of_rows(context, left, right, 0, to, *bias);
+  if (bias) out.copy_from(*bias);
   product_of_rows(context, left, right, bias ? 1 : 0, to);
 }
 

@@ -58,7 +58,9 @@ constexpr const char* kSharedKernels = R"(
   torchvision::nms
   torchvision::roi_align torchvision::_roi_align_backward torchvision::ps_roi_align torchvision::_ps_roi_align_backward
   torchvision::roi_pool torchvision::_roi_pool_backward torchvision::ps_roi_pool torchvision::_ps_roi_pool_backward
-  tensord::conj aten::_aminmax
+  tensord::conj aten::_aminmax aten::_fft_c2c aten::_fft_r2c aten::_fft_c2r
+  aten::_linalg_det aten::_linalg_slogdet aten::_linalg_solve_ex aten::linalg_inv_ex aten::cholesky_solve
+  aten::cholesky_inverse aten::linalg_qr aten::linalg_pinv.atol_rtol_tensor
   aten::index.Tensor aten::index_put aten::index_put_ aten::nonzero aten::nonzero_numpy aten::argwhere aten::where
 )";
 

@@ -33,8 +33,7 @@ Dims wrapped(const Tensor& x, const Dims& dims) {
 
 Tensor allocate(const Tensor& like, const Dims& sizes, DType dtype) {
   if (like.is_meta()) return Tensor::meta(sizes, dtype, like.device());
-  check(like.device().kind == DeviceKind::kCPU, "transforms run on the CPU only");
-  return Tensor::empty(sizes, dtype);
+  return Tensor::empty(sizes, dtype, like.device());
 }
 
 void check_complex(const char* op, const Tensor& x) {
@@ -45,23 +44,13 @@ void check_real(const Tensor& x) {
   fail(ErrorCode::kUnimplemented, "Unsupported dtype ", name_of(x.dtype()));
 }
 
-// Transforms `dims` in place, from the last one on.
-void complex_passes(const Tensor& from, const Tensor& out, const Dims& dims, bool forward, double scale) {
-  const Tensor* source = &from;
-  for (size_t i = dims.size(); i-- > 0;) {
-    fourier_pass(FourierKind::kComplex, *source, out, dims[i], forward, scale);
-    source = &out;
-    scale = 1;
-  }
-}
-
 Tensor complex_to_complex(const Tensor& x, const Dims& given, int64_t normalization, bool forward) {
   check_complex("_fft_c2c", x);
   const Dims dims = wrapped(x, given);
   if (dims.empty()) return x.clone();
   const double scale = scale_of(normalization, x.sizes(), dims);
   const Tensor out = allocate(x, x.sizes(), x.dtype());
-  if (!out.is_meta()) complex_passes(x, out, dims, forward, scale);
+  if (!out.is_meta()) fourier_passes(x, out, dims, forward, scale);
   return out;
 }
 #define C2C "aten::_fft_c2c"
@@ -100,7 +89,7 @@ Tensor real_to_complex(const Tensor& x, const Dims& given, int64_t normalization
   const Tensor half = allocate(x, sizes, dtype), full = onesided ? half : allocate(x, x.sizes(), dtype);
   if (x.is_meta()) return full;
   fourier_pass(FourierKind::kRealToComplex, x, half, dims.back(), true, scale);
-  complex_passes(half, half, dims.span().first(dims.size() - 1), true, 1);
+  fourier_passes(half, half, dims.span().first(dims.size() - 1), true, 1);
   if (!onesided) fill_mirror(half, full, dims);
   return full;
 }
@@ -135,8 +124,8 @@ Tensor complex_to_real(const Tensor& x, const Dims& given, int64_t normalization
   if (x.is_meta()) return out;
   Tensor half = x;
   if (dims.size() > 1) {
-    half = Tensor::empty(x.sizes(), x.dtype());
-    complex_passes(x, half, dims.span().first(dims.size() - 1), false, 1);
+    half = Tensor::empty(x.sizes(), x.dtype(), x.device());
+    fourier_passes(x, half, dims.span().first(dims.size() - 1), false, 1);
   }
   fourier_pass(FourierKind::kComplexToReal, half, out, last, false, scale);
   return out;

@@ -94,6 +94,7 @@ std::vector<std::ptrdiff_t> byte_strides(const Tensor& x) {
 void fourier_pass(FourierKind kind, const Tensor& in, const Tensor& out, int64_t dim, bool forward, double scale) {
   const Tensor& full = kind == FourierKind::kComplexToReal ? out : in;
   if (full.numel() == 0) return;
+  if (out.device().kind == kCUDA) return fourier_cuda(kind, in, out, {dim}, forward, scale);
   const auto axis = static_cast<size_t>(wrap_dim(dim, in.ndim()));
   std::vector<size_t> shape(full.sizes().begin(), full.sizes().end());
   const auto in_strides = byte_strides(in), out_strides = byte_strides(out);
@@ -122,6 +123,17 @@ void fourier_pass(FourierKind kind, const Tensor& in, const Tensor& out, int64_t
   const double ns = lines / static_cast<double>(blocks) * n * std::log2(n + 2);  // of a block, roughly
   parallel_for_cost(blocks, ns,
                     [&](int64_t begin, int64_t end) { run(begin * kLanes, std::min(end * kLanes, count)); });
+}
+
+void fourier_passes(const Tensor& in, const Tensor& out, const Dims& dims, bool forward, double scale) {
+  if (out.numel() == 0 || dims.empty()) return;
+  if (out.device().kind == kCUDA) return fourier_cuda(FourierKind::kComplex, in, out, dims, forward, scale);
+  const Tensor* source = &in;
+  for (size_t i = dims.size(); i-- > 0;) {
+    fourier_pass(FourierKind::kComplex, *source, out, dims[i], forward, scale);
+    source = &out;
+    scale = 1;
+  }
 }
 
 }  // namespace tensord::kernels

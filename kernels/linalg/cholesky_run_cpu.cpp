@@ -34,7 +34,7 @@ Tensor first_zeros(const Tensor& x) {
   const int64_t size = x.sizes().back();
   const Dims batch(x.sizes().span().first(x.sizes().size() - 1));
   if (x.is_meta()) return Tensor::meta(batch, DType::kInt32, x.device());
-  const Tensor values = x.to(DType::kFloat64).contiguous(), out = Tensor::empty(batch, DType::kInt32);
+  const Tensor values = x.to(Device{}).to(DType::kFloat64).contiguous(), out = Tensor::empty(batch, DType::kInt32);
   for (int64_t i = 0; i < out.numel(); ++i) {
     const double* first = values.data<double>() + i * size;
     const double* zero = std::find(first, first + size, 0.0);

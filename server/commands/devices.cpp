@@ -24,6 +24,7 @@ void print_devices() {
               << ", " << device.multiprocessors << " multiprocessors, " << (free_bytes >> 20) << " of "
               << (total_bytes >> 20) << " MiB free\n";
   }
+  for (int i = 0; const char* const state = cuda::api().library_state(i); ++i) std::cout << state << '\n';
 }
 
 }  // namespace

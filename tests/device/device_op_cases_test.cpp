@@ -249,6 +249,9 @@ std::string check_gradients(const Value& record, const ops::Op& op) {
   if (op.is_random || op.base || is_about_devices(op) || !field(record, "error").to_string().empty()) return "";
   const std::vector<Value>& arguments = items(field(record, "args"));
   if (is_cuda() && is_drawn(record)) return "";  // layers may drop elements
+  // The signs of vectors differ between libraries; CudaFactors has gradients that do not depend on them.
+  const std::string& how = field(record, "check").to_string();
+  if (is_cuda() && (how.starts_with("svd") || how == "eigh")) return "";
   std::vector<Value> expected;
   try {
     expected = gradients_on(op, arguments, {});

@@ -345,6 +345,15 @@ class CudaTest(unittest.TestCase, RpcAssertions):
             self.assertIn("lost for this test", json.loads(caught.exception.read())["error"])
             np.testing.assert_allclose(infer(server, "cpu", x=rows(2))["OUTPUT__0"], rows(2) * 3 + 1, rtol=1e-6)
 
+    def test_devices_says_which_libraries_are_there(self):
+        def devices(**variables):
+            return subprocess.run([BINARY, "devices"], env={**os.environ, "TENSORD_CUDA": EMULATED, **variables}, check=True,
+                                  capture_output=True, text=True).stdout
+
+        self.assertIn("cuBLASLt is there\ncuDNN is there\ncuFFT is there\ncuSOLVER is there\n", devices())
+        self.assertIn("no cuFFT (TENSORD_CUDA_LIBRARIES is off): Fourier transforms run on the host\n",
+                      devices(TENSORD_CUDA_LIBRARIES="off"))
+
     def test_without_a_gpu_kind_gpu_is_refused_and_kind_auto_is_the_cpu(self):
         root = self.only(Scale(), ROWS + "instance_group [ { name: \"g\" kind: KIND_GPU } ]", "gpu")
         save(Scale(), root, "auto", ROWS + "instance_group [ { count: 2 } ]")

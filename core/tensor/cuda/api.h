@@ -77,7 +77,10 @@ struct CudaApi {
 
   // Launches. They report by check_launch, of the calling thread.
   void (*copy_strided)(const StridedCopyJob& job, StreamHandle stream);
-  const void* kernels;  // kernels::KernelTable, kernels/cuda/kernels.h
+  const void* kernels;    // kernels::KernelTable, kernels/cuda/kernels.h
+  const void* libraries;  // kernels::LibraryTable, kernels/cuda/library_table.h
+  // "cuBLASLt is there", or why not and what is done without it; null after the last. Opens the libraries.
+  const char* (*library_state)(int index);
   Outcome (*check_launch)();
 };
 

@@ -1,9 +1,12 @@
 // libtensord_cuda.so over the CUDA runtime. It never ran on a chip yet; see ARCHITECTURE.md.
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
 #include <string>
+#include <utility>
 
 #include "core/tensor/cuda/api.h"
+#include "kernels/cuda/libraries/library.h"
 #include "kernels/cuda/plugin/table.h"
 
 namespace tensord::cuda {
@@ -178,11 +181,35 @@ const CudaApi* make_api() {
                            fill,
                            kernels::strided_copy,
                            kernels::kernel_table(),
+                           kernels::library_table(),
+                           kernels::library_state,
                            check_launch};
   return &api;
 }
 
 }  // namespace
+
+void* open_library(const char* file, std::string& problem) {
+  if (void* const library = dlopen(file, RTLD_NOW | RTLD_LOCAL)) return library;
+  problem = dlerror();
+  void* const library = dlopen((std::string("/usr/local/cuda/lib64/") + file).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library) problem.clear();
+  return library;
+}
+Outcome refuse_call(std::string text) {
+  last_text = std::move(text);
+  return Outcome::kRefused;
+}
+Outcome no_memory_for_call(std::string text) {
+  last_text = std::move(text);
+  return Outcome::kOutOfMemory;
+}
+int current_device() {
+  int device = 0;
+  static_cast<void>(cudaGetDevice(&device));
+  return device;
+}
+
 }  // namespace tensord::cuda
 
 extern "C" [[gnu::visibility("default")]] const tensord::cuda::CudaApi* tensord_cuda_api() {

@@ -23,9 +23,11 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cuda/libraries/library.h"
 #include "kernels/cuda/plugin/table.h"
 #include "tests/cuda/emulated/kernel_limits.h"
 #include "tests/cuda/emulated/kernel_names.h"
+#include "tests/cuda/emulated/libraries.h"
 #include "tests/cuda/emulated/machine.h"
 #include "tests/cuda/emulated/memory.h"
 
@@ -44,17 +46,17 @@ struct CUevent_st {
 };
 
 namespace tensord::cuda::emulated {
-namespace {
 
-constexpr int kDevices = 2;
-
-// The lock of everything here; work runs under it, on the thread that waits.
 std::recursive_mutex& machine_mutex() {
   static auto* const mutex = new std::recursive_mutex;
   return *mutex;
 }
 
-thread_local int current_device = 0;
+namespace {
+
+constexpr int kDevices = 2;
+
+thread_local int chosen_device = 0;
 thread_local std::string last_text;
 thread_local Outcome launch_outcome = Outcome::kDone;
 std::string lost_text;  // machine_mutex()
@@ -146,8 +148,8 @@ Outcome memory_info(int device, uint64_t* free_bytes, uint64_t* total_bytes) {
 }
 Outcome set_device(int device, int* before) {
   if (!is_device(device)) return refuse("invalid device ordinal");
-  if (before) *before = current_device;
-  current_device = device;
+  if (before) *before = chosen_device;
+  chosen_device = device;
   return Outcome::kDone;
 }
 Outcome synchronize_device(int device) {
@@ -266,7 +268,7 @@ void* reached(const void* address) {
 
 Outcome copy(void* to, const void* from, size_t size_bytes, StreamHandle stream) {
   const std::lock_guard lock(machine_mutex());
-  if (stream->device != current_device) return refuse("a copy in a stream of another device than the current one");
+  if (stream->device != chosen_device) return refuse("a copy in a stream of another device than the current one");
   if (device_of(from) < 0 && !is_pinned(from)) {
     const char* const bytes = static_cast<const char*>(from);
     give(*stream, [to = reached(to), staged = std::vector<char>(bytes, bytes + size_bytes)] {
@@ -284,7 +286,7 @@ Outcome copy_peer(void* to, int to_device, const void* from, int from_device, si
 }
 Outcome fill(void* data, uint8_t byte, size_t size_bytes, StreamHandle stream) {
   const std::lock_guard lock(machine_mutex());
-  if (stream->device != current_device) return refuse("a fill in a stream of another device than the current one");
+  if (stream->device != chosen_device) return refuse("a fill in a stream of another device than the current one");
   give(*stream, [data = reached(data), byte, size_bytes] { std::memset(data, byte, size_bytes); });
   return state();
 }
@@ -358,6 +360,8 @@ const CudaApi* make_api() {
                            fill,
                            kernels::strided_copy,
                            kernels::kernel_table(),
+                           kernels::library_table(),
+                           kernels::library_state,
                            check_launch};
   return &api;
 }
@@ -398,7 +402,7 @@ void queue_launch(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes
   const uint64_t of_warp = (static_cast<uint64_t>(limits.registers) * 32 + 255) / 256 * 256;
   if ((threads + 31) / 32 * of_warp > 65536) return refuse_launch("more registers than a multiprocessor has");
   if (parameters.size() > 4096) return refuse_launch("more parameters than CUDA takes");
-  if (stream->device != current_device)
+  if (stream->device != chosen_device)
     return refuse_launch("a launch in a stream of another device than the current one");
   if (const PtxFunction ptx = known(kernel).ptx) body = [ptx, parameters] { ptx(parameters.data()); };
   give(*stream, [launch = Launch{grid, block, shared_bytes, stream->device, std::move(body)}] {
@@ -406,7 +410,22 @@ void queue_launch(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes
   });
 }
 
+int device_of_stream(StreamHandle stream) { return stream->device; }
+void queue_work(StreamHandle stream, std::function<void()> work) { give(*stream, std::move(work)); }
+size_t room_on(int device, const void* address) {
+  return memory(device).has(address) ? memory(device).room(address) : 0;
+}
+void* inside(const void* address) { return reached(address); }
+
 }  // namespace tensord::cuda::emulated
+
+namespace tensord::cuda {
+
+Outcome refuse_call(std::string text) { return emulated::refuse(std::move(text)); }
+Outcome no_memory_for_call(std::string) { return emulated::no_memory(); }
+int current_device() { return emulated::chosen_device; }
+
+}  // namespace tensord::cuda
 
 extern "C" [[gnu::visibility("default")]] const tensord::cuda::CudaApi* tensord_cuda_api() {
   static const tensord::cuda::CudaApi* const api = tensord::cuda::emulated::make_api();

@@ -68,6 +68,15 @@ class Memory {
     const char* const at = static_cast<const char*>(address);
     return at >= outside_ && at < outside_ + kReservedBytes;
   }
+  // The bytes from there to the end of what was allocated.
+  size_t room(const void* address) const {
+    const auto at = static_cast<size_t>(static_cast<const char*>(address) - outside_);
+    const auto after = used_.upper_bound(at);
+    if (after == used_.begin()) return 0;
+    const auto [begin, size] = *std::prev(after);
+    const size_t end = begin + size - kGap;
+    return at < end ? end - at : 0;
+  }
   void* inside(const void* address) const { return inside_ + (static_cast<const char*>(address) - outside_); }
   uint64_t free_bytes() const {
     uint64_t sum = 0;
