@@ -28,6 +28,7 @@ endif()
 message(STATUS "tensord: library for CUDA ${TENSORD_WITH_CUDA}")
 
 file(GLOB TENSORD_CUDA_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/*.cu ${CMAKE_SOURCE_DIR}/kernels/cuda/layers/*.cu)
+file(GLOB TENSORD_CUDA_HEADERS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/*.h ${CMAKE_SOURCE_DIR}/kernels/cuda/*.cuh ${CMAKE_SOURCE_DIR}/kernels/cuda/layers/*.h)
 set(TENSORD_CUDA_LIBRARY_CALLS blas dnn fft library solver)
 list(TRANSFORM TENSORD_CUDA_LIBRARY_CALLS REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/kernels/cuda/libraries/\\1.cpp")
 list(APPEND TENSORD_CUDA_SOURCES ${CMAKE_SOURCE_DIR}/kernels/cuda/plugin/table.cpp ${TENSORD_CUDA_LIBRARY_CALLS})
@@ -41,6 +42,10 @@ if(TENSORD_WITH_CUDA)
   # Programs of this build and installed programs search for it there.
   set_target_properties(tensord_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/tensord
                         CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden)
+  # Where nvcc was found and not asked for, only `scripts/build dev tensord_cuda` builds it: tests run the emulated devices.
+  if(NOT TENSORD_CUDA STREQUAL "ON")
+    set_target_properties(tensord_cuda PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
   include(GNUInstallDirs)
-  install(TARGETS tensord_cuda LIBRARY DESTINATION lib/tensord COMPONENT cuda)
+  install(TARGETS tensord_cuda LIBRARY DESTINATION lib/tensord COMPONENT cuda OPTIONAL)
 endif()

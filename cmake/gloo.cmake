@@ -12,6 +12,8 @@ if(NOT TENSORD_GLOO STREQUAL "OFF" AND GLOO_INCLUDE AND GLOO_LIBRARY)
   target_link_libraries(tensord_gloo PRIVATE ${GLOO_LIBRARY} Threads::Threads)
   # Programs of this build and installed programs search for it there.
   set_target_properties(tensord_gloo PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/tensord)
+  # Two packages must not have one file: the engine library finds it at its side.
   include(GNUInstallDirs)
-  install(TARGETS tensord_gloo LIBRARY DESTINATION lib/tensord COMPONENT gloo)
+  install(TARGETS tensord_gloo LIBRARY DESTINATION lib/tensord COMPONENT daemon)
+  install(TARGETS tensord_gloo LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 endif()

@@ -11,6 +11,9 @@ endif()
 
 # The targets that the component needs.
 add_custom_target(development DEPENDS tensord_engine)
+if(TARGET tensord_gloo)
+  add_dependencies(development tensord_gloo)
+endif()
 
 install(TARGETS tensord_engine EXPORT tensord-engine LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 install(EXPORT tensord-engine FILE tensord-engine-targets.cmake NAMESPACE tensord:: DESTINATION ${package_folder}

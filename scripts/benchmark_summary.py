@@ -65,9 +65,9 @@ def of_training(found):
 def of_servers(found):
     rows = table_with(found, "requests/s (p50, p99 in ms)", "TorchServe")
     rate = lambda cell: cell.partition(" ")[0]  # noqa: E731
-    return markdown(("requests/s", "clients", "tensord", "Triton", "TorchServe", "MLServer"),
+    return markdown(("requests/s", "clients", "tensord", "Triton, Python backend", "TorchServe", "MLServer"),
                     [(row["requests/s (p50, p99 in ms)"], row["clients"], *(rate(row[name]) for name in
-                                                                            ("tensord", "Triton", "TorchServe", "MLServer")))
+                                                                            ("tensord", "Triton, Python backend", "TorchServe", "MLServer")))
                      for row in rows])
 
 

@@ -30,6 +30,8 @@ GROUPS = {
 }
 ORDER = ("Models", "Running models", "gRPC", "TLS and access", "Limits", "HTTP and metrics", "Training",
          "Logs, traces, captured requests", "The process")
+# Runs the examples of --help.
+EXAMPLES_TEST = "tests/e2e/help_examples_test.py"
 # Options of this many commands are described once.
 SHARED_BY = 3
 
@@ -87,7 +89,7 @@ def described(command, shared):
     if said := [line.strip() for line in command.sections.get("Notes", []) if line.strip()]:
         lines += [*said, ""]
     if examples := [line.strip() for line in command.sections.get("Examples", []) if line.strip()]:
-        lines += ["```text", *examples, "```", ""]
+        lines += [f"<!-- run by {EXAMPLES_TEST} -->", "```text", *examples, "```", ""]
     return lines
 
 

@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOCKS = re.compile(r"\b(Mutex|SharedMutex|MutexLock|ReaderLock|WriterLock|TENSORD_GUARDED_BY)\b")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 # Options of GCC's command that clang does not know, or that write files.
-DROPPED = re.compile(r"-c|-MD|-O\d|-W.*|-fno-gnu-unique|-fconcepts-.*")
+DROPPED = re.compile(r"-c|-MD|-O\d|-W.*|-fno-gnu-unique|-fconcepts-.*|--param=ggc-.*")
 DROPPED_WITH_VALUE = {"-o", "-MF", "-MT", "-MQ"}
 
 

@@ -1,6 +1,8 @@
 """Generates the protocol's descriptors and type stubs from the repository's protos/ before the wheel is built."""
 
-import importlib.resources
+# Runs in Pythons that the client does not support too, so that pip says so.
+from __future__ import annotations
+
 import os
 import pathlib
 import re
@@ -23,11 +25,12 @@ class ProtocolHook(BuildHookInterface[Any]):
 
 
 def generate(protos: pathlib.Path, target: pathlib.Path) -> None:
+    import grpc_tools
     from grpc_tools import protoc
 
     made = target / f"descriptors.{os.getpid()}.tmp"
     # protobuf's own .proto files come with grpcio-tools.
-    well_known = importlib.resources.files("grpc_tools") / "_proto"
+    well_known = pathlib.Path(grpc_tools.__file__).parent / "_proto"
     arguments = ["protoc", f"-I{protos}", f"-I{well_known}", "--include_imports", f"--descriptor_set_out={made}", f"--pyi_out={target}"]
     if protoc.main([*arguments, *PROTOS]) != 0:
         raise RuntimeError("protoc failed; its message is above")

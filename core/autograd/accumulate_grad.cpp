@@ -7,7 +7,6 @@
 #include "core/autograd/variable.h"
 #include "core/base/mutex.h"
 #include "core/ops/run.h"
-#include "core/ops/sparse.h"
 
 namespace tensord::autograd {
 namespace {
@@ -56,11 +55,13 @@ std::vector<Tensor> AccumulateGrad::apply(std::vector<Tensor> gradients) {
   check_internal(gradients.size() == 1, "a leaf takes one gradient");
   Tensor gradient = std::move(gradients.front());
   if (!gradient.defined()) return {};
-  if (ops::as_sparse(gradient)) return accumulate_sparse(std::move(gradient));
   const Tensor& leaf = results_[0];
   const MutexLock lock(slot_->mutex);
   Tensor& total = slot_->value;
-  if (!total.defined()) {
+  if (!total.defined() && !gradient.is_strided()) {
+    // The values may share memory with a gradient that flows elsewhere too.
+    total = copy_of(is_grad_enabled() ? gradient : detach(gradient));
+  } else if (!total.defined()) {
     // Post hooks run afterwards and read the gradient, so the pass keeps a handle to it.
     const uint32_t handles = has_post_hooks(*this) ? 2 : 1;
     // A meta tensor has no elements, so its storage cannot be shared.
@@ -68,25 +69,10 @@ std::vector<Tensor> AccumulateGrad::apply(std::vector<Tensor> gradients) {
         gradient.is_meta() || (!is_grad_enabled() && is_alone(gradient, handles) && has_layout_of(gradient, leaf));
     total =
         may_take ? (state_of(gradient) ? detach(gradient) : std::move(gradient)) : copy_in_layout_of(gradient, leaf);
-  } else if (is_grad_enabled() || ops::as_sparse(total)) {
+  } else if (is_grad_enabled() || !total.is_strided()) {
     total = sum_of(total, gradient);
   } else {
     add_into(total, gradient);
-  }
-  return {};
-}
-
-// A sparse gradient stays sparse until a dense one is added to it.
-std::vector<Tensor> AccumulateGrad::accumulate_sparse(Tensor gradient) {
-  const MutexLock lock(slot_->mutex);
-  Tensor& total = slot_->value;
-  if (total.defined() && !is_grad_enabled() && !ops::as_sparse(total)) {
-    add_into(total, gradient);
-  } else if (total.defined()) {
-    total = sum_of(total, gradient);
-  } else {
-    // The values may share memory with a gradient that flows elsewhere too.
-    total = copy_of(is_grad_enabled() ? gradient : detach(gradient));
   }
   return {};
 }

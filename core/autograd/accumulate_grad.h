@@ -17,8 +17,6 @@ class AccumulateGrad final : public Node {
   const IntrusivePtr<GradSlot>& slot() const { return slot_; }
 
  private:
-  std::vector<Tensor> accumulate_sparse(Tensor gradient);
-
   IntrusivePtr<GradSlot> slot_;
 };
 

@@ -2,7 +2,6 @@
 
 #include "core/autograd/differentiable.h"
 #include "core/ops/run.h"
-#include "core/ops/sparse.h"
 #include "ops/pointwise.h"
 #include "ops/reduce.h"
 #include "ops/view.h"
@@ -47,7 +46,7 @@ bool is_ours_alone(const Tensor& tensor) {
 // A sparse tensor can be added to a dense one, but not the other way around.
 Tensor sum_of(const Tensor& a, const Tensor& b) {
   static const ops::Op& add = ops::get_op("aten::add.Tensor");
-  return ops::as_sparse(a) && !ops::as_sparse(b) ? run_one(add, {b, a, 1}) : run_one(add, {a, b, 1});
+  return !a.is_strided() && b.is_strided() ? run_one(add, {b, a, 1}) : run_one(add, {a, b, 1});
 }
 
 Tensor copy_of(const Tensor& gradient) {
@@ -55,11 +54,7 @@ Tensor copy_of(const Tensor& gradient) {
   return run_one(clone, {gradient, Value()});
 }
 
-bool has_nan(const Tensor& gradient) {
-  const ops::SparsePtr sparse = ops::as_sparse(gradient);
-  const Tensor any = ops::any(ops::isnan(sparse ? sparse->values() : gradient));
-  return any.item_bool();
-}
+bool has_nan(const Tensor& gradient) { return ops::any(ops::isnan(gradient)).item_bool(); }
 
 void add_gradient(Tensor& total, Tensor gradient) {
   static const ops::Op& add = ops::get_op("aten::add_.Tensor");
@@ -83,9 +78,7 @@ std::string fit_gradient(Tensor& gradient, const Tensor& like) {
   }
   if (!is_differentiable(gradient.dtype())) return concat("got ", name_of(gradient.dtype()));
   if (gradient.sizes() != like.sizes()) {
-    if (ops::as_sparse(gradient))
-      return concat("got a sparse gradient of ", to_string(gradient.sizes()), " but expected ",
-                    to_string(like.sizes()));
+    if (!gradient.is_strided()) return concat("got ", describe(gradient), " but expected ", to_string(like.sizes()));
     if (!is_expandable(like.sizes(), gradient.sizes())) {
       return concat("got ", to_string(gradient.sizes()), " but expected shape compatible with ",
                     to_string(like.sizes()));

@@ -12,7 +12,6 @@
 #include "core/base/error.h"
 #include "core/base/mutex.h"
 #include "core/base/thread.h"
-#include "core/ops/sparse.h"
 #include "core/tensor/grad_mode.h"
 
 namespace tensord::autograd {
@@ -256,8 +255,7 @@ std::vector<Tensor> GraphTask::run_node(NodeTask& task, std::vector<Tensor> grad
   if (hooks) run_pre_hooks(*hooks, gradients);
   const bool has_after = has_post_hooks(node);
   const std::vector<Tensor> kept = has_after ? gradients : std::vector<Tensor>();
-  const bool is_sparse =
-      std::any_of(gradients.begin(), gradients.end(), [](const Tensor& one) { return ops::as_sparse(one) != nullptr; });
+  const bool is_sparse = std::ranges::any_of(gradients, [](const Tensor& one) { return one && !one.is_strided(); });
   std::vector<Tensor> outputs =
       is_sparse ? apply_to_sparse(node, std::move(gradients)) : node.apply(std::move(gradients));
   check_outputs(node, outputs);

@@ -43,7 +43,8 @@ struct ViewState final : TensorState {
 };
 
 // Also null for a sparse tensor, whose values have a state of their own.
-inline TensorState* state_of(const Tensor& tensor) { return static_cast<TensorState*>(tensor.impl()->autograd.get()); }
+inline TensorState* state_of(const TensorImpl& tensor) { return static_cast<TensorState*>(tensor.autograd.get()); }
+inline TensorState* state_of(const Tensor& tensor) { return state_of(*tensor.impl()); }
 inline ViewState* view_of(const Tensor& tensor) {
   TensorState* state = state_of(tensor);
   return state && state->is_view ? static_cast<ViewState*>(state) : nullptr;

@@ -8,7 +8,6 @@
 #include "core/autograd/view.h"
 #include "core/base/error.h"
 #include "core/base/mutex.h"
-#include "core/ops/sparse.h"
 
 namespace tensord::autograd {
 namespace {
@@ -60,11 +59,8 @@ void set_history(const Tensor& tensor, NodePtr node, uint32_t output_nr) {
 }
 
 bool requires_grad(const Tensor& tensor) {
-  const TensorState* state = state_of(tensor);
-  if (!state) {
-    const ops::SparsePtr sparse = ops::as_sparse(tensor);
-    return sparse && requires_grad(sparse->values());
-  }
+  const TensorState* state = state_of(tensor.impl()->differentiable());
+  if (!state) return false;
   if (state->requires_grad || state->grad_fn) return true;
   return state->is_view && requires_grad(static_cast<const ViewState*>(state)->base);
 }
@@ -127,13 +123,7 @@ Edge gradient_edge(const Tensor& tensor) {
   return {accumulator_of(tensor, *state), 0};
 }
 
-Tensor detach(const Tensor& tensor) {
-  if (const ops::SparsePtr sparse = ops::as_sparse(tensor)) [[unlikely]]
-    return Tensor(sparse->with(detach(sparse->values())));
-  Tensor out = tensor.as_view(tensor.sizes(), tensor.strides(), tensor.offset());
-  out.impl()->is_inference = tensor.impl()->is_inference;
-  return out;
-}
+Tensor detach(const Tensor& tensor) { return tensor.impl()->shallow_copy_and_detach(); }
 
 void detach_in_place(const Tensor& tensor) {
   check(!is_view(tensor), "Can't detach views in-place. Use detach() instead.");

@@ -23,8 +23,11 @@ std::filesystem::path own_folder() {
 std::vector<std::string> places_of_object(const char* object, const char* variable) {
   if (const char* const given = std::getenv(variable); given && *given) return {given};
   const auto folder = own_folder();
-  return {(folder / object).string(), (folder / "../lib/tensord" / object).lexically_normal().string(),
-          (folder / "tensord" / object).string(), (folder / "lib/tensord" / object).string()};
+  std::vector<std::string> places;
+  for (const char* const below : {".", "../lib/tensord", "../libexec/tensord", "tensord", "lib/tensord"}) {
+    places.push_back((folder / below / object).lexically_normal().string());
+  }
+  return places;
 }
 
 void* find_in_object(const std::vector<std::string>& places, const char* function, bool is_global,

@@ -10,8 +10,8 @@ namespace tensord {
 std::filesystem::path own_folder();
 
 // Candidate paths of a shared library that is opened when it is needed ("libtensord_gloo.so"): the value of the
-// environment variable, or else the folder of the program or library that contains this code, ../lib/tensord, tensord
-// and lib/tensord.
+// environment variable, or else the folder of the program or library that contains this code, and from there
+// ../lib/tensord, ../libexec/tensord (of a wheel), tensord and lib/tensord.
 std::vector<std::string> places_of_object(const char* object, const char* variable);
 
 // Returns the address of `function` in the first of these libraries that can be opened, or null; then `problem` lists

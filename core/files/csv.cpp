@@ -17,6 +17,7 @@ struct Array {
   int64_t width = 1;
   bool is_joined = false;  // made of the columns name.0, name.1 …
   bool is_float = false;
+  bool is_wanted = true;
   Storage storage = {};
 
   template <class T>
@@ -34,6 +35,7 @@ struct Column {
   std::string name;
   size_t array = 0;
   int64_t place = 0;  // index within the array's row
+  bool is_wanted = true;
 };
 
 // "x.12" → "x" and 12.
@@ -53,23 +55,31 @@ class Reader {
   explicit Reader(const std::string& path)
       : file_(MappedFile::open(path)), rows_(path, {file_->data(), file_->size()}) {}
 
-  NamedArrays read() {
+  void read_header(const std::vector<std::string>& wanted) {
     for (std::string& name : read_csv_header(rows_)) columns_.push_back({std::move(name)});
     make_arrays();
+    if (!wanted.empty()) choose(wanted);
+  }
+  NamedArrays read(const std::vector<std::string>& wanted) {
+    read_header(wanted);
     CsvRows counted = rows_;
     int64_t rows = 0;
     while (counted.next()) ++rows;
     for (Array& array : arrays_) {
+      if (!array.is_wanted) continue;
       const size_t cells = static_cast<size_t>(rows) * static_cast<size_t>(array.width);
       array.storage = allocate_storage(cells * sizeof(int64_t), {});
       std::memset(array.storage->data(), 0, cells * sizeof(int64_t));
     }
     for (int64_t row = 0; rows_.next(); ++row) {
       rows_.check_count(columns_.size());
-      for (size_t i = 0; i < columns_.size(); ++i) read_cell(row, columns_[i], rows_.fields()[i].text);
+      for (size_t i = 0; i < columns_.size(); ++i) {
+        if (columns_[i].is_wanted) read_cell(row, columns_[i], rows_.fields()[i].text);
+      }
     }
     NamedArrays named;
     for (const Array& array : arrays_) {
+      if (!array.is_wanted) continue;
       const Dims sizes = array.is_joined ? Dims{rows, array.width} : Dims{rows};
       const DType dtype = array.is_float ? DType::kFloat64 : DType::kInt64;
       named.emplace_back(array.name, Tensor::from_storage(array.storage, sizes, contiguous_strides(sizes), 0, dtype));
@@ -97,6 +107,25 @@ class Reader {
       column.array = at->second;
       column.place = is_joined ? split->second : 0;
     }
+  }
+  Array* find(const std::string& name) {
+    const auto found = std::ranges::find(arrays_, name, &Array::name);
+    return found == arrays_.end() ? nullptr : &*found;
+  }
+  void choose(const std::vector<std::string>& wanted) {
+    for (Array& array : arrays_) array.is_wanted = false;
+    for (const std::string& name : wanted) {
+      for (const std::string& part : find(name) ? std::vector{name} : split_columns(name)) {
+        if (Array* const array = find(part)) {
+          array->is_wanted = true;
+          continue;
+        }
+        std::string names;
+        for (const Array& array : arrays_) names += (names.empty() ? "'" : ", '") + shown_text(array.name) + "'";
+        fail(ErrorCode::kInvalidArgument, "the data has no array '", part, "'; it has ", names);
+      }
+    }
+    for (Column& column : columns_) column.is_wanted = arrays_[column.array].is_wanted;
   }
   // The names are distinct, so n indices below n are exactly 0 … n-1.
   static bool is_complete(const std::vector<int64_t>& indices) {
@@ -128,6 +157,12 @@ class Reader {
 
 }  // namespace
 
-NamedArrays read_csv(const std::string& path) { return Reader(path).read(); }
+NamedArrays read_csv(const std::string& path, const std::vector<std::string>& wanted) {
+  return Reader(path).read(wanted);
+}
+
+void check_csv_columns(const std::string& path, const std::vector<std::string>& wanted) {
+  Reader(path).read_header(wanted);
+}
 
 }  // namespace tensord::files

@@ -44,6 +44,40 @@ const Tensor& DataTable::at(const std::string& name) const {
   fail(ErrorCode::kInvalidArgument, "the data has no array '", name, "'; it has ", names);
 }
 
+std::vector<std::string> split_columns(const std::string& names) {
+  std::vector<std::string> out;
+  for (size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+    end = names.find(',', begin);
+    out.push_back(names.substr(begin, end - begin));
+  }
+  return out;
+}
+
+Tensor DataTable::at_or_joined(const std::string& name) const {
+  if (find(name) != nullptr || name.find(',') == std::string::npos) return at(name);
+  std::vector<Tensor> parts;
+  int64_t width = 0;
+  bool is_float = false;
+  for (const std::string& part : split_columns(name)) {
+    const Tensor& tensor = parts.emplace_back(at(part));
+    check(tensor.ndim() <= 2 && !is_complex(tensor.dtype()), "'", part, "' of '", name, "' is ", describe(tensor),
+          ", not columns of numbers");
+    width += tensor.ndim() == 2 ? tensor.size(1) : 1;
+    is_float |= is_floating(tensor.dtype());
+  }
+  const int64_t count = parts.front().size(0);
+  Tensor out = Tensor::empty(Dims{count, width}, is_float ? DType::kFloat64 : DType::kInt64);
+  int64_t at = 0;
+  for (const Tensor& part : parts) {
+    const int64_t columns = part.ndim() == 2 ? part.size(1) : 1;
+    const Dims sizes = part.ndim() == 2 ? Dims{count, columns} : Dims{count};
+    const Dims strides = part.ndim() == 2 ? Dims{width, 1} : Dims{width};
+    out.as_view(sizes, strides, at).copy_from(part);
+    at += columns;
+  }
+  return out;
+}
+
 DataTable make_table(const std::string& source, NamedArrays arrays) {
   check(!arrays.empty(), source, ": holds no arrays");
   DataTable table;
@@ -66,13 +100,14 @@ std::string extension_of(const std::string& path) {
   return extension;
 }
 
-bool read_arrays(const std::string& path, const std::string& extension, NamedArrays& arrays) {
+bool read_arrays(const std::string& path, const std::string& extension, NamedArrays& arrays,
+                 const std::vector<std::string>& wanted) {
   if (extension == "npz")
     arrays = read_npz(path);
   else if (extension == "safetensors")
     arrays = jit::read_safetensors(path).tensors;
   else if (extension == "csv")
-    arrays = read_csv(path);
+    arrays = read_csv(path, wanted);
   else if (extension == "pt" || extension == "pth")
     arrays = read_torch_file(path);
   else

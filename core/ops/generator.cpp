@@ -117,7 +117,7 @@ void Generator::set_state(std::span<const uint8_t> bytes) {
 }
 
 PhiloxState& Generator::device_state(Device device) {
-  const auto index = static_cast<size_t>(device.index);
+  const size_t index = index_of(device);
   if (devices_.size() <= index) devices_.resize(index + 1, {device_seed_, 0});
   return devices_[index];
 }
@@ -130,7 +130,7 @@ PhiloxState Generator::take(Device device, uint64_t numbers) {
 }
 
 std::vector<uint8_t> Generator::state(Device device) const {
-  const auto index = static_cast<size_t>(device.index);
+  const size_t index = index_of(device);
   const PhiloxState state = index < devices_.size() ? devices_[index] : PhiloxState{device_seed_, 0};
   std::vector<uint8_t> bytes(sizeof state);
   std::memcpy(bytes.data(), &state, sizeof state);
@@ -153,6 +153,15 @@ Generator& default_generator() {
 Generator& current_generator() {
   Generator* const own = execution_context().generator;
   return own ? *own : default_generator();
+}
+
+Generator& current_generator(Device device) {
+  Generator& generator = current_generator();
+  if (generator.only_for() && *generator.only_for() != device.kind) {
+    fail(ErrorCode::kInvalidArgument, "Expected a '", name_of(device.kind), "' device type for generator but found '",
+         name_of(*generator.only_for()), "'");
+  }
+  return generator;
 }
 
 }  // namespace tensord::ops

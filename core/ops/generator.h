@@ -22,15 +22,20 @@ struct PhiloxState {
 // Source of random numbers: the Mersenne Twister with PyTorch's ways of drawing from it, so that
 // one seed gives the same numbers, and for kernels on devices a PhiloxState for each device. Thread-safety: hold lock()
 // around every other call while several threads use one.
+//
+// Made for one kind of device, it serves that kind alone, as PyTorch's do, and has one PhiloxState for all its devices.
 class Generator {
  public:
-  explicit Generator(uint64_t seed) { set_seed(seed); }
+  explicit Generator(uint64_t seed, std::optional<DeviceKind> only_for = std::nullopt) : only_for_(only_for) {
+    set_seed(seed);
+  }
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;
 
   // The Mersenne Twister uses only the lower 32 bits. Devices begin anew.
   void set_seed(uint64_t seed);
   uint64_t seed() const { return seed_; }
+  std::optional<DeviceKind> only_for() const { return only_for_; }
   // clang's analysis does not follow a lock that is returned.
   [[nodiscard]] MutexLock lock() TENSORD_NO_THREAD_SAFETY_ANALYSIS { return MutexLock(mutex_); }
 
@@ -84,15 +89,17 @@ class Generator {
     return word ^ word >> 18;
   }
   void refill();
+  size_t index_of(Device device) const { return only_for_ ? 0 : static_cast<size_t>(device.index); }
   PhiloxState& device_state(Device device);
 
   Mutex mutex_;
+  const std::optional<DeviceKind> only_for_;
   std::array<uint32_t, kWords> words_;
   int position_ = kWords;  // index of the next word
   uint64_t seed_ = 0;
   std::optional<double> next_normal_;
   uint64_t device_seed_ = 0;          // of devices that were not drawn on yet
-  std::vector<PhiloxState> devices_;  // by index
+  std::vector<PhiloxState> devices_;  // by index_of
 };
 
 // The process-wide generator that torch.manual_seed sets.
@@ -100,6 +107,8 @@ Generator& default_generator();
 
 // The generator that operators on the calling thread draw from: the innermost guard's, or the default one.
 Generator& current_generator();
+// The same for numbers on a device. Throws Error{kInvalidArgument} if the generator was made for other devices.
+Generator& current_generator(Device device);
 
 // Gives the calling thread a generator of its own until the end of the scope, so that the numbers of a training job do
 // not depend on what else runs. The generator must outlive the guard.

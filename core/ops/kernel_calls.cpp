@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
+#include "core/base/queued_error.h"
 #include "core/ops/attributes/host_indices.h"
 #include "core/ops/attributes/written.h"
 #include "core/ops/named_error.h"
@@ -115,6 +115,7 @@ void fill_outputs(const KernelFunction& kernel, const KernelContext& context, Ar
 void fail_call(const Op& op, Arguments arguments, const Error& error) {
   if (error.code() == ErrorCode::kCancelled || error.code() == ErrorCode::kDeadlineExceeded)
     for_each_written(op, arguments, bump_version);
+  if (dynamic_cast<const QueuedError*>(&error)) throw QueuedError(error.code(), error.what());
   const std::string name = op.schema.name;
   const std::string_view message = error.what();
   const bool is_named = dynamic_cast<const NamedError*>(&error) != nullptr || message.starts_with(name);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/ops/dispatch.h"
+#include "core/ops/operator_scope.h"
 
 // Helpers of all kernels in the table: outputs, written arguments, errors.
 namespace tensord::ops {
@@ -34,6 +35,8 @@ template <KernelFunction::Run body>
 void with_name(const KernelFunction& kernel, const Op& op, const CallKeys& keys, std::span<const Value> arguments,
                std::vector<Value>& returns) {
   try {
+    if (keys.device.is_host()) return body(kernel, op, keys, arguments, returns);
+    const OperatorScope scope(op);
     body(kernel, op, keys, arguments, returns);
   } catch (const Error& error) {
     fail_call(op, arguments, error);

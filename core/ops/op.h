@@ -241,8 +241,10 @@ class OpBuilder {
  private:
   void add_inplace_form(std::string_view mark) const;  // "inplace", or "inplace.Scalar" for another overload name
   void add_out_form() const;
-  void set_function(KernelFunction function);
-  void check_parameters(const std::vector<std::string>& cpp_types, const char* what);
+  OpBuilder& set_infer(InferFn infer, CppTypes types);
+  // `types`: none for a function of raw values.
+  OpBuilder& set_impl(ReturnFn function, std::optional<CppTypes> types, const std::source_location& origin);
+  void check_parameters(CppTypes types, const char* what);
   void report_second_attribute() const;
   Op* op_;
   const char* file_;
@@ -256,9 +258,9 @@ class OpBuilder {
 class ImplBuilder {
  public:
   template <class F>
-  ImplBuilder(std::string names, DispatchKey key, F function,
+  ImplBuilder(std::string_view names, DispatchKey key, F function,
               std::source_location origin = std::source_location::current());
-  ImplBuilder(std::string names, DispatchKey key, SameAsDense);
+  ImplBuilder(std::string_view names, DispatchKey key, SameAsDense);
   // The gradient for complex tensors; the last one gets const GradArgs& itself.
   ImplBuilder& linear();
   ImplBuilder& holomorphic();
@@ -266,16 +268,18 @@ class ImplBuilder {
   ImplBuilder& gradient(F function);
 
  private:
-  void add(const KernelFunction& kernel, const std::vector<std::string>* cpp_types);
+  void add_fill(FillFn fill, CppTypes types, const std::source_location& origin);
+  void add_function(ReturnFn function, std::optional<CppTypes> types, const std::source_location& origin);
+  void add(const KernelFunction& kernel, std::optional<CppTypes> types);
   void set_rule(ComplexGradient rule, GradientFn gradient);
-  std::string names_;
+  std::string_view names_;
   DispatchKey key_;
 };
 
 // Applies `change` to the record of `op`, which another file registers, at the first look-up. `what` is for errors: "a
-// prepared form". With `cpp_types`, checks that the operator takes these.
-void join_to_record(std::string op, std::string what, std::function<void(Op&)> change,
-                    std::optional<std::vector<std::string>> cpp_types = std::nullopt);
+// prepared form". With `types`, checks that the operator takes these.
+void join_to_record(std::string op, const char* what, std::function<void(Op&)> change,
+                    std::optional<CppTypes> types = std::nullopt);
 
 // Gives an op a packed form for weights on a device.
 class PackBuilder {
@@ -315,11 +319,6 @@ void set_attribute(const char* op, T value) {
 
 namespace detail {
 
-template <class Tuple, size_t... I>
-std::vector<std::string> schema_names(std::index_sequence<I...>) {
-  return {UnboxOf<std::tuple_element_t<I, Tuple>>::schema()...};
-}
-
 template <class F, class Tuple, size_t... I>
 decltype(auto) call_unboxed(const F& function, [[maybe_unused]] std::span<const Value> v, std::index_sequence<I...>) {
   return function(UnboxOf<std::tuple_element_t<I, Tuple>>::get(v[I])...);
@@ -340,8 +339,7 @@ struct Returns {
 };
 inline void push(std::vector<Value>& out, Returns returns) { out = std::move(returns.values); }
 
-template <class Tuple, size_t... I>
-using KernelArguments = std::tuple<std::tuple_element_t<I + 1, Tuple>...>;
+std::vector<TensorMeta> single(TensorMeta meta);
 
 }  // namespace detail
 
@@ -352,18 +350,16 @@ template <class F>
 OpBuilder& OpBuilder::infer(F function) {
   using Arguments = typename Signature<F>::Arguments;
   using Indices = std::make_index_sequence<std::tuple_size_v<Arguments>>;
-  check_parameters(detail::schema_names<Arguments>(Indices()), "infer");
-  op_->infer = [function](std::span<const Value> v) -> std::vector<TensorMeta> {
-    using R = typename Signature<F>::Return;
-    if constexpr (std::is_same_v<R, TensorMeta>) {
-      std::vector<TensorMeta> out;
-      out.push_back(detail::call_unboxed<F, Arguments>(function, v, Indices()));
-      return out;
-    } else {
-      return detail::call_unboxed<F, Arguments>(function, v, Indices());
-    }
-  };
-  return *this;
+  return set_infer(
+      [function](std::span<const Value> v) -> std::vector<TensorMeta> {
+        using R = typename Signature<F>::Return;
+        if constexpr (std::is_same_v<R, TensorMeta>) {
+          return detail::single(detail::call_unboxed<F, Arguments>(function, v, Indices()));
+        } else {
+          return detail::call_unboxed<F, Arguments>(function, v, Indices());
+        }
+      },
+      cpp_types_of<Arguments, 0>(Indices()));
 }
 
 template <class F>
@@ -381,9 +377,26 @@ OpBuilder& OpBuilder::gradient(F function) {
 
 namespace detail {
 
-// With the schema types of its parameters; none for a function of raw values, which serves vararg schemas.
+// Whether it is a function of raw values, which serves vararg schemas.
 template <class F>
-ReturnFn box_function(F function, std::optional<std::vector<std::string>>& cpp_types) {
+constexpr bool takes_values() {
+  using Arguments = typename Signature<F>::Arguments;
+  return std::is_same_v<Arguments, std::tuple<std::span<const Value>, std::vector<Value>&>> ||
+         std::is_same_v<Arguments, std::tuple<std::span<const Value>>>;
+}
+
+template <class F>
+std::optional<CppTypes> types_of_parameters() {
+  using Arguments = typename Signature<F>::Arguments;
+  if constexpr (takes_values<F>()) {
+    return std::nullopt;
+  } else {
+    return cpp_types_of<Arguments, 0>(std::make_index_sequence<std::tuple_size_v<Arguments>>());
+  }
+}
+
+template <class F>
+ReturnFn box_function(F function) {
   using Arguments = typename Signature<F>::Arguments;
   constexpr bool kIsVoid = std::is_void_v<typename Signature<F>::Return>;
   if constexpr (std::is_same_v<Arguments, std::tuple<std::span<const Value>, std::vector<Value>&>>) {
@@ -397,7 +410,6 @@ ReturnFn box_function(F function, std::optional<std::vector<std::string>>& cpp_t
     };
   } else {
     using Indices = std::make_index_sequence<std::tuple_size_v<Arguments>>;
-    cpp_types = schema_names<Arguments>(Indices());
     return [function](std::span<const Value> v, std::vector<Value>& returns) {
       if constexpr (kIsVoid)
         call_unboxed<F, Arguments>(function, v, Indices());
@@ -411,10 +423,7 @@ ReturnFn box_function(F function, std::optional<std::vector<std::string>>& cpp_t
 
 template <class F>
 OpBuilder& OpBuilder::impl(F function, std::source_location origin) {
-  std::optional<std::vector<std::string>> types;
-  set_function({.function = detail::box_function(function, types), .origin = origin});
-  if (types) check_parameters(*types, "impl");
-  return *this;
+  return set_impl(detail::box_function(function), detail::types_of_parameters<F>(), origin);
 }
 
 namespace detail {
@@ -445,25 +454,18 @@ constexpr size_t count_outputs(std::index_sequence<I...>) {
 }  // namespace detail
 
 template <class F>
-ImplBuilder::ImplBuilder(std::string names, DispatchKey key, F function, std::source_location origin)
-    : names_(std::move(names)), key_(key) {
+ImplBuilder::ImplBuilder(std::string_view names, DispatchKey key, F function, std::source_location origin)
+    : names_(names), key_(key) {
   if constexpr (detail::is_fill<F>()) {
     using Arguments = typename Signature<F>::Arguments;
     constexpr size_t kParameters = std::tuple_size_v<Arguments>;
     constexpr size_t kOutputs = detail::count_outputs<Arguments>(std::make_index_sequence<kParameters>());
     constexpr size_t kInputs = kParameters - 1 - kOutputs;
-    const std::vector<std::string> types = [&]<size_t... I>(std::index_sequence<I...>) {
-      return std::vector<std::string>{UnboxOf<std::tuple_element_t<I + 1, Arguments>>::schema()...};
-    }
-    (std::make_index_sequence<kInputs>());
-    add({.fill = detail::box_fill<F, Arguments>(function, std::make_index_sequence<kInputs>(),
-                                                std::make_index_sequence<kOutputs>()),
-         .origin = origin},
-        &types);
+    using Inputs = std::make_index_sequence<kInputs>;
+    add_fill(detail::box_fill<F, Arguments>(function, Inputs(), std::make_index_sequence<kOutputs>()),
+             cpp_types_of<Arguments, 1>(Inputs()), origin);
   } else {
-    std::optional<std::vector<std::string>> types;
-    ReturnFn boxed = detail::box_function(function, types);
-    add({.function = std::move(boxed), .origin = origin}, types ? &*types : nullptr);
+    add_function(detail::box_function(function), detail::types_of_parameters<F>(), origin);
   }
 }
 

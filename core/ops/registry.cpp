@@ -18,9 +18,10 @@ namespace {
 
 // A change to an operator's record from outside of its block.
 struct Pending {
-  std::string op, what;
+  std::string op;
+  const char* what;
   std::function<void(Op&)> change;
-  std::optional<std::vector<std::string>> cpp_types;
+  std::optional<CppTypes> types;
 };
 
 class Registry {
@@ -117,10 +118,8 @@ class Registry {
         report(concat(pending.what, " is registered for ", pending.op, ", which is not an operator"));
         continue;
       }
-      if (pending.cpp_types && !fits(it->second->schema, *pending.cpp_types)) {
-        std::string types;
-        for (const std::string& type : *pending.cpp_types) types += (types.empty() ? "" : ", ") + type;
-        report(concat(pending.what, " of ", it->second->schema.str(), " takes (", types, ")"));
+      if (pending.types && !are_arguments_of(it->second->schema, *pending.types)) {
+        report(concat(pending.what, " of ", it->second->schema.str(), " takes (", to_string(*pending.types), ")"));
         continue;
       }
       try {
@@ -130,15 +129,6 @@ class Registry {
       }
     }
     pending_.clear();
-  }
-
-  static bool fits(const Schema& schema, const std::vector<std::string>& cpp_types) {
-    if (schema.is_vararg && cpp_types == std::vector<std::string>{"..."}) return true;
-    if (cpp_types.size() != schema.arguments.size()) return false;
-    for (size_t i = 0; i < cpp_types.size(); ++i) {
-      if (!unbox_matches(cpp_types[i], schema.arguments[i].type, schema.arguments[i].enum_name)) return false;
-    }
-    return true;
   }
 
   std::once_flag frozen_;
@@ -151,8 +141,7 @@ class Registry {
   std::string problems_;
 };
 
-}  // namespace
-
+// Whether a C++ type's schema() corresponds to the schema's type.
 bool unbox_matches(const std::string& cpp_schema, const TypePtr& type, const std::string& enum_name) {
   if (cpp_schema == "*") return true;
   if (cpp_schema == "List") return type->kind() == TypeKind::kList;
@@ -167,6 +156,26 @@ bool unbox_matches(const std::string& cpp_schema, const TypePtr& type, const std
   }
   if (cpp_schema == "ScalarType") return type->kind() == TypeKind::kInt && enum_name == "ScalarType";
   return cpp_schema == type->str();
+}
+
+}  // namespace
+
+bool are_arguments_of(const Schema& schema, CppTypes types) {
+  return std::ranges::equal(types, schema.arguments, [](std::string (*type)(), const Argument& argument) {
+    return unbox_matches(type(), argument.type, argument.enum_name);
+  });
+}
+
+std::string to_string(CppTypes types) {
+  std::string out;
+  for (std::string (*type)() : types) out += (out.empty() ? "" : ", ") + type();
+  return out;
+}
+
+std::vector<TensorMeta> detail::single(TensorMeta meta) {
+  std::vector<TensorMeta> out;
+  out.push_back(std::move(meta));
+  return out;
 }
 
 void derive_kernels(DerivedKernels derived) { Registry::instance().tables().derive(std::move(derived)); }
@@ -201,16 +210,22 @@ OpBuilder::OpBuilder(std::string_view name, const char* file, int line) : op_(nu
   }
 }
 
-void OpBuilder::check_parameters(const std::vector<std::string>& cpp_types, const char* what) {
-  const auto& arguments = op_->schema.arguments;
-  bool matches = cpp_types.size() == arguments.size();
-  for (size_t i = 0; matches && i < cpp_types.size(); ++i) {
-    matches = unbox_matches(cpp_types[i], arguments[i].type, arguments[i].enum_name);
-  }
-  if (matches) return;
-  std::string types;
-  for (const std::string& type : cpp_types) types += (types.empty() ? "" : ", ") + type;
-  Registry::instance().report(concat(file_, ":", line_, ": ", what, " of ", op_->schema.str(), " takes (", types, ")"));
+void OpBuilder::check_parameters(CppTypes types, const char* what) {
+  if (are_arguments_of(op_->schema, types)) return;
+  Registry::instance().report(
+      concat(file_, ":", line_, ": ", what, " of ", op_->schema.str(), " takes (", to_string(types), ")"));
+}
+
+OpBuilder& OpBuilder::set_infer(InferFn infer, CppTypes types) {
+  check_parameters(types, "infer");
+  op_->infer = std::move(infer);
+  return *this;
+}
+
+OpBuilder& OpBuilder::set_impl(ReturnFn function, std::optional<CppTypes> types, const std::source_location& origin) {
+  Registry::instance().tables().set_function(*op_, {.function = std::move(function), .origin = origin});
+  if (types) check_parameters(*types, "impl");
+  return *this;
 }
 
 OpBuilder& OpBuilder::saves(const char* names) {
@@ -302,12 +317,8 @@ OpBuilder& OpBuilder::kind(OpKind kind) {
   op_->is_kind_marked = true;
   return *this;
 }
-void OpBuilder::set_function(KernelFunction function) {
-  Registry::instance().tables().set_function(*op_, std::move(function));
-}
-void join_to_record(std::string op, std::string what, std::function<void(Op&)> change,
-                    std::optional<std::vector<std::string>> cpp_types) {
-  Registry::instance().add_pending({std::move(op), std::move(what), std::move(change), std::move(cpp_types)});
+void join_to_record(std::string op, const char* what, std::function<void(Op&)> change, std::optional<CppTypes> types) {
+  Registry::instance().add_pending({std::move(op), what, std::move(change), types});
 }
 
 PackBuilder::PackBuilder(const char* op, DeviceKind device, PackFn function) {
@@ -329,26 +340,33 @@ PrepareBuilder::PrepareBuilder(const char* op, DeviceKind device, PrepareFn func
 namespace {
 
 template <class Fn>
-void for_each_name(const std::string& names, Fn&& fn) {
-  std::istringstream words(names);
+void for_each_name(std::string_view names, Fn&& fn) {
+  std::istringstream words{std::string(names)};
   for (std::string name; words >> name;) fn(name);
 }
 
 }  // namespace
 
-void ImplBuilder::add(const KernelFunction& kernel, const std::vector<std::string>* cpp_types) {
+void ImplBuilder::add_fill(FillFn fill, CppTypes types, const std::source_location& origin) {
+  add({.fill = std::move(fill), .origin = origin}, types);
+}
+
+void ImplBuilder::add_function(ReturnFn function, std::optional<CppTypes> types, const std::source_location& origin) {
+  add({.function = std::move(function), .origin = origin}, types);
+}
+
+void ImplBuilder::add(const KernelFunction& kernel, std::optional<CppTypes> types) {
   // One function for complex numbers may serve operators with more arguments.
-  const bool is_checked = cpp_types && !key_.layouts.has(Functionality::kComplex);
+  if (key_.layouts.has(Functionality::kComplex)) types = std::nullopt;
   for_each_name(names_, [&](const std::string& name) {
     join_to_record(
         name, "the kernel",
-        [key = key_, kernel](Op& record) { Registry::instance().tables().set(record, key, kernel); },
-        is_checked ? std::optional(*cpp_types) : std::nullopt);
+        [key = key_, kernel](Op& record) { Registry::instance().tables().set(record, key, kernel); }, types);
   });
   if (key_.is_composite) set_rule(ComplexGradient::kOfCalls, nullptr);
 }
 
-ImplBuilder::ImplBuilder(std::string names, DispatchKey key, SameAsDense) : names_(std::move(names)), key_(key) {
+ImplBuilder::ImplBuilder(std::string_view names, DispatchKey key, SameAsDense) : names_(names), key_(key) {
   for_each_name(names_, [](const std::string& name) {
     join_to_record(name, "code for complex numbers",
                    [](Op& record) { Registry::instance().tables().set_same_as_dense(record); });

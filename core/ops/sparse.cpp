@@ -106,6 +106,8 @@ SparsePtr SparseTensor::with(Tensor values) const {
   return compressed(layout_, sizes(), compressed_, indices_, std::move(values));
 }
 
+Tensor SparseTensor::shallow_copy_and_detach() const { return Tensor(with(values_.impl()->shallow_copy_and_detach())); }
+
 std::string SparseTensor::describe() const { return concat(name_of(layout_), " ", tensord::name_of(dtype()), sizes()); }
 
 // The values' dimensions behind the index are the tensor's dense dimensions.
@@ -185,10 +187,11 @@ void SparseTensor::check_compressed() const {
 
 void SparseTensor::check_invariants() const {
   check_places(sizes());
-  for (const Tensor* part : {&compressed_, &indices_, &values_}) {
-    check(!part->defined() || (!part->is_meta() && part->device().is_host()), "parts of a sparse tensor on ",
+  for (const Tensor* part : {&compressed_, &indices_}) {
+    check(!part->defined() || (!part->is_meta() && part->device().is_host()), "indices of a sparse tensor on ",
           part->defined() ? to_string(part->device()) : std::string(), " are not supported");
   }
+  check(!values_.is_meta(), "a sparse tensor without values is not supported");
   is_coo() ? check_coo() : check_compressed();
 }
 

@@ -24,7 +24,8 @@ bool is_blocked(SparseLayout layout);
 //
 // BSR, BSC: the same for blocks, values [batch …, nnz, block rows, block columns, dense …].
 //
-// Which elements there are never changes; values may be written by operators in place.
+// Which elements there are never changes; values may be written by operators in place. The tensor is where its values
+// are; its indices are always in host memory, so that one code for indices serves all devices.
 class SparseTensor final : public TensorImpl {
  public:
   // These functions read no elements; see check_invariants. `is_coalesced`: sorted, and no position occurs twice.
@@ -48,6 +49,8 @@ class SparseTensor final : public TensorImpl {
   int64_t dense_dim() const { return ndim() - sparse_dim() - batch_dim(); }
   Dims block() const;  // {1, 1} if not blocked
   std::string describe() const override;
+  const TensorImpl& differentiable() const override { return *values_.impl(); }
+  Tensor shallow_copy_and_detach() const override;
   // The same positions with other values.
   IntrusivePtr<SparseTensor> with(Tensor values) const;
 

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 
+#include "core/ops/sparse.h"
+
 namespace tensord::ops {
 
 Value to_device(const Value& value, Device device) {
   if (value.is_strided() && value.to_tensor().defined()) return value.to_tensor().to(device);
+  if (const SparseTensor* sparse = as_sparse(value); sparse && sparse->device != device)
+    return box(sparse->with(sparse->values().to(device)));
   if (value.is_list()) {
     const ListObject& list = *value.to_list();
     if (std::ranges::all_of(list.items, [](const Value& item) { return item.is_number(); })) return value;

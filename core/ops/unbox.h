@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -125,7 +126,17 @@ struct Signature<R (*)(A...)> {
 template <class C, class R, class... A>
 struct Signature<R (C::*)(A...) const> : Signature<R (*)(A...)> {};
 
-// Whether a C++ type's schema() corresponds to the schema's type; used at registration.
-bool unbox_matches(const std::string& cpp_schema, const TypePtr& type, const std::string& enum_name);
+// The schema types of a C++ function's parameters: constant data, so that a registration is little code.
+using CppTypes = std::span<std::string (*const)()>;
+// Those of the elements kFirst + I of a tuple type.
+template <class Tuple, size_t kFirst, size_t... I>
+CppTypes cpp_types_of(std::index_sequence<I...>) {
+  static constexpr std::array<std::string (*)(), sizeof...(I)> kTypes{
+      &UnboxOf<std::tuple_element_t<kFirst + I, Tuple>>::schema...};
+  return kTypes;
+}
+// Whether the parameters are those of the schema; used at registration.
+bool are_arguments_of(const Schema& schema, CppTypes types);
+std::string to_string(CppTypes types);  // "Tensor, int"
 
 }  // namespace tensord::ops

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/ops/attributes/host_indices.h"
 #include "core/ops/attributes/writes_part.h"
 #include "core/ops/attributes/written.h"
 #include "core/ops/kernel_calls.h"
@@ -11,6 +12,27 @@ namespace tensord::ops {
 namespace {
 
 using Arguments = std::span<const Value>;
+
+bool is_on(const Value& input, Device device, bool takes_host_lists) {
+  if (input.is_tensor()) {
+    if (!input.to_tensor().defined()) return true;
+    const TensorImpl& tensor = *input.to_tensor().impl();
+    return tensor.device == device || (tensor.sizes.empty() && tensor.device.is_host());
+  }
+  if (!input.is_list() || input.to_list()->element->kind() != TypeKind::kTensor || takes_host_lists) return true;
+  const auto& items = input.to_list()->items;
+  return std::all_of(items.begin(), items.end(), [&](const Value& item) { return is_on(item, device, false); });
+}
+// The target is written where it is, so it must be where the inputs are.
+void check_device(const Op& base, const Tensor& target, Arguments inputs) {
+  const bool takes_host_lists = base.attributes.get<TakesHostIndices>() != nullptr;
+  for (const Value& input : inputs) {
+    if (is_on(input, target.device(), takes_host_lists)) continue;
+    const Tensor& one = input.is_tensor() ? input.to_tensor() : input.to_list()->items.front().to_tensor();
+    fail(ErrorCode::kInvalidArgument, "Expected all tensors to be on the same device, but found ",
+         to_string(one.device()), " and ", to_string(target.device()));
+  }
+}
 
 bool is_apart(const Value& input, const Tensor& target) {
   return !input.is_tensor() || overlap(input.to_tensor(), target) == Overlap::kNo;
@@ -56,6 +78,7 @@ void run_inplace(const KernelFunction&, const Op& op, const CallKeys& keys, Argu
   check_takes(*op.base, meta.dtype, self, arguments);
   check_no_internal_overlap(self);
   if (!self.is_meta()) {
+    check_device(*op.base, self, arguments.subspan(1));
     check_writable(self);
     check_apart(*op.base, self, arguments.subspan(1));
     compute_into(*op.base, keys, arguments, self, meta.dtype);
@@ -99,6 +122,7 @@ void run_out(const KernelFunction&, const Op& op, const CallKeys& keys, Argument
   const TensorMeta meta = meta_of(*op.base, inputs);
   check_takes(*op.base, meta.dtype, out, inputs);
   if (!out.is_meta()) {
+    check_device(*op.base, out, inputs);
     check_writable(out);
     const bool is_read =
         std::any_of(inputs.begin(), inputs.end(), [&](const Value& input) { return reads(input, out); });
@@ -137,6 +161,7 @@ void run_complex_variant(const KernelFunction&, const Op& op, const CallKeys&, A
           result.sizes());
   }
   if (!target.is_meta()) {
+    check_device(*op.base, target, inputs);
     check_writable(target);
     if (target.sizes() == result.sizes()) check_apart(*op.base, target, is_inplace ? inputs.subspan(1) : inputs);
     if (target.sizes() == result.sizes()) {

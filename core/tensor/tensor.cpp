@@ -220,6 +220,21 @@ bool Tensor::item_bool() const {
 
 std::string TensorImpl::describe() const { return name_of(dtype) + to_string(sizes); }
 
+Tensor TensorImpl::shallow_copy_and_detach() const {
+  if (!is_strided()) fail(ErrorCode::kUnimplemented, "detach() is not supported for ", describe());
+  auto impl = make_intrusive<TensorImpl>();
+  impl->storage = storage;
+  impl->sizes = sizes;
+  impl->strides = strides;
+  impl->offset = offset;
+  impl->numel = numel;
+  impl->dtype = dtype;
+  impl->device = device;
+  impl->is_inference = is_inference;
+  impl->alias_id = alias_id;
+  return Tensor(std::move(impl));
+}
+
 std::string describe(const Tensor& tensor) { return tensor.defined() ? tensor.impl()->describe() : "undefined"; }
 
 Overlap overlap(const Tensor& a, const Tensor& b) {

@@ -14,6 +14,8 @@
 
 namespace tensord {
 
+class Tensor;
+
 // Autograd's data of a tensor; defined in core/autograd/meta.h, opaque here.
 class AutogradMeta : public RefCounted {};
 
@@ -37,6 +39,10 @@ struct TensorImpl : RefCounted {
   bool is_strided() const { return layout == Functionality::kDense; }
   // "float32[2, 3]", for messages; for other layouts "qint8[2, 3]", "sparse_csr float32[2, 3]".
   virtual std::string describe() const;
+  // The tensor that autograd knows in place of this one: itself, or the values of a sparse tensor.
+  virtual const TensorImpl& differentiable() const { return *this; }
+  // A new tensor over the same elements, without autograd's data.
+  virtual Tensor shallow_copy_and_detach() const;
   // The dispatch keys of a call with this tensor.
   DispatchKeySet keys() const {
     if (!is_strided()) [[unlikely]]

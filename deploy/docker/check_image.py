@@ -14,6 +14,8 @@ import tempfile
 import time
 import urllib.request
 
+from tests.packages.debian import TWO_PROCESSES, write_pictures
+
 DOCKER = os.environ.get("DOCKER", "docker")
 OWN_LIMIT, LIMIT = 60e6, 120e6
 HARDENED = ["--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--pids-limit=200"]
@@ -91,6 +93,21 @@ def check_way(image: str, name: str, options: list, models: pathlib.Path, enviro
         docker("rm", "-f", container)
 
 
+def check_ranks(image: str, folder: pathlib.Path) -> None:
+    """A training job of two processes, which need Gloo."""
+    (folder / "data").mkdir()
+    write_pictures(folder / "data" / "pictures.safetensors")
+    container = docker("run", "-d", "--health-interval=1s", *HARDENED, "--tmpfs=/jobs:mode=1777", "-v", f"{pathlib.Path('examples/models').resolve()}:/models:ro",
+                       "-v", f"{folder / 'data'}:/data:ro", image, "serve", "--model-repository=/models", "--training-dir=/jobs", "--training-data=/data")
+    try:
+        wait_healthy(container)
+        if "COMPLETED" not in docker("exec", container, "tensord", *TWO_PROCESSES):
+            raise SystemExit("the job of two processes did not complete")
+        print("a training job of two processes: completed")
+    finally:
+        docker("rm", "-f", container)
+
+
 def layers(image: str) -> list:
     """(bytes, command) of the non-empty layers, the base first."""
     rows = docker("history", "--no-trunc", "--human=false", "--format", "{{.Size}}\t{{.CreatedBy}}", image).splitlines()
@@ -125,6 +142,7 @@ def main() -> None:
         check_config(image)
         for way, options in WAYS.items():
             check_way(image, way, options, pathlib.Path("examples/models").resolve(), environment)
+        check_ranks(image, folder)
     check_sizes(image)
 
 

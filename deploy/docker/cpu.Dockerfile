@@ -36,6 +36,7 @@ ARG JOBS=
 RUN --mount=type=cache,id=tensord-ccache,target=/root/.cache/ccache \
     CMAKE_BUILD_PARALLEL_LEVEL=${JOBS} scripts/build static \
  && install -D --strip build/static/server/tensord /tensord \
+ && install -D --strip build/static/lib/tensord/libtensord_gloo.so /libtensord_gloo.so \
  && deploy/docker/linked_packages build/static/build.ninja /tensord.linked
 
 FROM scratch AS ready
@@ -45,9 +46,10 @@ FROM ${BINARY} AS binary
 
 FROM tools AS files
 COPY --from=binary /tensord /tensord
+COPY --from=binary /libtensord_gloo.so /libtensord_gloo.so
 COPY --from=binary /tensord.linked /tensord.linked
 COPY deploy/docker/image_files /
-RUN /image_files /tensord /tensord.linked /base /own
+RUN /image_files /tensord /tensord.linked /base /own /libtensord_gloo.so
 
 FROM scratch
 COPY --from=files /base /

@@ -54,6 +54,7 @@ ARG JOBS=
 RUN --mount=type=cache,id=tensord-ccache,target=/root/.cache/ccache \
     CMAKE_BUILD_PARALLEL_LEVEL=${JOBS} scripts/build static-cuda \
  && install -D --strip build/static-cuda/server/tensord /tensord \
+ && install -D --strip build/static-cuda/lib/tensord/libtensord_gloo.so /libtensord_gloo.so \
  && install -D --strip build/static-cuda/lib/tensord/libtensord_cuda.so /libtensord_cuda.so \
  && deploy/docker/linked_packages build/static-cuda/build.ninja /tensord.linked
 
@@ -64,9 +65,10 @@ FROM ${BINARY} AS binary
 
 FROM tools AS files
 COPY --from=binary /tensord /tensord
+COPY --from=binary /libtensord_gloo.so /libtensord_gloo.so
 COPY --from=binary /tensord.linked /tensord.linked
 COPY deploy/docker/image_files /
-RUN /image_files /tensord /tensord.linked /base /own
+RUN /image_files /tensord /tensord.linked /base /own /libtensord_gloo.so
 
 FROM scratch
 COPY --from=files /base /

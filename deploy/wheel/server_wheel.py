@@ -1,5 +1,5 @@
 """Makes the wheel tensord-server of a binary: the daemon as the command `tensord`, and beside it, in libexec/tensord, the shared
-libraries that a system may lack. Its tag names the C library that the binary and those libraries require.
+libraries that a system may lack, with Gloo for jobs of several processes. Its tag names the C library that the binary and those libraries require.
 
 Usage: python3 -m deploy.wheel.server_wheel BUILD_FOLDER OUT_FOLDER   (scripts/wheel calls it; needs binutils and patchelf)
 """
@@ -72,9 +72,11 @@ def lay_out(binary, libraries, folder):
 
 def licenses(build, libraries, folder):
     """Debian's licenses of what is linked in and brought along, by package; none for a build of shared libraries."""
-    output_of(ROOT / "deploy" / "docker" / "linked_packages", pathlib.Path(build) / "build.ninja", folder / "linked")
+    output_of(ROOT / "deploy" / "docker" / "linked_packages", build / "build.ninja", folder / "linked")
     found = {path.parent.name: path.read_bytes() for path in (folder / "linked" / "usr" / "share" / "doc").glob("*/copyright")}
     for path in libraries.values():
+        if path.is_relative_to(build):
+            continue
         package = output_of("dpkg", "-S", f"*/{path.name}").split(":")[0]
         copyright = pathlib.Path("/usr/share/doc") / package / "copyright"
         if copyright.exists():
@@ -124,8 +126,11 @@ def digest(content):
 
 
 def make(build, out):
-    binary = pathlib.Path(build) / "server" / "tensord"
-    libraries = elf.libraries_to_bring(binary)
+    build = pathlib.Path(build).resolve()
+    binary, gloo = build / "server" / "tensord", build / "lib" / "tensord" / "libtensord_gloo.so"
+    if not gloo.exists():
+        raise SystemExit(f"server_wheel: there is no {gloo}: scripts/setup build, and build again")
+    libraries = elf.libraries_to_bring(binary) | elf.libraries_to_bring(gloo) | {gloo.name: gloo}
     needs = elf.highest(elf.symbol_versions(file) for file in (binary, *libraries.values()))
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)

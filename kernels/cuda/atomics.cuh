@@ -25,7 +25,7 @@ __device__ __forceinline__ void join_within_word(Small* to, T value, const Join&
   const uintptr_t address = reinterpret_cast<uintptr_t>(to);
   unsigned* const word = reinterpret_cast<unsigned*>(address & ~uintptr_t{3});
   const unsigned shift = static_cast<unsigned>(address & 3) * 8, mask = unsigned{Bits(~Bits(0))} << shift;
-  unsigned seen = *word;
+  unsigned seen = load_relaxed(word);
   for (;;) {
     const Small before = __builtin_bit_cast(Small, static_cast<Bits>((seen & mask) >> shift));
     const Bits after = __builtin_bit_cast(Bits, Narrow<Small>::of(join(widened<T>(before), value)));
@@ -44,7 +44,7 @@ template <class Wide, class T, class Join>
 __device__ __forceinline__ void join_wide(Wide* to, T value, const Join& join) {
   using Bits = unsigned long long;
   Bits* const word = reinterpret_cast<Bits*>(to);
-  Bits seen = *word;
+  Bits seen = load_relaxed(word);
   for (;;) {
     const Wide after = Narrow<Wide>::of(join(widened<T>(__builtin_bit_cast(Wide, seen)), value));
     const Bits found = atomicCAS(word, seen, __builtin_bit_cast(Bits, after));

@@ -70,6 +70,28 @@ __device__ __forceinline__ void store_pack(T* to, const Pack<T, N>& pack) {
   *reinterpret_cast<Pack<T, N>*>(to) = pack;
 }
 
+// What other threads change by atomics at the same time.
+template <class T>
+__device__ __forceinline__ T load_relaxed(const T* from) {
+#if defined(TENSORD_CUDA_EMULATED)
+  return __atomic_load_n(from, __ATOMIC_RELAXED);
+#else
+  return *static_cast<const volatile T*>(from);
+#endif
+}
+
+// A store where other threads may store at the same time; one of the values stays.
+template <class T>
+__device__ __forceinline__ void store_relaxed(T* to, const T& value) {
+#if defined(TENSORD_CUDA_EMULATED)
+  using Word = std::conditional_t<(sizeof(T) > 8), uint64_t, T>;
+  for (size_t i = 0; i < sizeof(T) / sizeof(Word); ++i)
+    __atomic_store(reinterpret_cast<Word*>(to) + i, reinterpret_cast<const Word*>(&value) + i, __ATOMIC_RELAXED);
+#else
+  *to = value;
+#endif
+}
+
 // The index of the thread among those of a one-dimensional grid, and their count.
 __device__ __forceinline__ int64_t thread_index() {
   return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -83,13 +105,14 @@ inline unsigned blocks_for(int64_t count, int threads, int64_t most = 65535) {
 }
 
 // Records what is wrong, unless something is recorded already; the thread goes on.
-__device__ inline void note_error(DeviceAddress word, KernelError code, int64_t v0 = 0, int64_t v1 = 0,
+__device__ inline void note_error(const ErrorSink& sink, KernelError code, int64_t v0 = 0, int64_t v1 = 0,
                                   int64_t v2 = 0) {
-  ErrorWord* const at = pointer<ErrorWord>(word);
+  ErrorWord* const at = pointer<ErrorWord>(sink.word);
   if (atomicCAS(&at->is_taken, 0, 1) != 0) return;
   at->values[0] = v0;
   at->values[1] = v1;
   at->values[2] = v2;
+  at->operator_name = sink.operator_name;
   __threadfence_system();
   atomicExch(&at->code, static_cast<int32_t>(code));
 }

@@ -51,7 +51,7 @@ __global__ void move_kernel(const __grid_constant__ IndexJob job) {
     if (kReads)
       other[at.other] = x[at.x];
     else
-      x[at.x] = other[at.other];
+      store_relaxed(x + at.x, other[at.other]);
   }
 }
 

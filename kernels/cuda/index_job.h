@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "core/tensor/cuda/address.h"
+#include "core/tensor/cuda/error_word.h"
 
 namespace tensord::kernels {
 
@@ -29,7 +30,8 @@ struct IndexJob {
   int64_t index_strides[kIndexTensors][kIndexDims] = {};
   int64_t index_sizes[kIndexTensors] = {}, index_steps[kIndexTensors] = {}, index_dims[kIndexTensors] = {};
   cuda::DeviceAddress indices[kIndexTensors];
-  cuda::DeviceAddress x, other, errors;
+  cuda::DeviceAddress x, other;
+  cuda::ErrorSink errors;
 };
 
 // embedding_bag: sums, means or maxima of rows of a table. Indices and offsets are dense and of int64, weights dense
@@ -40,7 +42,7 @@ struct BagJob {
   int64_t bags = 0, offset_count = 0, index_count = 0, padding = -1;
   cuda::DeviceAddress table, indices, offsets, weights;   // weights may be null
   cuda::DeviceAddress out, bag_of_index, counts, maxima;  // all but out may be null
-  cuda::DeviceAddress errors;
+  cuda::ErrorSink errors;
 };
 
 }  // namespace tensord::kernels

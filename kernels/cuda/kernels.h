@@ -3,6 +3,7 @@
 #include "core/tensor/cuda/api.h"
 #include "kernels/cuda/complex_job.h"
 #include "kernels/cuda/index_job.h"
+#include "kernels/cuda/layers/attention_job.h"
 #include "kernels/cuda/layers/columns_job.h"
 #include "kernels/cuda/layers/conv_job.h"
 #include "kernels/cuda/layers/loss_job.h"

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/ops/op.h"
+#include "core/ops/operator_scope.h"
 #include "core/tensor/cuda/cuda_runtime.h"
 #include "core/tensor/cuda/plugin.h"
 #include "core/tensor/cuda/runtime.h"
@@ -22,6 +23,9 @@ void launch(const ops::KernelContext& context, void (*KernelTable::*kernel)(cons
   cuda::check_cuda(cuda::api().check_launch(), "launch of a kernel");
 }
 
-inline cuda::DeviceAddress errors_of(const ops::KernelContext& context) { return cuda::error_word_of(*context.stream); }
+// Where the kernels of the thread's call note errors.
+inline cuda::ErrorSink errors_of(const ops::KernelContext& context) {
+  return {cuda::error_word_of(*context.stream), ops::OperatorScope::name()};
+}
 
 }  // namespace tensord::kernels

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "core/tensor/cuda/address.h"
+#include "core/tensor/cuda/error_word.h"
 
 // What the elementwise CUDA kernels get; plain data, so that nvcc sees no more of tensord.
 namespace tensord::kernels {
@@ -27,7 +28,7 @@ struct PointwiseJob {
   int64_t int_constants[3] = {};
   double floats[3] = {};  // p0 … p2
   int64_t ints[3] = {};
-  cuda::DeviceAddress errors;  // ErrorWord
+  cuda::ErrorSink errors;
 };
 
 }  // namespace tensord::kernels

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "core/tensor/cuda/address.h"
+#include "core/tensor/cuda/error_word.h"
 
 namespace tensord::kernels {
 
@@ -35,7 +36,7 @@ struct RandomJob {
   uint64_t range = 0;
   int64_t base = 0;
   cuda::DeviceAddress out, first, second;  // `first` and `second` are double
-  cuda::DeviceAddress errors;
+  cuda::ErrorSink errors;
 };
 
 }  // namespace tensord::kernels

@@ -26,7 +26,6 @@ constexpr const char* kSharedKernels = R"(
   aten::linalg_vector_norm
   aten::all.dims aten::any.dims aten::logsumexp
   aten::_unsafe_view aten::unsafe_chunk aten::unsafe_split.Tensor aten::unsafe_split_with_sizes
-  tensord::attention
   aten::conv1d aten::conv2d aten::conv3d aten::conv1d.padding aten::conv2d.padding aten::conv3d.padding
   aten::_convolution_mode aten::convolution aten::_convolution aten::_convolution.deprecated
   aten::conv_transpose1d aten::conv_transpose2d.input aten::conv_transpose3d.input aten::convolution_backward
@@ -59,7 +58,7 @@ constexpr const char* kSharedKernels = R"(
   torchvision::nms
   torchvision::roi_align torchvision::_roi_align_backward torchvision::ps_roi_align torchvision::_ps_roi_align_backward
   torchvision::roi_pool torchvision::_roi_pool_backward torchvision::ps_roi_pool torchvision::_ps_roi_pool_backward
-  tensord::attention tensord::conj aten::_aminmax aten::_fft_c2c aten::_fft_r2c aten::_fft_c2r
+  tensord::conj aten::_aminmax aten::_fft_c2c aten::_fft_r2c aten::_fft_c2r
   aten::_linalg_det aten::_linalg_slogdet aten::_linalg_solve_ex aten::linalg_inv_ex aten::cholesky_solve
   aten::cholesky_inverse aten::linalg_qr aten::linalg_pinv.atol_rtol_tensor
   aten::index.Tensor aten::index_put aten::index_put_ aten::nonzero aten::nonzero_numpy aten::argwhere aten::where

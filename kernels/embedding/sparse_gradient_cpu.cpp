@@ -30,8 +30,8 @@ ops::Value sparse_table_gradient(const Tensor& grad, const Tensor& indices, int6
   const auto nnz = static_cast<int64_t>(at.size());
   Tensor values = ops::reshape(grad, Dims{count, grad.sizes().back()});
   if (nnz < count) values = ops::index_select(values, int64_t{0}, vector_of(kept).to(grad.device()));
-  const auto out = ops::SparseTensor::coo(Dims{rows, grad.sizes().back()},
-                                          ops::unsqueeze(vector_of(at).to(grad.device()), 0), std::move(values), false);
+  const auto out = ops::SparseTensor::coo(Dims{rows, grad.sizes().back()}, ops::unsqueeze(vector_of(at), 0),
+                                          std::move(values), false);
   return ops::box(out);
 }
 

@@ -1,11 +1,12 @@
 // Sorting and selecting along a dimension, on the CPU.
 #include <algorithm>
-#include <numeric>
+#include <bit>
 
 #include "core/base/cancellation.h"
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "kernels/index/index.h"
+#include "kernels/index/sort_keys.h"
 #include "kernels/index/watched_order.h"
 #include "kernels/view/view.h"
 
@@ -14,43 +15,87 @@ namespace {
 
 using ops::KernelContext;
 
-template <class T>
-bool is_less(T a, T b) {
-  if constexpr (std::is_same_v<T, bool> || std::is_integral_v<T>)
-    return a < b;
-  else
-    return (a != a) ? false : (b != b) ? true : a < b;  // NOLINT(misc-redundant-expression)
+// An element of a line: its key, and its position. The key is in the upper half of Item<uint32_t>'s bits.
+template <class Key>
+struct Item {
+  Key index, key;
+};
+
+template <class Key>
+bool is_before(const Item<Key>& a, const Item<Key>& b) {
+  if constexpr (sizeof(Key) == 4) return std::bit_cast<uint64_t>(a) < std::bit_cast<uint64_t>(b);
+  return a.key != b.key ? a.key < b.key : a.index < b.index;
 }
 
-// One line of a tensor along the sorted dimension, copied, with its order after sorting.
-template <class T>
-struct Line {
-  std::vector<T> values;
-  std::vector<int64_t> order;
-
-  void load(const T* from, int64_t count, int64_t stride) {
-    values.reserve(static_cast<size_t>(count));
-    order.reserve(static_cast<size_t>(count));
-    // Reuses its memory, since the first access to new memory takes most of the time.
-    in_pieces(count, kPieceElements, [&](int64_t begin, int64_t end) {
-      values.resize(static_cast<size_t>(end));
-      order.resize(static_cast<size_t>(end));
-      for (int64_t i = begin; i < end; ++i) values[i] = from[i * stride];
-      std::iota(order.begin() + begin, order.end(), begin);
-    });
+// The lines of a tensor along a dimension: where each of them starts, and how far its elements are apart.
+struct Lines {
+  Lines(const Tensor& t, int64_t dim) : tensor(t) {
+    Dims sizes = t.sizes(), strides = t.strides();
+    if (t.ndim() > 0) {
+      stride = strides[dim];
+      sizes.erase(dim);
+      strides.erase(dim);
+    }
+    offsets = element_offsets(sizes, strides);
   }
-  bool is_smaller(int64_t a, int64_t b) const { return is_less<T>(values[a], values[b]); }
-  auto ascending() const {
-    return [this](int64_t a, int64_t b) {
-      return is_less<T>(values[a], values[b]) || (!is_less<T>(values[b], values[a]) && a < b);
-    };
-  }
-  auto descending() const {
-    return [this](int64_t a, int64_t b) {
-      return is_less<T>(values[b], values[a]) || (!is_less<T>(values[a], values[b]) && a < b);
-    };
-  }
+  const Tensor& tensor;
+  int64_t stride = 1;
+  std::vector<int64_t> offsets;
 };
+
+template <class Key>
+void load_line(const Lines& from, size_t line, bool descending, int64_t count, std::vector<Item<Key>>& items) {
+  const Key flipped = descending ? ~Key{0} : Key{0};
+  items.reserve(static_cast<size_t>(count));
+  dispatch_all(from.tensor.dtype(), "sort", [&]<class T>() {
+    if constexpr (sizeof(SortKey<T>) <= sizeof(Key)) {
+      const T* values = from.tensor.data<T>() + from.offsets[line];
+      in_pieces(count, kPieceElements, [&](int64_t begin, int64_t end) {
+        items.resize(static_cast<size_t>(end));
+        for (int64_t i = begin; i < end; ++i)
+          items[i] = {static_cast<Key>(i), static_cast<Key>(sort_key(values[i * from.stride])) ^ flipped};
+      });
+    }
+  });
+}
+
+template <class Key>
+void store_line(const Lines& from, size_t line, int64_t kept, const std::vector<Item<Key>>& items, const Lines& values,
+                const Lines& indices) {
+  int64_t* index = indices.tensor.data<int64_t>() + indices.offsets[line];
+  dispatch_all(from.tensor.dtype(), "sort", [&]<class T>() {
+    const T* in = from.tensor.data<T>() + from.offsets[line];
+    T* out = values.tensor.data<T>() + values.offsets[line];
+    in_pieces(kept, kPieceElements, [&](int64_t first, int64_t last) {
+      for (int64_t k = first; k < last; ++k) {
+        const auto at = static_cast<int64_t>(items[k].index);
+        out[k * values.stride] = in[at * from.stride];
+        index[k * indices.stride] = at;
+      }
+    });
+  });
+}
+
+// Calls sorter(items) for every line, which puts the first `kept` ones in place; then writes their values and indices.
+template <class Sorter>
+void sort_lines(const Tensor& x, int64_t dim, int64_t kept, bool descending, Tensor& values, Tensor& indices,
+                const Sorter& sorter) {
+  if (values.numel() == 0) return;
+  const Lines from(x, dim), values_to(values, dim), indices_to(indices, dim);
+  const int64_t count = x.ndim() == 0 ? 1 : x.sizes()[dim];
+  const auto run = [&]<class Key>(Key) {
+    parallel_for(static_cast<int64_t>(from.offsets.size()), std::max<int64_t>(1, 4096 / std::max<int64_t>(count, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   std::vector<Item<Key>> items;
+                   for (int64_t i = begin; i < end; ++i) {
+                     load_line(from, static_cast<size_t>(i), descending, count, items);
+                     sorter(items);
+                     store_line(from, static_cast<size_t>(i), kept, items, values_to, indices_to);
+                   }
+                 });
+  };
+  size_of(x.dtype()) == 8 || count > UINT32_MAX ? run(uint64_t{}) : run(uint32_t{});
+}
 
 // Calls fn(order) with `less`, which in a long line checks for cancellation.
 template <class Less, class Fn>
@@ -60,52 +105,13 @@ void with_order(size_t count, Less less, Fn&& fn) {
   fn(WatchedOrder<Less>(less, calls));
 }
 
-// Calls sorter(line) for every line, which puts the first `kept` elements of its order in place; then writes their
-// values and indices.
-template <class Sorter>
-void sort_lines(const Tensor& x, int64_t dim, int64_t kept, Tensor& values, Tensor& indices, Sorter&& sorter) {
-  if (values.numel() == 0) return;
-  const bool is_scalar = x.ndim() == 0;
-  const auto outer_of = [&](const Tensor& t) {
-    Dims sizes = t.sizes(), strides = t.strides();
-    if (!is_scalar) {
-      sizes.erase(dim);
-      strides.erase(dim);
-    }
-    return element_offsets(sizes, strides);
-  };
-  const auto from_offsets = outer_of(x), value_offsets = outer_of(values), index_offsets = outer_of(indices);
-  const int64_t count = is_scalar ? 1 : x.sizes()[dim], from_stride = is_scalar ? 1 : x.strides()[dim];
-  const int64_t value_stride = is_scalar ? 1 : values.strides()[dim],
-                index_stride = is_scalar ? 1 : indices.strides()[dim];
-  dispatch_all(x.dtype(), "sort", [&]<class T>() {
-    const T* from = x.data<T>();
-    T* to = values.data<T>();
-    int64_t* index = indices.data<int64_t>();
-    parallel_for(static_cast<int64_t>(from_offsets.size()), std::max<int64_t>(1, 4096 / std::max<int64_t>(count, 1)),
-                 [&](int64_t begin, int64_t end) {
-                   Line<T> line;
-                   for (int64_t i = begin; i < end; ++i) {
-                     line.load(from + from_offsets[i], count, from_stride);
-                     sorter(line);
-                     in_pieces(kept, kPieceElements, [&](int64_t first, int64_t last) {
-                       for (int64_t k = first; k < last; ++k) {
-                         to[value_offsets[i] + k * value_stride] = line.values[line.order[k]];
-                         index[index_offsets[i] + k * index_stride] = line.order[k];
-                       }
-                     });
-                   }
-                 });
-  });
-}
-
 void sort_kernel(const KernelContext&, const Tensor& x, int64_t dim, bool descending, Tensor& values, Tensor& indices) {
   dim = wrap_dim(dim, x.ndim());
-  sort_lines(x, dim, x.ndim() == 0 ? 1 : x.sizes()[dim], values, indices, [&](auto& line) {
-    const auto sort = [&](auto less) { std::sort(line.order.begin(), line.order.end(), less); };
-    descending ? with_order(line.order.size(), line.descending(), sort)
-               : with_order(line.order.size(), line.ascending(), sort);
-  });
+  sort_lines(x, dim, x.ndim() == 0 ? 1 : x.sizes()[dim], descending, values, indices,
+             []<class Key>(std::vector<Item<Key>>& items) {
+               with_order(items.size(), is_before<Key>,
+                          [&](auto before) { std::sort(items.begin(), items.end(), before); });
+             });
 }
 
 void stable_kernel(const KernelContext& context, const Tensor& x, std::optional<bool>, int64_t dim, bool descending,
@@ -127,21 +133,20 @@ void topk_kernel(const KernelContext&, const Tensor& x, int64_t k, int64_t dim, 
                  Tensor& values, Tensor& indices) {
   const int64_t kept = x.ndim() == 0 ? 1 : k;  // a 0-d tensor holds nothing else
   if (kept == 0) return;
-  sort_lines(x, wrap_dim(dim, x.ndim()), kept, values, indices, [&](auto& line) {
-    const auto select = [&](auto&& before) {
-      const auto begin = line.order.begin(), end = line.order.end();
+  const auto select = [&]<class Key>(std::vector<Item<Key>>& items) {
+    const auto has_smaller_key = [](const Item<Key>& a, const Item<Key>& b) { return a.key < b.key; };
+    with_order(items.size(), has_smaller_key, [&](auto before) {
+      const auto begin = items.begin(), end = items.end();
       // A heap for few of many elements; a partition otherwise. The choice among equal values is PyTorch's.
-      if (kept * 64 <= static_cast<int64_t>(line.order.size())) {
+      if (kept * 64 <= static_cast<int64_t>(items.size())) {
         std::partial_sort(begin, begin + kept, end, before);
       } else {
         std::nth_element(begin, begin + (kept - 1), end, before);
         if (sorted) std::sort(begin, begin + (kept - 1), before);
       }
-    };
-    const auto larger = [&](int64_t a, int64_t b) { return line.is_smaller(b, a); };
-    const auto smaller = [&](int64_t a, int64_t b) { return line.is_smaller(a, b); };
-    largest ? with_order(line.order.size(), larger, select) : with_order(line.order.size(), smaller, select);
-  });
+    });
+  };
+  sort_lines(x, wrap_dim(dim, x.ndim()), kept, largest, values, indices, select);
 }
 
 void kth_kernel(const KernelContext&, const Tensor& x, int64_t k, int64_t dim, bool keepdim, Tensor& values,
@@ -150,11 +155,10 @@ void kth_kernel(const KernelContext&, const Tensor& x, int64_t k, int64_t dim, b
   const bool restores = !keepdim && x.ndim() > 0;
   Tensor wide_values = restores ? unsqueeze(values, dim) : values,
          wide_indices = restores ? unsqueeze(indices, dim) : indices;
-  sort_lines(x, dim, 1, wide_values, wide_indices, [&](auto& line) {
-    with_order(line.order.size(), line.ascending(), [&](auto less) {
-      std::nth_element(line.order.begin(), line.order.begin() + (k - 1), line.order.end(), less);
-    });
-    line.order[0] = line.order[k - 1];
+  sort_lines(x, dim, 1, false, wide_values, wide_indices, [&]<class Key>(std::vector<Item<Key>>& items) {
+    with_order(items.size(), is_before<Key>,
+               [&](auto before) { std::nth_element(items.begin(), items.begin() + (k - 1), items.end(), before); });
+    items[0] = items[static_cast<size_t>(k - 1)];
   });
 }
 

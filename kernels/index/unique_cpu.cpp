@@ -5,6 +5,7 @@
 
 #include "core/ops/op.h"
 #include "kernels/index/index.h"
+#include "kernels/index/sort_keys.h"
 #include "kernels/index/watched_order.h"
 #include "kernels/view/view.h"
 
@@ -74,40 +75,53 @@ Three results(const Tensor& values, const Groups& groups, const Dims& inverse_si
           counts ? as_tensor(groups.counts) : no_values()};
 }
 
+// The keys of a contiguous tensor's elements (kernels/index/sort_keys.h).
+class Keys {
+ public:
+  explicit Keys(const Tensor& x)
+      : has_nan_(is_floating(x.dtype())), memory_(Tensor::empty(Dims{x.numel()}, DType::kInt64)) {
+    keys_ = reinterpret_cast<uint64_t*>(memory_.data<int64_t>());
+    dispatch_all(x.dtype(), "unique", [&]<class T>() {
+      const T* values = x.data<T>();
+      for (int64_t i = 0; i < x.numel(); ++i) keys_[i] = sort_key(values[i]);
+      nan_ = ~SortKey<T>{0};
+    });
+  }
+  uint64_t operator[](int64_t i) const { return keys_[i]; }
+  bool is_nan(int64_t i) const { return has_nan_ && keys_[i] == nan_; }
+
+ private:
+  const bool has_nan_;
+  const Tensor memory_;
+  uint64_t* keys_;
+  uint64_t nan_ = 0;
+};
+
 template <bool kConsecutive>
 Three unique_values(const Tensor& x, bool inverse, bool counts) {
   need_data(x, "unique");
   const Tensor flat = x.contiguous();
-  const Groups groups = dispatch_all(x.dtype(), "unique", [&]<class T>() {
-    const T* v = flat.data<T>();
-    if constexpr (kConsecutive)
-      return group_consecutive(flat.numel(), [v](int64_t a, int64_t b) { return v[a] == v[b]; });
-    else
-      return group_sorted(flat.numel(), [v](int64_t a, int64_t b) {
-        // NaNs come last, and each of them is distinct. NOLINTNEXTLINE(misc-redundant-expression)
-        const bool nan_a = v[a] != v[a], nan_b = v[b] != v[b];
-        return nan_a ? nan_b && a < b : nan_b || v[a] < v[b];
-      });
-  });
+  const Keys v(flat);
+  Groups groups;
+  if constexpr (kConsecutive) {
+    groups = group_consecutive(flat.numel(), [&](int64_t a, int64_t b) { return v[a] == v[b] && !v.is_nan(a); });
+  } else {
+    // NaNs come last, and each of them is distinct.
+    groups = group_sorted(flat.numel(),
+                          [&](int64_t a, int64_t b) { return v[a] != v[b] ? v[a] < v[b] : a < b && v.is_nan(a); });
+  }
   return results(index(reshape(flat, Dims{-1}), {as_tensor(groups.first)}), groups, x.sizes(), inverse, counts);
 }
 
 enum class Place : uint8_t { kBefore, kAfter, kEqual, kHasNan };
 
-// Compares two rows by their first differing element, NaNs last. Rows that differ in NaNs alone are distinct.
-template <class T>
-Place compare_rows(const T* a, const T* b, int64_t width) {
+// Compares two rows by their first differing element, NaNs last. Rows that are alike and have NaNs are distinct.
+Place compare_rows(const Keys& v, int64_t a, int64_t b, int64_t width) {
   bool has_nan = false;
   for (int64_t i = 0; i < width; ++i) {
-    // NOLINTNEXTLINE(misc-redundant-expression)
-    const bool nan_a = a[i] != a[i], nan_b = b[i] != b[i];
-    if (nan_a && nan_b) {
-      has_nan = true;
-    } else if (nan_a || nan_b) {
-      return nan_b ? Place::kBefore : Place::kAfter;
-    } else if (!(a[i] == b[i])) {
-      return a[i] < b[i] ? Place::kBefore : Place::kAfter;
-    }
+    const int64_t left = a * width + i, right = b * width + i;
+    if (v[left] != v[right]) return v[left] < v[right] ? Place::kBefore : Place::kAfter;
+    has_nan |= v.is_nan(left);
   }
   return has_nan ? Place::kHasNan : Place::kEqual;
 }
@@ -119,19 +133,17 @@ Three unique_slices(const Tensor& x, int64_t dim, bool inverse, bool counts) {
   if (x.ndim() == 0) return unique_values<kConsecutive>(x, inverse, counts);
   const Tensor rows = transpose(x, 0, dim).contiguous();
   const int64_t count = rows.sizes()[0], width = count == 0 ? 0 : rows.numel() / count;
-  const Groups groups = dispatch_all(x.dtype(), "unique_dim", [&]<class T>() {
-    const T* v = rows.data<T>();
-    if constexpr (kConsecutive) {
-      return group_consecutive(count, [v, width](int64_t a, int64_t b) {
-        return std::equal(v + a * width, v + (a + 1) * width, v + b * width);
-      });
-    } else {
-      return group_sorted(count, [v, width](int64_t a, int64_t b) {
-        const Place place = compare_rows(v + a * width, v + b * width, width);
-        return place == Place::kBefore || (place == Place::kHasNan && a < b);
-      });
-    }
-  });
+  const Keys v(rows);
+  Groups groups;
+  if constexpr (kConsecutive) {
+    groups =
+        group_consecutive(count, [&](int64_t a, int64_t b) { return compare_rows(v, a, b, width) == Place::kEqual; });
+  } else {
+    groups = group_sorted(count, [&](int64_t a, int64_t b) {
+      const Place place = compare_rows(v, a, b, width);
+      return place == Place::kBefore || (place == Place::kHasNan && a < b);
+    });
+  }
   const Tensor kept = transpose(index(rows, {as_tensor(groups.first)}), 0, dim).contiguous();
   return results(kept, groups, Dims{count}, inverse, counts);
 }

@@ -13,7 +13,8 @@ template <class Less>
 class WatchedOrder {
  public:
   WatchedOrder(Less less, int64_t& calls) : less_(std::move(less)), calls_(&calls) {}
-  bool operator()(int64_t a, int64_t b) const {
+  template <class T>
+  bool operator()(const T& a, const T& b) const {
     constexpr int64_t kCallsToLook = int64_t{1} << 18;
     if (++*calls_ % kCallsToLook == 0) [[unlikely]]
       check_work_cancelled();

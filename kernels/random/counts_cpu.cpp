@@ -38,7 +38,7 @@ int64_t draw_poisson(double rate, Generator& generator) {
 
 void poisson(const KernelContext&, const Tensor& rates, const Value&, Tensor& out) {
   const Tensor in = rates.contiguous();
-  Generator& generator = ops::current_generator();
+  Generator& generator = ops::current_generator(Device{});
   const auto lock = generator.lock();
   dispatch_floating(in.dtype(), "poisson", [&]<class T>() {
     for (int64_t i = 0; i < in.numel(); ++i) {
@@ -106,7 +106,7 @@ T draw_binomial(T count, T p, Generator& generator) {
 void binomial(const KernelContext&, const Tensor& count, const Tensor& prob, const Value&, Tensor& out) {
   const Tensor counts = ops::expand(count, out.sizes()).contiguous();
   const Tensor chances = ops::expand(prob, out.sizes()).contiguous();
-  Generator& generator = ops::current_generator();
+  Generator& generator = ops::current_generator(Device{});
   const auto lock = generator.lock();
   const auto draw = [&]<class T>() {
     for (int64_t i = 0; i < out.numel(); ++i) {

@@ -22,7 +22,7 @@ Tensor fill_floating(const Tensor& x, const char* op, Draw&& draw) {
   check_random_target(x, op);
   check(is_floating(x.dtype()), op, ": not implemented for ", name_of(x.dtype()));
   if (x.is_meta()) return x;
-  Generator& generator = ops::current_generator();
+  Generator& generator = ops::current_generator(Device{});
   const auto lock = generator.lock();
   dispatch_floating(x.dtype(), op,
                     [&]<class T>() { fill_elements<T>(x, [&] { return static_cast<T>(draw(generator)); }); });
@@ -47,7 +47,7 @@ Tensor fill_geometric(const Tensor& x, double p, const Value&) {
   check_random_target(x, "geometric_");
   check(x.dtype() != DType::kBool, "geometric_: not implemented for bool");
   if (x.is_meta()) return x;
-  Generator& generator = ops::current_generator();
+  Generator& generator = ops::current_generator(Device{});
   const auto lock = generator.lock();
   dispatch_all(x.dtype(), "geometric_", [&]<class T>() {
     fill_elements<T>(x, [&] {
@@ -62,7 +62,7 @@ Tensor fill_geometric(const Tensor& x, double p, const Value&) {
 Tensor fill_whole(const Tensor& x, const Value&) {
   check_random_target(x, "random_");
   if (x.is_meta()) return x;
-  Generator& generator = ops::current_generator();
+  Generator& generator = ops::current_generator(Device{});
   const auto lock = generator.lock();
   dispatch_all(x.dtype(), "random_", [&]<class T>() {
     fill_elements<T>(x, [&]() -> T {
@@ -86,7 +86,7 @@ Tensor fill_whole(const Tensor& x, const Value&) {
 
 void draw_positions(const Tensor& weights, const Tensor& positions) {
   const int64_t classes = weights.sizes().back(), samples = positions.sizes().back();
-  Generator& generator = ops::current_generator();
+  Generator& generator = ops::current_generator(Device{});
   const auto lock = generator.lock();
   dispatch_floating(weights.dtype(), "multinomial", [&]<class T>() {
     std::vector<T> running(static_cast<size_t>(classes));

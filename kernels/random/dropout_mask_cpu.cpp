@@ -23,7 +23,7 @@ void draw_mask(double keep, const Tensor& mask) {
   constexpr int64_t kAtOnce = 2048;
   uint32_t bits[2 * kAtOnce];
   auto* kept = static_cast<uint8_t*>(mask.raw_data());
-  ops::Generator& generator = ops::current_generator();
+  ops::Generator& generator = ops::current_generator(Device{});
   const auto lock = generator.lock();
   for (int64_t i = 0; i < mask.numel(); i += kAtOnce) {
     const int64_t count = std::min(kAtOnce, mask.numel() - i);

@@ -51,7 +51,7 @@ Tensor fill_bernoulli(const Tensor& x, double p, const Value&) {
   check_random_target(x, "bernoulli_");
   check(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
   if (x.is_meta()) return x;
-  Generator& generator = ops::current_generator();
+  Generator& generator = ops::current_generator(Device{});
   const auto lock = generator.lock();
   dispatch_all(x.dtype(), "bernoulli_", [&]<class T>() {
     fill_elements<T>(x, [&] { return static_cast<T>(generator.uniform_double() < p ? 1 : 0); });
@@ -63,7 +63,7 @@ Tensor bernoulli(const Tensor& probabilities, const Value&) {
   const Tensor p = probabilities.to(DType::kFloat64).contiguous();
   if (p.is_meta()) return Tensor::meta(p.sizes(), probabilities.dtype());
   const Tensor out = Tensor::empty(p.sizes(), probabilities.dtype());
-  Generator& generator = ops::current_generator();
+  Generator& generator = ops::current_generator(Device{});
   const auto lock = generator.lock();
   const double* from = p.data<double>();
   // A draw has as many bits as the probability.
@@ -89,7 +89,7 @@ Tensor fill_uniform(const Tensor& x, double from, double to, const Value&) {
     fill_uniform(as_real_pairs(x), from, to, Value());
     return x;
   }
-  Generator& generator = ops::current_generator();
+  Generator& generator = ops::current_generator(Device{});
   const auto lock = generator.lock();
   dispatch_floating(x.dtype(), "uniform_", [&]<class T>() {
     if constexpr (std::is_same_v<T, double>) {
@@ -111,7 +111,7 @@ Tensor fill_normal(const Tensor& x, double mean, double deviation, const Value&)
     fill_normal(as_real_pairs(x), mean, deviation / std::sqrt(2.0), Value());
     return x;
   }
-  Generator& generator = ops::current_generator();
+  Generator& generator = ops::current_generator(Device{});
   const auto lock = generator.lock();
   dispatch_floating(x.dtype(), "normal_", [&]<class T>() {
     if (x.numel() >= 16 && x.is_contiguous())
@@ -124,7 +124,7 @@ Tensor fill_normal(const Tensor& x, double mean, double deviation, const Value&)
 Tensor fill_random(const Tensor& x, int64_t low, int64_t high) {
   check(low < high, "random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
   if (x.is_meta()) return x;
-  Generator& generator = ops::current_generator();
+  Generator& generator = ops::current_generator(Device{});
   const auto lock = generator.lock();
   const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   dispatch_all(x.dtype(), "random_", [&]<class T>() {
@@ -142,7 +142,7 @@ Tensor shuffled_numbers(int64_t n) {
   const Tensor out = Tensor::empty(Dims{n}, DType::kInt64);
   int64_t* to = out.data<int64_t>();
   std::iota(to, to + n, 0);
-  Generator& generator = ops::current_generator();
+  Generator& generator = ops::current_generator(Device{});
   const auto lock = generator.lock();
   for (int64_t i = 0; i + 1 < n; ++i) {
     if (i % kPieceElements == kPieceElements - 1) check_work_cancelled();

@@ -61,14 +61,14 @@ Tensor randperm(int64_t n, OptDType dtype, const Value&, OptDevice device, OptBo
 
 OP("aten::manual_seed")
     .impl([](int64_t seed) {
-      ops::Generator& generator = ops::current_generator();
+      ops::Generator& generator = ops::current_generator(Device{});
       const auto lock = generator.lock();
       generator.set_seed(static_cast<uint64_t>(seed));
     })
     .impure();
 OP("aten::seed")
     .impl([]() {
-      ops::Generator& generator = ops::current_generator();
+      ops::Generator& generator = ops::current_generator(Device{});
       const auto lock = generator.lock();
       std::random_device device;
       const uint64_t seed = (uint64_t{device()} << 21) ^ device();

@@ -48,7 +48,7 @@ void launch_draw(RandomJob& job, const KernelContext& context, const Tensor& den
   job.numel = dense.numel();
   job.out = dense.raw_data();
   set_threads(job, context);
-  ops::Generator& generator = ops::current_generator();
+  ops::Generator& generator = ops::current_generator(context.device);
   {
     const auto lock = generator.lock();
     const ops::PhiloxState state = generator.take(context.device, numbers_of_thread(job));

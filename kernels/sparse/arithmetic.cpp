@@ -54,22 +54,22 @@ constexpr const char* kQuestions[] = {"aten::isinf",    "aten::isnan",   "aten::
 
 [[maybe_unused]] const bool has_pointwise = [] {
   for (const char* name : kKeepZero) {
-    ops::ImplBuilder(name, ops::kSparseCPU, on_values(name));
+    ops::ImplBuilder(name, kSparseComposite, on_values(name));
     if (std::string_view(name) != "aten::positive")
-      ops::ImplBuilder(concat(name, "_").c_str(), ops::kSparseCPU, in_place(concat(name, "_")));
+      ops::ImplBuilder(concat(name, "_").c_str(), kSparseComposite, in_place(concat(name, "_")));
   }
-  for (const char* name : kQuestions) ops::ImplBuilder(name, ops::kSparseCPU, on_values(name));
+  for (const char* name : kQuestions) ops::ImplBuilder(name, kSparseComposite, on_values(name));
   return true;
 }();
 
-IMPL("aten::zero_", ops::kSparseCPU, [](Arguments v, Results& returns) {
+IMPL("aten::zero_", kSparseComposite, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
   if (x.is_of_module) fail(ErrorCode::kUnimplemented, "writes into a sparse tensor that belongs to the module");
   ops::zero_(x.values());
   returns.push_back(v[0]);
 });
 // 0 to the power of a positive number is 0.
-IMPL("aten::pow.Tensor_Scalar", ops::kSparseCPU, [](Arguments v, Results& returns) {
+IMPL("aten::pow.Tensor_Scalar", kSparseComposite, [](Arguments v, Results& returns) {
   const ops::Scalar power = v[1].to_scalar();
   check(!power.is_complex() && power.to_double() > 0, "is implemented for sparse tensors and positive powers");
   on_values("aten::pow.Tensor_Scalar")(v, returns);
@@ -134,9 +134,9 @@ Value add(const Value& a, const Value& b, const Value& alpha, const char* name) 
   return add_dense(a.to_tensor(), *right, alpha);
 }
 
-IMPL("aten::add.Tensor", ops::kSparseCPU,
+IMPL("aten::add.Tensor", kSparseComposite,
      [](Arguments v, Results& returns) { returns.push_back(add(v[0], v[1], v[2], "add")); });
-IMPL("aten::sub.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
+IMPL("aten::sub.Tensor", kSparseComposite, [](Arguments v, Results& returns) {
   const ops::Scalar alpha = v[2].to_scalar();
   const Value negative = alpha.is_complex() ? Value(-alpha.to_complex())
                          : alpha.is_float() ? Value(-alpha.to_double())
@@ -153,13 +153,13 @@ Tensor add_in_place(const Tensor& to, const SparseTensor& b, const Value& alpha)
   Dims rows{1};
   for (const int64_t size : sizes) rows[0] *= size;
   for (size_t d = sizes.size(); d < b.sizes().size(); ++d) rows.push_back(b.sizes()[d]);
-  ops::index_add_(to.as_view(rows, contiguous_strides(rows), to.offset()), int64_t{0}, places_of(b.indices(), sizes),
-                  b.values(), {.alpha = alpha.to_scalar()});
+  ops::index_add_(to.as_view(rows, contiguous_strides(rows), to.offset()), int64_t{0},
+                  places_of(b.indices(), sizes).to(to.device()), b.values(), {.alpha = alpha.to_scalar()});
   return to;
 }
 
 // Adds a sparse tensor to a dense one.
-IMPL("aten::add_.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
+IMPL("aten::add_.Tensor", kSparseComposite, [](Arguments v, Results& returns) {
   check(v[0].is_strided(), "adding to a sparse tensor in place is not supported; please use add");
   const SparseTensor& b = sparse_of(v[1]);
   check(v[0].to_tensor().sizes() == b.sizes(), "expected sizes of both tensors to match, but got ",
@@ -205,7 +205,7 @@ Value combine_dense(const char* name, const SparseTensor& x, const Tensor& dense
   return box(to_layout_of(*SparseTensor::coo(x.sizes(), coo->indices(), values, coo->is_coalesced()), x));
 }
 
-IMPL("aten::mul.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
+IMPL("aten::mul.Tensor", kSparseComposite, [](Arguments v, Results& returns) {
   const SparseTensor *a = ops::as_sparse(v[0]), *b = ops::as_sparse(v[1]);
   if (a && b) return returns.push_back(mul_sparse(*a, *b));
   const SparseTensor& x = a ? *a : *b;
@@ -213,20 +213,20 @@ IMPL("aten::mul.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
   returns.push_back(other.ndim() == 0 ? with_values(x, ops::mul(x.values(), other))
                                       : combine_dense("aten::mul.Tensor", x, other, true));
 });
-IMPL("aten::mul.Scalar", ops::kSparseCPU,
+IMPL("aten::mul.Scalar", kSparseComposite,
      [](Arguments v, Results& returns) { returns.push_back(with_number("aten::mul.Scalar", sparse_of(v[0]), v)); });
 
 // Only division by numbers: an element that is not stored would be 0 / 0.
-IMPL("aten::div.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
+IMPL("aten::div.Tensor", kSparseComposite, [](Arguments v, Results& returns) {
   check(is_number(v[1]), "Sparse division requires a scalar or zero-dim dense tensor divisor");
   const SparseTensor& x = sparse_of(v[0]);
   returns.push_back(with_values(x, ops::div(x.values(), v[1].to_tensor())));
 });
-IMPL("aten::div.Scalar", ops::kSparseCPU,
+IMPL("aten::div.Scalar", kSparseComposite,
      [](Arguments v, Results& returns) { returns.push_back(with_number("aten::div.Scalar", sparse_of(v[0]), v)); });
 // With rounding, duplicates are summed first.
-IMPL("aten::div.Scalar_mode", ops::kSparseCPU, on_values("aten::div.Scalar_mode"));
-IMPL("aten::floor_divide.Scalar", ops::kSparseCPU, on_values("aten::floor_divide.Scalar"));
+IMPL("aten::div.Scalar_mode", kSparseComposite, on_values("aten::div.Scalar_mode"));
+IMPL("aten::floor_divide.Scalar", kSparseComposite, on_values("aten::floor_divide.Scalar"));
 
 // In place, with numbers.
 ops::ReturnFn times_in_place(const char* name) {
@@ -238,10 +238,10 @@ ops::ReturnFn times_in_place(const char* name) {
     returns.push_back(v[0]);
   };
 }
-IMPL("aten::mul_.Scalar", ops::kSparseCPU, times_in_place("aten::mul_.Scalar"));
-IMPL("aten::mul_.Tensor", ops::kSparseCPU, times_in_place("aten::mul_.Tensor"));
-IMPL("aten::div_.Scalar", ops::kSparseCPU, times_in_place("aten::div_.Scalar"));
-IMPL("aten::div_.Tensor", ops::kSparseCPU, times_in_place("aten::div_.Tensor"));
+IMPL("aten::mul_.Scalar", kSparseComposite, times_in_place("aten::mul_.Scalar"));
+IMPL("aten::mul_.Tensor", kSparseComposite, times_in_place("aten::mul_.Tensor"));
+IMPL("aten::div_.Scalar", kSparseComposite, times_in_place("aten::div_.Scalar"));
+IMPL("aten::div_.Tensor", kSparseComposite, times_in_place("aten::div_.Tensor"));
 
 // --- masks: the elements of the first operand at the indices of the second
 

@@ -51,7 +51,7 @@ Value to(const Value& x, SparseLayout layout, const Value& blocksize, const Valu
 // One function serves dense and sparse tensors.
 void add_conversion(const std::string& name, const ops::ReturnFn& function) {
   add_factory(name, function);
-  ops::ImplBuilder(name, ops::kSparseCPU, function);
+  ops::ImplBuilder(name, kSparseComposite, function);
 }
 
 [[maybe_unused]] const bool has_conversions = [] {
@@ -82,44 +82,44 @@ void add_conversion(const std::string& name, const ops::ReturnFn& function) {
   return true;
 }();
 
-// --- dtypes: those of the values. Moves to other devices are refused.
+// --- dtypes and devices: those of the values.
 
-Value value_in_dtype(const Value& given, const Value& dtype, bool copy) {
+Value converted_value(const Value& given, const Value& dtype, const Value& device, bool copy) {
   const SparseTensor& x = sparse_of(given);
-  if (dtype.is_none() || dtype.to_dtype() == x.dtype()) return copy ? with_values(x, ops::clone(x.values())) : given;
-  return with_values(x, compose::to(x.values(), dtype.to_dtype()));
+  const Tensor values = on_device(dtype.is_none() ? x.values() : compose::to(x.values(), dtype.to_dtype()), device);
+  if (!values.is_same(x.values())) return with_values(x, values);
+  return copy ? with_values(x, ops::clone(x.values())) : given;
+}
+Value as_dtype(const Value& given, const Value& dtype, bool copy) {
+  return converted_value(given, dtype, Value(), copy);
 }
 
-IMPL("aten::to.dtype", ops::kSparseCPU,
-     [](Arguments v, Results& returns) { returns.push_back(value_in_dtype(v[0], v[1], v[3].to_bool())); });
-IMPL("aten::to.prim_dtype", ops::kSparseCPU,
-     [](Arguments v, Results& returns) { returns.push_back(value_in_dtype(v[0], v[1], v[3].to_bool())); });
-IMPL("aten::to.device", ops::kSparseCPU, [](Arguments v, Results& returns) {
-  check_host(v[1]);
-  returns.push_back(value_in_dtype(v[0], v[2], v[4].to_bool()));
-});
-IMPL("aten::to.prim_Device", ops::kSparseCPU, [](Arguments v, Results& returns) {
-  check_host(v[1]);
-  returns.push_back(value_in_dtype(v[0], v[2], v[4].to_bool()));
-});
-IMPL("aten::to.dtype_layout", ops::kSparseCPU, [](Arguments v, Results& returns) {
-  check_host(v[3]);
+IMPL("aten::to.dtype", kSparseComposite,
+     [](Arguments v, Results& returns) { returns.push_back(as_dtype(v[0], v[1], v[3].to_bool())); });
+IMPL("aten::to.prim_dtype", kSparseComposite,
+     [](Arguments v, Results& returns) { returns.push_back(as_dtype(v[0], v[1], v[3].to_bool())); });
+IMPL("aten::to.device", kSparseComposite,
+     [](Arguments v, Results& returns) { returns.push_back(converted_value(v[0], v[2], v[1], v[4].to_bool())); });
+IMPL("aten::to.prim_Device", kSparseComposite,
+     [](Arguments v, Results& returns) { returns.push_back(converted_value(v[0], v[2], v[1], v[4].to_bool())); });
+IMPL("aten::to.dtype_layout", kSparseComposite, [](Arguments v, Results& returns) {
   check(v[2].is_none() || v[2].to_int() == static_cast<int64_t>(sparse_of(v[0]).sparse_layout()),
         "to(options) doesn't support converting to a different layout");
-  returns.push_back(value_in_dtype(v[0], v[1], v[6].to_bool()));
+  returns.push_back(converted_value(v[0], v[1], v[3], v[6].to_bool()));
 });
-IMPL("aten::to.other aten::type_as", ops::kSparseCPU, [](Arguments v, Results& returns) {
-  const DType dtype = v[1].is_strided() ? v[1].to_tensor().dtype() : sparse_of(v[1]).dtype();
+IMPL("aten::to.other aten::type_as", kSparseComposite, [](Arguments v, Results& returns) {
+  const TensorImpl& like = *v[1].to_tensor().impl();
   if (v[0].is_strided()) {
-    returns.emplace_back(compose::to(v[0].to_tensor(), dtype));
+    returns.emplace_back(on_device(compose::to(v[0].to_tensor(), like.dtype), like.device));
   } else {
-    returns.push_back(value_in_dtype(v[0], Value(dtype), v.size() > 3 && v[3].to_bool()));
+    returns.push_back(converted_value(v[0], Value(like.dtype), like.device, v.size() > 3 && v[3].to_bool()));
   }
 });
-IMPL("aten::clone", ops::kSparseCPU, [](Arguments v, Results& returns) {
+IMPL("aten::clone", kSparseComposite, [](Arguments v, Results& returns) {
   returns.push_back(with_values(sparse_of(v[0]), ops::clone(sparse_of(v[0]).values())));
 });
-IMPL("aten::cpu", ops::kSparseCPU, [](Arguments v, Results& returns) { returns.push_back(v[0]); });
+IMPL("aten::cpu", kSparseComposite,
+     [](Arguments v, Results& returns) { returns.push_back(converted_value(v[0], Value(), Device{}, false)); });
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -175,8 +175,6 @@ Tensor to_dense(const SparseTensor& x) {
 }
 
 SparsePtr to_sparse(const Tensor& x, int64_t sparse_dim) {
-  if (!x.device().is_host())
-    fail(ErrorCode::kUnimplemented, "sparse tensors on ", to_string(x.device()), " are not supported");
   check(sparse_dim >= 0 && sparse_dim <= x.ndim() && (sparse_dim > 0 || x.ndim() == 0), "sparse_dim must be in 1 … ",
         x.ndim(), ", but got ", sparse_dim);
   const auto sizes = first(x.sizes(), sparse_dim);
@@ -184,7 +182,7 @@ SparsePtr to_sparse(const Tensor& x, int64_t sparse_dim) {
   Tensor is_kept = ops::ne(ops::detach(rows), 0);
   while (is_kept.ndim() > 1) is_kept = ops::any(is_kept, int64_t{-1});
   std::vector<int64_t> kept;
-  const Tensor flags = is_kept.contiguous();
+  const Tensor flags = is_kept.to(Device{}).contiguous();
   for (int64_t i = 0; i < flags.numel(); ++i) {
     if (flags.data<bool>()[i]) kept.push_back(i);
   }

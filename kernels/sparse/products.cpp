@@ -98,11 +98,12 @@ Value product(const Value& a, const Value& b, size_t dims) {
 }
 
 IMPL("aten::mm", ops::kSparseCPU, [](Arguments v, Results& returns) { returns.push_back(product(v[0], v[1], 2)); });
-SPARSE_OP("aten::_sparse_mm", [](Arguments v, Results& returns) { returns.push_back(product(v[0], v[1], 2)); });
-SPARSE_OP("aten::_sparse_sparse_matmul",
-          [](Arguments v, Results& returns) { returns.push_back(sparse_product(sparse_of(v[0]), sparse_of(v[1]))); });
+SPARSE_CPU_OP("aten::_sparse_mm", [](Arguments v, Results& returns) { returns.push_back(product(v[0], v[1], 2)); });
+SPARSE_CPU_OP("aten::_sparse_sparse_matmul", [](Arguments v, Results& returns) {
+  returns.push_back(sparse_product(sparse_of(v[0]), sparse_of(v[1])));
+});
 IMPL("aten::bmm", ops::kSparseCPU, [](Arguments v, Results& returns) { returns.push_back(product(v[0], v[1], 3)); });
-SPARSE_OP("aten::smm", [](Arguments v, Results& returns) {
+SPARSE_CPU_OP("aten::smm", [](Arguments v, Results& returns) {
   const Value dense = product(v[0], v[1], 2);
   returns.push_back(box(to_sparse(dense.to_tensor(), 2)));
 });
@@ -144,23 +145,23 @@ Value with_addend(const Value& self, const Value& product, const Value& beta, co
 
 IMPL("aten::addmm", ops::kSparseCPU,
      [](Arguments v, Results& returns) { returns.push_back(with_addend(v[0], product(v[1], v[2], 2), v[3], v[4])); });
-SPARSE_OP("aten::_sparse_addmm", [](Arguments v, Results& returns) {
+SPARSE_CPU_OP("aten::_sparse_addmm", [](Arguments v, Results& returns) {
   returns.push_back(with_addend(v[0], product(v[1], v[2], 2), v[3], v[4]));
 });
 IMPL("aten::addmv", ops::kSparseCPU, [](Arguments v, Results& returns) {
   returns.push_back(with_addend(v[0], times_vector(v[1], v[2].to_tensor()), v[3], v[4]));
 });
-SPARSE_OP("aten::sspaddmm", [](Arguments v, Results& returns) {
+SPARSE_CPU_OP("aten::sspaddmm", [](Arguments v, Results& returns) {
   const Value product_of = product(v[1], v[2], 2);
   returns.push_back(with_addend(v[0], box(to_sparse(product_of.to_tensor(), 2)), v[3], v[4]));
 });
 // A hybrid tensor with the stored rows, which are dense.
-SPARSE_OP("aten::hspmm", [](Arguments v, Results& returns) {
+SPARSE_CPU_OP("aten::hspmm", [](Arguments v, Results& returns) {
   returns.push_back(box(to_sparse(product(v[0], v[1], 2).to_tensor(), 1)));
 });
 
 // alpha · (A · B) at the indices of a CSR matrix, plus beta times that matrix.
-SPARSE_OP("aten::sparse_sampled_addmm", [](Arguments v, Results& returns) {
+SPARSE_CPU_OP("aten::sparse_sampled_addmm", [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
   check(x.sparse_layout() == SparseLayout::kCsr, "expected a tensor of layout sparse_csr, but got ", x.describe());
   const Tensor &a = v[1].to_tensor(), &b = v[2].to_tensor();

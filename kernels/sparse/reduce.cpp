@@ -73,14 +73,14 @@ Value sum_coo(const Value& self, const Value& dims, const Value& dtype) {
 
 IMPL("aten::sum", ops::kSparseCPU,
      [](Arguments v, Results& returns) { returns.emplace_back(total(sparse_of(v[0]), v[1])); });
-SPARSE_OP("aten::_sparse_sum",
-          [](Arguments v, Results& returns) { returns.emplace_back(total(coo_of(v[0]), Value())); });
-SPARSE_OP("aten::_sparse_sum.dtype",
-          [](Arguments v, Results& returns) { returns.emplace_back(total(coo_of(v[0]), v[1])); });
-SPARSE_OP("aten::_sparse_sum.dim",
-          [](Arguments v, Results& returns) { returns.push_back(sum_coo(v[0], v[1], Value())); });
-SPARSE_OP("aten::_sparse_sum.dim_dtype",
-          [](Arguments v, Results& returns) { returns.push_back(sum_coo(v[0], v[1], v[2])); });
+SPARSE_CPU_OP("aten::_sparse_sum",
+              [](Arguments v, Results& returns) { returns.emplace_back(total(coo_of(v[0]), Value())); });
+SPARSE_CPU_OP("aten::_sparse_sum.dtype",
+              [](Arguments v, Results& returns) { returns.emplace_back(total(coo_of(v[0]), v[1])); });
+SPARSE_CPU_OP("aten::_sparse_sum.dim",
+              [](Arguments v, Results& returns) { returns.push_back(sum_coo(v[0], v[1], Value())); });
+SPARSE_CPU_OP("aten::_sparse_sum.dim_dtype",
+              [](Arguments v, Results& returns) { returns.push_back(sum_coo(v[0], v[1], v[2])); });
 
 // Along rows or columns of a CSR matrix; the result is CSR too.
 Value sum_csr(const SparseTensor& x, const Value& dims, bool keepdim, const Value& dtype) {
@@ -101,7 +101,7 @@ Value sum_csr(const SparseTensor& x, const Value& dims, bool keepdim, const Valu
   if (dtype.is_none() && is_integral(values.dtype(), true)) values = compose::to(values, DType::kInt64);
   return box(to_layout_of(*SparseTensor::coo(sizes, indices, values, false), x));
 }
-SPARSE_OP("aten::_sparse_csr_sum.dim_dtype", [](Arguments v, Results& returns) {
+SPARSE_CPU_OP("aten::_sparse_csr_sum.dim_dtype", [](Arguments v, Results& returns) {
   returns.push_back(sum_csr(sparse_of(v[0]), v[1], v[2].to_bool(), v[3]));
 });
 
@@ -139,15 +139,15 @@ Value softmax(const Value& self, int64_t dim, bool is_log, const Value& dtype) {
       *x, ops::tensord_group_softmax(groups.group, values, static_cast<int64_t>(groups.distinct.size()), is_log));
 }
 
-SPARSE_OP("aten::_sparse_softmax.int",
-          [](Arguments v, Results& returns) { returns.push_back(softmax(v[0], v[1].to_int(), false, v[2])); });
-SPARSE_OP("aten::_sparse_softmax", [](Arguments v, Results& returns) {
+SPARSE_CPU_OP("aten::_sparse_softmax.int",
+              [](Arguments v, Results& returns) { returns.push_back(softmax(v[0], v[1].to_int(), false, v[2])); });
+SPARSE_CPU_OP("aten::_sparse_softmax", [](Arguments v, Results& returns) {
   check(!v[2].to_bool(), "half_to_float is not supported");
   returns.push_back(softmax(v[0], v[1].to_int(), false, Value()));
 });
-SPARSE_OP("aten::_sparse_log_softmax.int",
-          [](Arguments v, Results& returns) { returns.push_back(softmax(v[0], v[1].to_int(), true, v[2])); });
-SPARSE_OP("aten::_sparse_log_softmax", [](Arguments v, Results& returns) {
+SPARSE_CPU_OP("aten::_sparse_log_softmax.int",
+              [](Arguments v, Results& returns) { returns.push_back(softmax(v[0], v[1].to_int(), true, v[2])); });
+SPARSE_CPU_OP("aten::_sparse_log_softmax", [](Arguments v, Results& returns) {
   check(!v[2].to_bool(), "half_to_float is not supported");
   returns.push_back(softmax(v[0], v[1].to_int(), true, Value()));
 });

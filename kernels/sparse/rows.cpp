@@ -165,10 +165,11 @@ OP("tensord::group_softmax").infer(softmax_meta).gradient(gradient_of_softmax).s
 
 }  // namespace
 
+// Places are computed on the host.
 Tensor scatter_rows(const Tensor& places, const Tensor& values, int64_t count) {
-  return ops::tensord_scatter_rows(places, values, count);
+  return ops::tensord_scatter_rows(places.to(values.device()), values, count);
 }
 
-Tensor gather_rows(const Tensor& places, const Tensor& x) { return ops::tensord_gather_rows(places, x); }
+Tensor gather_rows(const Tensor& places, const Tensor& x) { return ops::tensord_gather_rows(places.to(x.device()), x); }
 
 }  // namespace tensord::kernels

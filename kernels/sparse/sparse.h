@@ -11,6 +11,10 @@ using ops::SparseLayout;
 using ops::SparsePtr;
 using ops::SparseTensor;
 
+// For IMPL: code for values on any device, which it computes with operators; indices are always the host's.
+inline constexpr ops::DispatchKey kSparseComposite{
+    Functionality::kSparse | DispatchKeySet(Functionality::kSparseCompressed), kCPU, true};
+
 // Throws Error naming what was expected.
 const SparseTensor& sparse_of(const ops::Value& value);
 // The same for one layout.
@@ -19,11 +23,14 @@ const SparseTensor& coo_of(const ops::Value& value);
 inline const Dims& sizes_of(const ops::Value& value) {
   return value.is_strided() ? value.to_tensor().sizes() : sparse_of(value).sizes();
 }
-// Throws Error{kUnimplemented} for a device other than the host; there is none.
+// Throws Error{kUnimplemented} for a device other than the host, for what does not work on others.
 inline void check_host(const ops::Value& device) {
   if (device.is_none() || device.to_device().is_host()) return;
-  fail(ErrorCode::kUnimplemented, "sparse tensors on ", to_string(device.to_device()), " are not supported");
+  fail(ErrorCode::kUnimplemented, "sparse tensors of this layout on ", to_string(device.to_device()),
+       " are not supported");
 }
+// Values on the device, if it is not None.
+Tensor on_device(const Tensor& values, const ops::Value& device);
 
 // For untrusted parts: copied, so that no other code writes them later, and checked.
 SparsePtr checked(SparseLayout layout, const Dims& sizes, const Tensor& compressed, const Tensor& indices,
@@ -101,6 +108,10 @@ Tensor gather_rows(const Tensor& places, const Tensor& x);
 
 // An operator for sparse tensors alone: a function of the raw values.
 #define SPARSE_OP(NAME, ...)                  \
+  OP(NAME).dynamic_shape().constant_result(); \
+  IMPL(NAME, ::tensord::kernels::kSparseComposite, __VA_ARGS__)
+// The same for the CPU alone.
+#define SPARSE_CPU_OP(NAME, ...)              \
   OP(NAME).dynamic_shape().constant_result(); \
   IMPL(NAME, ::tensord::ops::kSparseCPU, __VA_ARGS__)
 

@@ -38,9 +38,14 @@ SparsePtr checked(SparseLayout layout, const Dims& sizes, const Tensor& compress
 
 Value with_values(const SparseTensor& x, Tensor values) { return box(x.with(std::move(values))); }
 
+Tensor on_device(const Tensor& values, const Value& device) {
+  if (device.is_none() || device.to_device() == values.device()) return values;
+  return ops::to(values, device.to_device(), values.dtype());
+}
+
 namespace {
 
-// --- new tensors. Only the CPU is supported, without pinned memory.
+// --- new tensors. Compressed layouts are the CPU's; no pinned memory.
 
 Tensor converted(const Tensor& values, const Value& dtype) {
   return dtype.is_none() ? values : compose::to(values, dtype.to_dtype());
@@ -62,8 +67,8 @@ Dims sizes_for(const Tensor& indices, const Tensor& values) {
 }
 
 Value make_coo(const Tensor& indices, const Tensor& values, const Dims& sizes, const Value& is_coalesced) {
-  return box(
-      checked(SparseLayout::kCoo, sizes, Tensor(), indices, values, !is_coalesced.is_none() && is_coalesced.to_bool()));
+  return box(checked(SparseLayout::kCoo, sizes, Tensor(), indices.to(Device{}), values,
+                     !is_coalesced.is_none() && is_coalesced.to_bool()));
 }
 
 // A single value without dimensions stands for a vector of one.
@@ -73,35 +78,34 @@ Tensor as_values(const Tensor& values) { return values.ndim() == 0 ? ops::unsque
 
 OP("aten::sparse_coo_tensor.indices")
     .impl([](Arguments v) {
-      check_host(v[4]);
-      const Tensor values = converted(as_values(v[1].to_tensor()), v[2]);
-      return make_coo(v[0].to_tensor(), values, sizes_for(v[0].to_tensor(), values), v[6]);
+      const Tensor values = on_device(converted(as_values(v[1].to_tensor()), v[2]), v[4]);
+      const Tensor indices = v[0].to_tensor().to(Device{});
+      return make_coo(indices, values, sizes_for(indices, values), v[6]);
     })
     .composite()
     .dynamic_shape();
 OP("aten::sparse_coo_tensor.indices_size")
     .impl([](Arguments v) {
-      check_host(v[5]);
-      return make_coo(v[0].to_tensor(), converted(as_values(v[1].to_tensor()), v[3]), ops::Unbox<Dims>::get(v[2]),
-                      v[7]);
+      return make_coo(v[0].to_tensor(), on_device(converted(as_values(v[1].to_tensor()), v[3]), v[5]),
+                      ops::Unbox<Dims>::get(v[2]), v[7]);
     })
     .composite()
     .dynamic_shape();
 OP("aten::_sparse_coo_tensor_unsafe")
     .impl([](Arguments v) {
-      check_host(v[5]);
-      return make_coo(v[0].to_tensor(), converted(v[1].to_tensor(), v[3]), ops::Unbox<Dims>::get(v[2]), v[7]);
+      return make_coo(v[0].to_tensor(), on_device(converted(v[1].to_tensor(), v[3]), v[5]), ops::Unbox<Dims>::get(v[2]),
+                      v[7]);
     })
     .composite()
     .dynamic_shape();
 OP("aten::sparse_coo_tensor.size")
     .impl([](Arguments v) {
-      check_host(v[3]);
+      const Device device = v[3].is_none() ? Device{} : v[3].to_device();
       const Dims sizes = ops::Unbox<Dims>::get(v[0]);
       const DType dtype = v[1].is_none() ? DType::kFloat32 : v[1].to_dtype();
       return box(checked(SparseLayout::kCoo, sizes, Tensor(),
                          Tensor::empty(Dims{static_cast<int64_t>(sizes.size()), 0}, DType::kInt64),
-                         Tensor::empty(Dims{0}, dtype), true));
+                         Tensor::empty(Dims{0}, dtype, device), true));
     })
     .composite()
     .dynamic_shape();
@@ -190,10 +194,10 @@ IMPL(
 // --- queries
 
 // A variant that returns one value.
-#define GIVES(NAMES, EXPRESSION)                                   \
-  IMPL(NAMES, ops::kSparseCPU, [](Arguments v, Results& returns) { \
-    [[maybe_unused]] const SparseTensor& x = sparse_of(v[0]);      \
-    returns.emplace_back(EXPRESSION);                              \
+#define GIVES(NAMES, EXPRESSION)                                    \
+  IMPL(NAMES, kSparseComposite, [](Arguments v, Results& returns) { \
+    [[maybe_unused]] const SparseTensor& x = sparse_of(v[0]);       \
+    returns.emplace_back(EXPRESSION);                               \
   })
 
 int64_t numel_of(const SparseTensor& x) {
@@ -207,9 +211,9 @@ GIVES("prim::is_sparse", x.is_coo());
 GIVES("prim::is_sparse_csr", x.sparse_layout() == SparseLayout::kCsr);
 GIVES("prim::dtype", static_cast<int64_t>(x.dtype()));
 GIVES("prim::device", x.values().device());
-GIVES("prim::is_cpu", true);
-GIVES("prim::is_cuda prim::is_nested prim::is_mkldnn prim::is_quantized prim::is_meta prim::is_xpu prim::is_mps",
-      false);
+GIVES("prim::is_cpu", x.device.is_host());
+GIVES("prim::is_cuda", x.device.kind == kCUDA);
+GIVES("prim::is_nested prim::is_mkldnn prim::is_quantized prim::is_meta prim::is_xpu prim::is_mps", false);
 GIVES("prim::shape aten::size", ops::make_int_list(x.sizes()));
 GIVES("aten::size.int", x.sizes()[axis_of(v[1].to_int(), x.ndim())]);
 GIVES("aten::dim", x.ndim());
@@ -218,12 +222,12 @@ GIVES("prim::itemsize", static_cast<int64_t>(size_of(x.dtype())));
 GIVES("aten::is_floating_point", is_floating(x.dtype()));
 GIVES("aten::is_complex", is_complex(x.dtype()));
 GIVES("prim::requires_grad", autograd::requires_grad(x.values()));
-IMPL("aten::len.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
+IMPL("aten::len.Tensor", kSparseComposite, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
   check(x.ndim() > 0, "len() of a 0-d tensor");
   returns.emplace_back(x.sizes()[0]);
 });
-IMPL("aten::is_same_size", ops::kSparseCPU,
+IMPL("aten::is_same_size", kSparseComposite,
      [](Arguments v, Results& returns) { returns.emplace_back(sizes_of(v[0]) == sizes_of(v[1])); });
 
 SPARSE_OP("aten::sparse_dim",
@@ -240,7 +244,11 @@ SPARSE_OP("aten::coalesce", [](Arguments v, Results& returns) {
 });
 SPARSE_OP("aten::_coalesce", [](Arguments v, Results& returns) { returns.push_back(box(coalesced(coo_of(v[0])))); });
 
-// --- parts. Indices are copies: writing to them must not move elements out of range.
+// --- parts. Indices are copies, on the device of the values: writing to them must not move elements out of range.
+
+Tensor copied_indices(const SparseTensor& x) {
+  return x.device.is_host() ? x.indices().clone() : x.indices().to(x.device);
+}
 
 const SparseTensor& coalesced_of(const Value& value) {
   const SparseTensor& x = coo_of(value);
@@ -248,12 +256,11 @@ const SparseTensor& coalesced_of(const Value& value) {
   return x;
 }
 
-SPARSE_OP("aten::_indices",
-          [](Arguments v, Results& returns) { returns.emplace_back(coo_of(v[0]).indices().clone()); });
+SPARSE_OP("aten::_indices", [](Arguments v, Results& returns) { returns.emplace_back(copied_indices(coo_of(v[0]))); });
 SPARSE_OP("aten::_values",
           [](Arguments v, Results& returns) { returns.emplace_back(ops::detach(coo_of(v[0]).values())); });
 SPARSE_OP("aten::indices",
-          [](Arguments v, Results& returns) { returns.emplace_back(coalesced_of(v[0]).indices().clone()); });
+          [](Arguments v, Results& returns) { returns.emplace_back(copied_indices(coalesced_of(v[0]))); });
 
 const Tensor& values_of(const Value& value) {
   return sparse_of(value).is_coo() ? coalesced_of(value).values() : sparse_of(value).values();
@@ -267,29 +274,30 @@ const SparseTensor& compressed_of(const Value& value, bool by_rows) {
         by_rows ? "rows" : "columns", ", but got ", x.describe());
   return x;
 }
-SPARSE_OP("aten::crow_indices", [](Arguments v, Results& returns) {
+SPARSE_CPU_OP("aten::crow_indices", [](Arguments v, Results& returns) {
   returns.emplace_back(compressed_of(v[0], true).compressed_indices().clone());
 });
-SPARSE_OP("aten::col_indices",
-          [](Arguments v, Results& returns) { returns.emplace_back(compressed_of(v[0], true).indices().clone()); });
-SPARSE_OP("aten::ccol_indices", [](Arguments v, Results& returns) {
+SPARSE_CPU_OP("aten::col_indices",
+              [](Arguments v, Results& returns) { returns.emplace_back(compressed_of(v[0], true).indices().clone()); });
+SPARSE_CPU_OP("aten::ccol_indices", [](Arguments v, Results& returns) {
   returns.emplace_back(compressed_of(v[0], false).compressed_indices().clone());
 });
-SPARSE_OP("aten::row_indices",
-          [](Arguments v, Results& returns) { returns.emplace_back(compressed_of(v[0], false).indices().clone()); });
+SPARSE_CPU_OP("aten::row_indices", [](Arguments v, Results& returns) {
+  returns.emplace_back(compressed_of(v[0], false).indices().clone());
+});
 
 // --- gradients: those of the values
 
-IMPL("aten::requires_grad_", ops::kSparseCPU, [](Arguments v, Results& returns) {
+IMPL("aten::requires_grad_", kSparseComposite, [](Arguments v, Results& returns) {
   autograd::set_requires_grad(sparse_of(v[0]).values(), v[1].to_bool());
   returns.push_back(v[0]);
 });
-IMPL("prim::grad", ops::kSparseCPU, [](Arguments v, Results& returns) {
+IMPL("prim::grad", kSparseComposite, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
   const Tensor grad = autograd::grad(x.values());
   returns.push_back(grad.defined() ? with_values(x, grad) : Value());
 });
-IMPL("aten::detach prim::data", ops::kSparseCPU, [](Arguments v, Results& returns) {
+IMPL("aten::detach prim::data", kSparseComposite, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
   returns.push_back(with_values(x, ops::detach(x.values())));
 });

@@ -62,12 +62,66 @@ def test_indices_and_likes_across_devices():
         assert engine.hann_window(5, device="cuda").cpu().tolist() == engine.hann_window(5).tolist()
         assert engine.fft.fftfreq(5, device="cuda").is_cuda
         assert engine.tensor(1 + 2j).cuda().item() == 1 + 2j
-        with pytest.raises(RuntimeError, match="sparse tensors on cuda:0 are not supported"):
-            y.to_sparse()
+        sparse = y.to_sparse()
+        assert sparse.device == y.device and sparse.indices().is_cuda and (sparse + sparse).to_dense().tolist() == (x + x).tolist()
+        with pytest.raises(NotImplementedError, match="SparseCOO on cuda"):
+            engine.mm(sparse, y.t())
         import pickle
         assert pickle.loads(pickle.dumps(x.cuda(1))).device.index == 1 and not pickle.loads(pickle.dumps(x)).is_cuda
         pooled = engine.nn.functional.fractional_max_pool2d(engine.rand(1, 2, 6, 6, device="cuda"), 2, output_size=3)
         assert pooled.is_cuda and tuple(pooled.shape) == (1, 2, 3, 3)
+    """)
+
+
+def test_results_are_written_on_the_device_of_the_inputs():
+    run("""
+        y = x.cuda()
+        out = engine.empty(3, 4, device="cuda")
+        assert engine.add(y, y, out=out) is out and out.tolist() == (x + x).tolist()
+        assert engine.add(y, engine.tensor(1.0), out=out).tolist() == (x + 1).tolist()
+        with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+            engine.add(x, x, out=out)
+        for wrong in (engine.empty(3, 4), engine.empty(3, 4, device="cuda:1")):
+            for call in (lambda: engine.add(y, y, out=wrong), lambda: engine.cat([y[:1], y[1:]], out=wrong),
+                         lambda: engine.matmul(y, y.t(), out=wrong), lambda: wrong.add_(y)):
+                with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+                    call()
+        total = engine.tensor(0.0)
+        for call in (lambda: engine.sum(y, dim=(0, 1), out=total), lambda: total.add_(y.sum())):
+            with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+                call()
+    """)
+
+
+def test_generators_of_devices():
+    run("""
+        g = engine.Generator("cuda")
+        assert g.device == engine.device("cuda:0") and engine.Generator().device.type == "cpu"
+        assert engine.Generator(device=engine.device("cuda:1")).device.index == 1
+        assert g.initial_seed() == 67280421310721 and g.manual_seed(7) is g and g.initial_seed() == 7
+        state = g.get_state()
+        assert state.numel() == 16 and not state.is_cuda
+        a, b = engine.randn(5, generator=g, device="cuda"), engine.randn(5, generator=g, device="cuda")
+        assert a.tolist() != b.tolist() and g.get_state().tolist() != state.tolist()
+        g.set_state(state)
+        assert engine.randn(5, generator=g, device="cuda").tolist() == a.tolist()
+        cuda.manual_seed(7)
+        assert engine.randn(5, device="cuda").tolist() == a.tolist()
+        assert engine.empty(5, device="cuda").normal_(generator=engine.Generator("cuda").manual_seed(7)).tolist() == a.tolist()
+        assert g.seed() == g.initial_seed() != 7
+        for wrong, device, found in ((g, "cpu", "cuda"), (engine.Generator(), "cuda", "cpu")):
+            with pytest.raises(RuntimeError, match=f"Expected a '{device}' device type for generator but found '{found}'"):
+                engine.randn(3, generator=wrong, device=device)
+        with pytest.raises(RuntimeError, match="RNG state is wrong size"):
+            g.set_state(engine.Generator().get_state())
+        with pytest.raises((RuntimeError, LookupError), match="cuda:5"):
+            engine.Generator("cuda:5")
+        cuda.manual_seed_all(3)
+        kept = cuda.get_rng_state(1)
+        assert cuda.initial_seed() == 3
+        a = engine.rand(4, device="cuda:1").tolist()
+        cuda.set_rng_state(kept, 1)
+        assert engine.rand(4, device="cuda:1").tolist() == a
     """)
 
 

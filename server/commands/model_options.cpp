@@ -11,7 +11,7 @@
 namespace tensord::server {
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
-  command.add_option("MODEL", options.model, "Model written by torch.jit.save or torch.export.save")->required();
+  command.add_option("MODEL", options.model, "The model's file: TorchScript, .pt2, ONNX, or model.py")->required();
   command.add_option("--device", options.device, "Device of the model: cpu, or cuda:N")->capture_default_str();
   command.add_option("--threads", options.threads, "Threads of one call; 0: every core available to this process")
       ->check(CLI::NonNegativeNumber);

@@ -38,6 +38,14 @@ Tensor class_labels(const LossSpec& spec, const Tensor& output, const Tensor& la
   return labels;
 }
 
+std::optional<Tensor> weights_for(const Tensor& output, const Tensor& class_weights) {
+  if (!class_weights.defined()) return std::nullopt;
+  const int64_t classes = output.size(output.ndim() == 1 ? 0 : 1);
+  check(class_weights.numel() == classes, "loss.class_weights: ", class_weights.numel(),
+        " weights, but the output has ", classes, " classes");
+  return ops::to(class_weights, output.dtype());
+}
+
 Tensor value_labels(const LossSpec& spec, const Tensor& output, const Tensor& label) {
   const Tensor labels = ops::to(label, output.dtype());
   if (labels.sizes() == output.sizes()) return labels;
@@ -94,7 +102,14 @@ std::string check_first_output(const LossSpec& spec, const Tensor& output) {
          "forward, or give a loss.method that works on what comes before it";
 }
 
-Tensor builtin_loss(const LossSpec& spec, const Tensor& output, const Tensor& label) {
+Tensor class_weights_of(const LossSpec& spec, DType dtype, Device device) {
+  if (spec.class_weights.empty()) return {};
+  const Tensor weights = Tensor::empty(Dims{static_cast<int64_t>(spec.class_weights.size())}, DType::kFloat64);
+  std::ranges::copy(spec.class_weights, weights.data<double>());
+  return weights.to(dtype).to(device);
+}
+
+Tensor builtin_loss(const LossSpec& spec, const Tensor& output, const Tensor& label, const Tensor& class_weights) {
   const std::string& name = spec.builtin;
   const Value none = Value();
   const double delta = spec.delta.value_or(1.0);
@@ -103,8 +118,9 @@ Tensor builtin_loss(const LossSpec& spec, const Tensor& output, const Tensor& la
     check(is_index || name == "cross_entropy", "loss.label: '", spec.label, "' must hold the numbers of classes");
     const Tensor target = is_index ? class_labels(spec, output, label) : value_labels(spec, output, label);
     const int64_t ignored = spec.ignore_index.value_or(kIgnoreIndex);
-    if (name == "nll") return ops::nll_loss_nd(output, target, std::nullopt, kMean, ignored);
-    return ops::cross_entropy_loss(output, target, std::nullopt, kMean, ignored, spec.label_smoothing);
+    const std::optional<Tensor> weights = weights_for(output, class_weights);
+    if (name == "nll") return ops::nll_loss_nd(output, target, weights, kMean, ignored);
+    return ops::cross_entropy_loss(output, target, weights, kMean, ignored, spec.label_smoothing);
   }
   const Tensor target = value_labels(spec, output, label);
   if (name == "mse") return ops::mse_loss(output, target, kMean);

@@ -19,7 +19,10 @@ void EvaluationMetrics::add(double loss, int64_t rows, const Tensor& given, cons
   const bool has_output = given.defined() && given_label.defined();
   const Tensor output = has_output ? host_copy(given) : given,
                label = has_output ? host_copy(given_label) : given_label;
+  const bool has_class_metric = std::ranges::any_of(metrics_, ClassMetrics::is_one);
+  if (has_class_metric) classes_.add(output, label, std::ranges::find(metrics_, "auc") != metrics_.end());
   for (const std::string& metric : metrics_) {
+    if (ClassMetrics::is_one(metric)) continue;
     Sum& sum = sums_[metric];
     if (metric == "loss") {
       sum.total += loss * static_cast<double>(rows);
@@ -94,6 +97,9 @@ std::map<std::string, double> EvaluationMetrics::means() const {
   for (const auto& [metric, sum] : sums_) {
     const double mean = sum.total / sum.count;  // NaN if nothing was counted
     out[metric] = metric == "rmse" ? std::sqrt(mean) : mean;
+  }
+  for (const std::string& metric : metrics_) {
+    if (ClassMetrics::is_one(metric)) out[metric] = classes_.value(metric);
   }
   return out;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/tensor/tensor.h"
+#include "server/training/class_metrics.h"
 #include "server/training/jobs/job_spec.h"
 
 namespace tensord::server {
@@ -36,6 +37,7 @@ class EvaluationMetrics {
   const std::vector<std::string> metrics_;
   const LossSpec loss_;
   std::map<std::string, Sum> sums_;
+  ClassMetrics classes_{loss_};  // of f1, precision, recall and auc
 };
 
 }  // namespace tensord::server

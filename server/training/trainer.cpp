@@ -55,6 +55,7 @@ Trainer::Trainer(TrainingJob& job, Options options)
     zero_ = std::make_unique<nn::ZeroRedundancy>(*optimizer_, *options_.group);
   }
   parameters_ = model_->trained_parameters();
+  if (spec_.ema_decay > 0) average_ = std::make_unique<WeightAverage>(parameters_, spec_.ema_decay);
   data_ = read_job_data(spec_, options_.data_folder, *model_);
   source_ = make_source();
   const int64_t epochs = spec_.data.streamed ? 0 : spec_.epochs;
@@ -100,7 +101,7 @@ std::unique_ptr<TrainingStep> Trainer::make_update() {
                           .ranks = ranks_.get(),
                           .plans = options_.plans,
                           .is_cancelled = cancel_check(),
-                          .request = [this] { return job_.request(); },
+                          .request = [this] { return request(); },
                           .is_checkpoint_due = [this] { return checkpoint_time_is_over(); }},
       parameters_);
 }
@@ -108,7 +109,7 @@ std::unique_ptr<TrainingStep> Trainer::make_update() {
 Trainer::~Trainer() { set_owner_limit(owner_, 0); }
 
 int64_t Trainer::total_steps() const {
-  const int64_t by_epochs = source_->batches_per_epoch() * spec_.epochs;
+  const int64_t by_epochs = (source_->batches_per_epoch() + spec_.accumulation - 1) / spec_.accumulation * spec_.epochs;
   if (spec_.steps == 0) return by_epochs;
   return by_epochs == 0 ? spec_.steps : std::min(spec_.steps, by_epochs);
 }
@@ -120,15 +121,47 @@ double Trainer::epoch() const {
 }
 
 bool Trainer::is_complete() const {
-  return stream_is_complete_ || (spec_.steps > 0 && step_ >= spec_.steps) ||
+  return is_finished_ || stream_is_complete_ || (spec_.steps > 0 && step_ >= spec_.steps) ||
          (spec_.epochs > 0 && epoch_ >= spec_.epochs);
 }
 
+std::string Trainer::warning() const {
+  const std::string& of_model = model_->warning();
+  return end_reason_.empty() || of_model.empty() ? end_reason_ + of_model : concat(end_reason_, "; ", of_model);
+}
+
+double Trainer::trained_seconds() const {
+  return seconds_before_ + static_cast<double>(Clock::system().now_ns() - started_ns_) / 1e9;
+}
+
+JobRequest Trainer::request() const {
+  const JobRequest of_client = job_.request();
+  const bool is_over = spec_.max_seconds > 0 && trained_seconds() >= static_cast<double>(spec_.max_seconds);
+  return of_client == JobRequest::kNone && is_over ? JobRequest::kFinish : of_client;
+}
+
+// Whether the training ends after this step, though its length is not reached. All ranks find the same.
+bool Trainer::ends_early() {
+  if (step_ == 0) return false;
+  const int64_t patience = spec_.evaluation.patience;
+  if (patience > 0 && stale_evaluations_ >= patience) {
+    end_reason_ = concat("ended early: ", spec_.publish.metric, " was not better in ", patience, " evaluations");
+  } else if ((ranks_ ? agreed_ : request()) != JobRequest::kFinish) {
+    return false;
+  } else if (spec_.max_seconds > 0 && trained_seconds() >= static_cast<double>(spec_.max_seconds)) {
+    end_reason_ = concat("ended early: after max_seconds, ", spec_.max_seconds);
+  } else {
+    end_reason_ = "ended early: a client finished it";
+  }
+  return true;
+}
+
 std::optional<Trainer::Outcome> Trainer::wanted() const {
-  switch (ranks_ ? agreed_ : job_.request()) {
+  switch (ranks_ ? agreed_ : request()) {
     case JobRequest::kPause: return Outcome::kPaused;
     case JobRequest::kCancel: return Outcome::kCancelled;
     case JobRequest::kStop: return Outcome::kStopped;
+    case JobRequest::kFinish:  // see ends_early
     case JobRequest::kNone: break;
   }
   return std::nullopt;
@@ -146,6 +179,10 @@ Trainer::Outcome Trainer::run() {
   model_->module().set_training(true);
   try {
     while (!is_complete()) {
+      if (ends_early()) {
+        is_finished_ = true;
+        break;
+      }
       std::optional<Outcome> outcome = wanted();
       if (!outcome) outcome = advance();
       if (!outcome) continue;
@@ -166,18 +203,24 @@ Trainer::Outcome Trainer::run() {
 
 // Runs one step or ends an epoch. Returns an outcome if the job has to end here.
 std::optional<Trainer::Outcome> Trainer::advance() {
-  std::vector<Tensor> batch;
-  switch (source_->next(batch, [this] { return job_.request() != JobRequest::kNone; })) {
+  std::vector<std::vector<Tensor>> batches(1);
+  // A wait for the first batch goes on when only the end is wanted: there is nothing to end with.
+  const auto is_interrupted = [this] { return interrupts(request()) || (step_ > 0 && request() != JobRequest::kNone); };
+  switch (source_->next(batches.front(), is_interrupted)) {
     case BatchSource::Next::kBatch: break;
     case BatchSource::Next::kEpochEnd: end_epoch(); return std::nullopt;
     case BatchSource::Next::kComplete: stream_is_complete_ = true; return std::nullopt;
     case BatchSource::Next::kInterrupted:
-      if (ranks_) agreed_ = ranks_->shared_request(job_.request());
+      if (ranks_) agreed_ = ranks_->shared_request(request());
       return std::nullopt;
     case BatchSource::Next::kStarved: return Outcome::kStarved;
   }
-  train(batch);
-  batch.clear();
+  std::vector<Tensor> more;
+  while (std::ssize(batches) < spec_.accumulation && source_->next(more, is_interrupted) == BatchSource::Next::kBatch) {
+    batches.push_back(std::move(more));
+  }
+  train(batches);
+  batches.clear();
   if (data_.evaluation && spec_.evaluation.every_steps > 0 && step_ % spec_.evaluation.every_steps == 0) evaluate();
   checkpoint_if_due();
   return std::nullopt;
@@ -191,14 +234,19 @@ void Trainer::end_epoch() {
   if (!is_complete()) source_->start_epoch();
 }
 
-void Trainer::train(std::span<const Tensor> batch) {
+void Trainer::train(std::span<const std::vector<Tensor>> batches) {
   const int64_t number = step_ + 1;
   // A rank's seed depends only on the step, so that no generator state is saved.
   if (ranks_) generator_.set_seed(spec_.seed + static_cast<uint64_t>(step_ * ranks_->size() + ranks_->rank()));
-  ProgressMeter::Step done{.step = number, .rows = source_->rows(batch)};
+  ProgressMeter::Step done{.step = number, .rows = 0};
+  std::vector<std::vector<Tensor>> given;
+  for (const std::vector<Tensor>& batch : batches) {
+    done.rows += source_->rows(batch);
+    given.push_back(model_->on_device(batch));
+  }
   try {
     done.learning_rate = learning_rate_->current();
-    const TrainingStep::Done update = update_->run(model_->on_device(batch), done.rows, meter_->wants_point(number));
+    const TrainingStep::Done update = update_->run(given, done.rows, meter_->wants_point(number));
     done.loss = update.loss;
     done.gradient_norm = update.gradient_norm;
     record_plan(update);
@@ -210,8 +258,9 @@ void Trainer::train(std::span<const Tensor> batch) {
                 concat("step ", number, ", batch ", source_->batches() - 1,
                        spec_.data.streamed ? std::string() : concat(" (epoch ", epoch_ + 1, ")"), ": ", error.what()));
   }
+  if (average_) average_->update();
   step_ = number;
-  ++epoch_batches_;
+  epoch_batches_ += std::ssize(batches);
   learning_rate_->after_step();
   done.epoch = epoch();
   done.next_batch = spec_.data.streamed ? source_->batches() : 0;
@@ -220,7 +269,7 @@ void Trainer::train(std::span<const Tensor> batch) {
     job_.update([this](JobStatus& status) { status.message = warning(); });
   }
   meter_->add_step(done);
-  if (ranks_) record_rank(batch);
+  if (ranks_) record_rank(batches.front());
 }
 
 // Reported when it becomes known and when it changes.
@@ -274,6 +323,7 @@ void Trainer::check_parameters(const char* when) const {
 
 // Rank 0 measures for all ranks.
 void Trainer::evaluate() {
+  const WeightAverage::Scope averaged(is_first() ? average_.get() : nullptr);
   std::map<std::string, double> metrics;
   if (is_first()) metrics = measure();
   if (ranks_) {
@@ -315,8 +365,11 @@ std::map<std::string, double> Trainer::measure() {
 
 void Trainer::record_best(const std::map<std::string, double>& metrics) {
   const auto found = metrics.find(spec_.publish.metric);
+  ++stale_evaluations_;
   if (found == metrics.end() || std::isnan(found->second)) return;
   const double value = found->second;
+  if (best_step_ == 0 || (is_more_better(spec_.publish.metric) ? value > best_metric_ : value < best_metric_))
+    stale_evaluations_ = 0;
   const auto measured_loss = metrics.find("loss");
   const std::optional<double> loss =
       measured_loss == metrics.end() ? std::nullopt : std::optional(measured_loss->second);
@@ -416,6 +469,7 @@ void Trainer::remove_old_best() {
 }
 
 void Trainer::write_result(const std::string& path) {
+  const WeightAverage::Scope averaged(average_.get());
   fs::path saved = best_file(best_step_);
   if (spec_.publish.when != "best") {
     model_->module().set_training(false);

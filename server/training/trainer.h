@@ -19,6 +19,7 @@
 #include "server/training/ranks/statistics_groups.h"
 #include "server/training/training_model.h"
 #include "server/training/training_step.h"
+#include "server/training/weight_average.h"
 
 namespace tensord::server {
 
@@ -45,8 +46,9 @@ class Trainer {
   // Throws Error naming the step and the batch. Checkpoints are kept.
   Outcome run();
 
-  // A warning about a job that is valid but probably not intended; may be empty.
-  const std::string& warning() const { return model_->warning(); }
+  // What its owner should know: why the job ended early, or a warning about a job that is valid but probably not
+  // intended. May be empty.
+  std::string warning() const;
 
   // After kDone: writes the model to publish, with the last weights or the best ones.
   void write_result(const std::string& path);
@@ -57,10 +59,14 @@ class Trainer {
   int64_t total_steps() const;
   double epoch() const;
   bool is_complete() const;
+  // Of the client, or of the job's own time limit.
+  JobRequest request() const;
+  double trained_seconds() const;
   std::optional<Outcome> wanted() const;
+  bool ends_early();
   std::optional<Outcome> advance();
   void end_epoch();
-  void train(std::span<const Tensor> batch);
+  void train(std::span<const std::vector<Tensor>> batches);
   std::unique_ptr<BatchSource> make_source();
   std::unique_ptr<TrainingStep> make_update();
   std::map<std::string, double> measure();
@@ -95,6 +101,7 @@ class Trainer {
   std::unique_ptr<nn::Optimizer> optimizer_;
   std::unique_ptr<nn::ZeroRedundancy> zero_;  // null: each rank has the whole optimizer state
   std::unique_ptr<LearningRate> learning_rate_;
+  std::unique_ptr<WeightAverage> average_;  // null: none
   std::unique_ptr<ProgressMeter> meter_;
   std::unique_ptr<RankGroup> ranks_;  // null: single process
   std::unique_ptr<TrainingStep> update_;
@@ -114,9 +121,14 @@ class Trainer {
   double best_metric_ = 0;
   std::optional<double> best_loss_;  // of the same evaluation; none: not measured
   bool stream_is_complete_ = false;
+  std::string end_reason_;         // not empty: the job ends early; "" in checkpoints of jobs that go on
+  bool is_finished_ = false;       // by a client, by the time limit or by evaluations that do not get better
+  int64_t stale_evaluations_ = 0;  // since the last one that was better than all before
+  double seconds_before_ = 0;      // trained before this run
 
   int64_t checkpoint_step_ = -1;
   int64_t checkpoint_ns_ = 0;  // time of the last attempt
+  const int64_t started_ns_ = Clock::system().now_ns();
 };
 
 }  // namespace tensord::server

@@ -63,10 +63,15 @@ ops::Value Trainer::state() const {
   dict.set("best_metric", best_metric_);
   if (best_loss_) dict.set("best_loss", *best_loss_);
   dict.set("stream_is_complete", stream_is_complete_);
+  dict.set("is_finished", is_finished_);
+  dict.set("end_reason", end_reason_);
+  dict.set("stale_evaluations", stale_evaluations_);
+  dict.set("trained_seconds", trained_seconds());
   dict.set("optimizer",
            ops::to_device(optimizer_state_.is_none() ? optimizer_->state_dict() : optimizer_state_, Device{}));
   if (!compression_state_.is_none()) dict.set("compression", compression_state_);
   dict.set("learning_rate", learning_rate_->state_dict());
+  if (average_) dict.set("average", average_->state_dict());
   dict.set("source", source_->state_dict());
   dict.set("generator", generator_state(generator_));
   if (const Device device = model_->device(); !device.is_host()) {
@@ -88,10 +93,18 @@ void Trainer::restore(const Checkpoints::Found& found) {
     best_loss_.reset();
     if (dict.has("best_loss")) best_loss_ = dict.at("best_loss").to_float();
     stream_is_complete_ = dict.at("stream_is_complete").to_bool();
+    // Checkpoints of before 0.1.0 do not have these.
+    if (dict.has("is_finished")) {
+      is_finished_ = dict.at("is_finished").to_bool();
+      end_reason_ = dict.at("end_reason").to_string();
+      stale_evaluations_ = dict.at("stale_evaluations").to_int();
+      seconds_before_ = dict.at("trained_seconds").to_float();
+    }
     // The schedule first: creating and loading it may set learning rates, which the optimizer's state overrides.
     learning_rate_->load_state_dict(dict.at("learning_rate"));
     optimizer_->load_state_dict(dict.at("optimizer"));
     if (dict.has("compression")) compression_state_ = dict.at("compression");
+    if (average_ && dict.has("average")) average_->load_state_dict(dict.at("average"));
     source_->load_state_dict(dict.at("source"));
     set_generator_state(generator_, dict.at("generator"));
     if (const Device device = model_->device(); !device.is_host() && dict.has("device_generator")) {

@@ -87,6 +87,7 @@ TrainingModel::TrainingModel(const std::string& archive, const LossSpec& loss,
       break;
     }
   }
+  class_weights_ = class_weights_of(spec_, dtype_, device_);
   if (!spec_.method.empty()) {
     check(module_->has_method(spec_.method), "loss.method: the model has no method '", spec_.method, "'");
     loss_call_ = bind(spec_.method, inputs);
@@ -189,7 +190,7 @@ Tensor TrainingModel::output_of(const Value& result) const {
 }
 
 Tensor TrainingModel::compare(const Tensor& output, const Tensor& label) const {
-  return builtin_loss(spec_, output, label);
+  return builtin_loss(spec_, output, label, class_weights_);
 }
 
 void TrainingModel::check_all_rows_count(std::span<const Tensor> batch) const {

@@ -89,6 +89,7 @@ class TrainingModel {
   bool is_first_ = true;  // no loss was computed yet
   std::string warning_;
   DType dtype_ = DType::kFloat32;  // of the parameters
+  Tensor class_weights_;           // undefined: none
 };
 
 }  // namespace tensord::server

@@ -16,6 +16,8 @@
 #include "core/distributed/gloo/gloo_backend.h"
 #include "core/jit/importers/new_weights.h"
 #include "core/tensor/device_runtime.h"
+#include "server/training/data/batch_source.h"
+#include "server/training/data/data_file.h"
 #include "server/training/evaluation_metrics.h"
 #include "server/training/jobs/job_origin.h"
 #include "server/training/ranks/worker_group.h"
@@ -165,6 +167,15 @@ Repository::Source TrainingService::source_of(const ModelSource& model) const {
   return {file, 0};
 }
 
+void TrainingService::check_names(const char* field, const std::string& file, const TrainingModel& model) const {
+  if (file.empty()) return;
+  try {
+    check_data_names(resolve_data_file(options_.data_folder, file, field), model.arrays());
+  } catch (const Error& error) {
+    throw Error(error.code(), concat(field, ": ", error.what()));
+  }
+}
+
 // Finds errors when the job is created, not when its turn comes.
 void TrainingService::check_against_model(const JobSpec& spec, const std::string& archive) const {
   if (!spec.data.streamed) resolve_data_file(options_.data_folder, spec.data.file, "data.file");
@@ -179,6 +190,8 @@ void TrainingService::check_against_model(const JobSpec& spec, const std::string
   }
   TrainingModel model(archive, spec.loss, spec.data.inputs, EvaluationMetrics::needs_output(spec.evaluation.metrics),
                       {}, device_of_job(spec));
+  check_names("data.file", spec.data.file, model);
+  check_names("evaluation.file", spec.evaluation.file, model);
   model.module().check_can_save();
   make_job_optimizer(spec.optimizer, model.module().named_parameters());
 }
@@ -260,8 +273,16 @@ JobStatus TrainingService::create(JobSpec spec) {
 std::shared_ptr<TrainingJob> TrainingService::find(const std::string& id) const {
   const MutexLock lock(mutex_);
   const auto found = jobs_.find(id);
-  if (found == jobs_.end()) fail(ErrorCode::kNotFound, "there is no training job '", id, "'");
-  return found->second;
+  if (found != jobs_.end()) return found->second;
+  std::shared_ptr<TrainingJob> of_name;
+  for (const auto& [other, job] : jobs_) {
+    if (id.empty() || job->spec().name != id) continue;
+    check(!of_name, "'", id, "' is the name of several training jobs, of ", of_name->id(), " and ", other,
+          " for example: give the id");
+    of_name = job;
+  }
+  if (!of_name) fail(ErrorCode::kNotFound, "there is no training job '", id, "'");
+  return of_name;
 }
 
 std::vector<std::shared_ptr<TrainingJob>> TrainingService::jobs() const {
@@ -333,6 +354,7 @@ void TrainingService::run(const std::shared_ptr<TrainingJob>& job) {
     case JobRequest::kPause: return finish(*job, JobState::kPaused, "");
     case JobRequest::kCancel: return finish(*job, JobState::kCancelled, "");
     case JobRequest::kStop: return;
+    case JobRequest::kFinish:
     case JobRequest::kNone: break;
   }
   job->update([](JobStatus& status) {
@@ -352,7 +374,7 @@ void TrainingService::run(const std::shared_ptr<TrainingJob>& job) {
 
 // Returns null if the job was told to stop meanwhile: model code that runs during loading may never end.
 std::unique_ptr<Trainer> TrainingService::make_trainer(TrainingJob& job) {
-  const CancellationScope scope([&job] { return job.request() != JobRequest::kNone; });
+  const CancellationScope scope([&job] { return interrupts(job.request()); });
   try {
     return std::make_unique<Trainer>(job, Trainer::Options{.folder = store_.job_folder(job.id()),
                                                            .base_archive = store_.base_archive(job.id()).string(),
@@ -401,7 +423,7 @@ std::optional<TrainingService::Ended> TrainingService::train_here(TrainingJob& j
     return Ended{job.request() == JobRequest::kPause ? JobState::kPaused : JobState::kCancelled, ""};
   }
   inputs.note(spec, store_.base_archive(job.id()), job.status().progress.step,
-              [&] { return job.request() != JobRequest::kNone; });
+              [&] { return interrupts(job.request()); });
   switch (trainer->run()) {
     case Trainer::Outcome::kDone: break;
     case Trainer::Outcome::kPaused: return Ended{JobState::kPaused, ""};
@@ -415,7 +437,7 @@ std::optional<TrainingService::Ended> TrainingService::train_here(TrainingJob& j
 std::optional<TrainingService::Ended> TrainingService::train_by_ranks(TrainingJob& job, const JobInputs& inputs) {
   const std::unique_ptr<WorkerGroup> group = make_worker_group(job);
   inputs.note(job.spec(), store_.base_archive(job.id()), job.status().progress.step,
-              [&] { return job.request() != JobRequest::kNone; });
+              [&] { return interrupts(job.request()); });
   switch (group->run()) {
     case Trainer::Outcome::kPaused: return Ended{JobState::kPaused, ""};
     case Trainer::Outcome::kCancelled: return Ended{JobState::kCancelled, ""};

@@ -25,6 +25,7 @@ namespace tensord::server {
 class JobInputs;
 class WorkerGroup;
 class Trainer;
+class TrainingModel;
 
 // The daemon's training jobs: accepts them, stores them on disk, and runs them in order on threads of low priority, so
 // that serving comes first. Thread-safe.
@@ -64,11 +65,13 @@ class TrainingService {
   // world_size: number of ranks from now on, for a distributed job; 0: unchanged.
   JobStatus resume(const std::string& id, int64_t world_size = 0);
   JobStatus cancel(const std::string& id);
+  // Ends the training after the current step, or at the last checkpoint, as if it were complete.
+  JobStatus finish_training(const std::string& id);
   // Removes the job. A running job is cancelled; its folder is removed when it has stopped. Waits a short time for
   // that, because a running operator cannot be interrupted.
   void remove(const std::string& id);
   std::vector<std::shared_ptr<TrainingJob>> jobs() const;  // oldest first
-  // Throws Error{kNotFound}.
+  // By its id, or by its name if only one job has it. Throws Error{kNotFound}, kInvalidArgument if several have it.
   std::shared_ptr<TrainingJob> find(const std::string& id) const;
   Repository::RolledBack roll_back(const std::string& model);
   // The hosts that have joined. Closed by stop(), after the jobs have ended.
@@ -125,6 +128,7 @@ class TrainingService {
   void check_room_for_job() const;
   void check_ranks(const JobSpec& spec) const;
   void check_against_model(const JobSpec& spec, const std::string& archive) const;
+  void check_names(const char* field, const std::string& file, const TrainingModel& model) const;
   std::vector<TrainingSample> samples() const;
 
   const Options options_;

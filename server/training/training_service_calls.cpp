@@ -103,9 +103,30 @@ JobStatus TrainingService::cancel(const std::string& id) {
   return job->status();
 }
 
-void TrainingService::remove(const std::string& id) {
-  MutexLock create_lock(create_mutex_);  // a job resumed in the meantime would have no folder
+JobStatus TrainingService::finish_training(const std::string& id) {
+  const MutexLock create_lock(create_mutex_);
   const std::shared_ptr<TrainingJob> job = find(id);
+  if (job->state() == JobState::kCompleted) return job->status();
+  if (job->state() != JobState::kRunning && job->status().progress.checkpoint_step == 0) {
+    fail(ErrorCode::kFailedPrecondition, "training job '", job->id(), "' is ", to_string(job->state()),
+         " and has no checkpoint to finish with");
+  }
+  if (is_at_rest(job->state())) {
+    job->update([](JobStatus& status) {
+      status.state = JobState::kQueued;
+      status.message.clear();
+    });
+    save(*job);
+    enqueue(job);
+  }
+  job->set_request(JobRequest::kFinish);
+  return job->status();
+}
+
+void TrainingService::remove(const std::string& name) {
+  MutexLock create_lock(create_mutex_);  // a job resumed in the meantime would have no folder
+  const std::shared_ptr<TrainingJob> job = find(name);
+  const std::string id = job->id();
   if (take_from_queue(job)) finish(*job, JobState::kCancelled, "");
   bool is_running = false;
   {

@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/jit/runtime/step/module_step.h"
 #include "core/nn/optim/clip_grad.h"
+#include "ops/pointwise.h"
 #include "server/training/jobs/optimizer_checks.h"
 #include "server/training/non_finite.h"
 
@@ -27,22 +28,23 @@ TrainingStep::TrainingStep(Parts parts, std::vector<std::pair<std::string, Tenso
 
 std::string TrainingStep::unsupported_plan_reason() const {
   if (parts_.ranks) return "the job has several processes";
+  if (parts_.spec.accumulation > 1) return "a step adds the gradients of several batches";
   if (!parts_.model.device().is_host()) return concat("the job trains on ", to_string(parts_.model.device()));
   return needs_closure_ ? "the optimizer computes the loss as often as it likes" : "";
 }
 
-TrainingStep::Done TrainingStep::run(std::span<const Tensor> batch, int64_t rows, bool wants_norm) {
+TrainingStep::Done TrainingStep::run(std::span<const std::vector<Tensor>> batches, int64_t rows, bool wants_norm) {
   Done done{.loss = NAN, .plan_reason = {}};
   if (needs_closure_) {
     parts_.optimizer.step([&] {
-      const Tensor loss = compute_gradients(batch, rows, wants_norm, done.gradient_norm);
+      const Tensor loss = compute_gradients(batches, rows, wants_norm, done.gradient_norm);
       if (std::isnan(done.loss)) done.loss = loss.item_double();  // the first evaluation, before any update
       return loss;
     });
     say_plan(done);
     return done;
   }
-  done.loss = compute_gradients(batch, rows, wants_norm, done.gradient_norm).item_double();
+  done.loss = compute_gradients(batches, rows, wants_norm, done.gradient_norm).item_double();
   say_plan(done);
   if (parts_.zero) {
     parts_.zero->step();
@@ -63,8 +65,26 @@ void TrainingStep::say_plan(Done& done) const {
   if (plan.is_settled && !plan.is_planned) done.plan_reason = plan.reason;
 }
 
-Tensor TrainingStep::compute_gradients(std::span<const Tensor> batch, int64_t rows, bool wants_norm, double& norm) {
+Tensor TrainingStep::accumulate_gradients(std::span<const std::vector<Tensor>> batches, int64_t rows) {
+  double mean = 0;
+  for (const std::vector<Tensor>& batch : batches) {
+    const double share = static_cast<double>(batch.front().size(0)) / static_cast<double>(rows);
+    const Tensor loss = loss_of(batch);
+    mean += loss.item_double() * share;
+    autograd::backward(ops::mul(loss, share));
+  }
+  return Tensor::scalar(mean, DType::kFloat64);
+}
+
+Tensor TrainingStep::compute_gradients(std::span<const std::vector<Tensor>> batches, int64_t rows, bool wants_norm,
+                                       double& norm) {
   parts_.optimizer.zero_grad();
+  if (parts_.spec.accumulation > 1) {
+    const Tensor loss = accumulate_gradients(batches, rows);
+    clip(wants_norm, norm);
+    return loss;
+  }
+  const std::span<const Tensor> batch = batches.front();
   if (parts_.ranks) parts_.ranks->share_buffers(parts_.model.module());
   std::optional<StatisticsGroups::Pass> statistics;
   if (parts_.statistics) statistics.emplace(*parts_.statistics, rows);

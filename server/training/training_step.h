@@ -45,14 +45,16 @@ class TrainingStep {
     bool is_planned = false;
     std::string plan_reason;  // why steps like this one are interpreted; empty: they are not, or it is not known yet
   };
-  // `rows` is the size of the batch, of which `batch` has this rank's part. Throws Error, also for values that are not
-  // finite.
-  Done run(std::span<const Tensor> batch, int64_t rows, bool wants_norm);
+  // `rows` is the size of the batch, of which `batches` have this rank's part; several are computed one after the
+  // other. Throws Error, also for values that are not finite.
+  Done run(std::span<const std::vector<Tensor>> batches, int64_t rows, bool wants_norm);
 
  private:
   void say_plan(Done& done) const;
   // Computes the batch's clipped gradients, in the parameters. Returns the detached loss.
-  Tensor compute_gradients(std::span<const Tensor> batch, int64_t rows, bool wants_norm, double& norm);
+  Tensor compute_gradients(std::span<const std::vector<Tensor>> batches, int64_t rows, bool wants_norm, double& norm);
+  // Adds the gradients of several batches. Returns the mean loss of all rows.
+  Tensor accumulate_gradients(std::span<const std::vector<Tensor>> batches, int64_t rows);
   Tensor loss_of(std::span<const Tensor> batch);
   // Why steps cannot be planned as the job chose; empty: they can.
   std::string unsupported_plan_reason() const;

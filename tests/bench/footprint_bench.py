@@ -27,7 +27,7 @@ import numpy as np
 import torch
 import torchvision
 
-from tests.bench.peer_servers import PEERS, ROOT, descendants, kserve_message, stop
+from tests.bench.peer_servers import PEERS, ROOT, Triton, descendants, kserve_message, stop
 from tests.e2e.daemon import grpc
 
 TIMEOUT_S = 120
@@ -159,7 +159,7 @@ def libtorch_program() -> pathlib.Path:
 def start_peer(peer: type, repository: pathlib.Path, folder: pathlib.Path) -> dict:
     """The time until ready without a model, if it can start without, and with one, and until its first response."""
     row = {}
-    if peer.title != "Triton":
+    if peer.title != Triton.title:
         with peer(folder / "none", folder) as server:
             server.wait_until_ready()
             row |= {"ready": time.perf_counter() - server.started, "idle": resident_bytes(server.process.pid)}

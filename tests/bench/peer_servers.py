@@ -149,7 +149,7 @@ class Peer:
 class Triton(Peer):
     """Does not start without a model."""
 
-    title, environment = "Triton", "peer_servers"
+    title, environment = "Triton, Python backend", "peer_servers"
 
     def prepare(self):
         return [self.python(), BENCH / "pytriton_server.py", self.models, *self.ports[:3]], {}

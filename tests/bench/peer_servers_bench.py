@@ -7,7 +7,7 @@ only tensord and Triton. Prints requests per second with p50 and p99, and tensor
 
     scripts/setup bench test       # build/peer_servers, build/torchserve, build/mlserver, build/clients
     TENSORD_BINARY=… /usr/bin/python3 -m tests.bench.peer_servers_bench --call-load build/dev/tests/call_load
-        [--seconds 3] [--rounds 3] [--only mlp] [--servers Triton TorchServe MLServer] [--perf-analyzer]
+        [--seconds 3] [--rounds 3] [--only mlp] [--servers 'Triton, Python backend' TorchServe MLServer] [--perf-analyzer]
 """
 
 import argparse
@@ -24,7 +24,7 @@ import numpy as np
 import torch
 import torchvision
 
-from tests.bench.peer_servers import BATCH, PEERS, ROOT, Peer, kserve_message
+from tests.bench.peer_servers import BATCH, PEERS, ROOT, Peer, Triton, kserve_message
 from tests.e2e import serve_models
 from tests.e2e.daemon_process import DaemonProcess
 
@@ -117,7 +117,7 @@ def ask(options, server, model, shape, numbers, concurrency, folder):
 
 def chosen_peers(options):
     for peer in PEERS:
-        if options.perf_analyzer and peer.title != "Triton" or peer.title not in options.servers:
+        if options.perf_analyzer and peer.title != Triton.title or peer.title not in options.servers:
             continue
         if peer.is_installed():
             yield peer

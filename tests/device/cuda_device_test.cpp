@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -103,7 +104,7 @@ TEST_F(CudaDevice, ReportsAnErrorOfAKernelOnce) {
     synchronize(kGpu);
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()), "ZeroDivisionError");
+    EXPECT_EQ(std::string(error.what()), "aten::floor_divide: ZeroDivisionError");
   }
   synchronize(kGpu);
   const Tensor index = Tensor::scalar(int64_t{7}).to(kGpu);
@@ -123,7 +124,7 @@ TEST_F(CudaDevice, NamesAnIndexOutOfRange) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kOutOfRange);
-    EXPECT_EQ(std::string(error.what()), "index out of range in self");
+    EXPECT_EQ(std::string(error.what()), "aten::index_select: index out of range in self");
   }
 }
 
@@ -232,7 +233,7 @@ TEST_F(CudaDevice, ResultsOfCallsOnTheHostAreTheDevices) {
 TEST_F(CudaDevice, CallsOnTheHostReportEarlierErrorsAsTheyAre) {
   const Tensor a = numbers(100, DType::kInt64).to(kGpu), zeros = ops::call_by_name("aten::zeros_like", a);
   const Tensor quotient = ops::call_by_name("aten::floor_divide", a, zeros);
-  EXPECT_EQ(message_of([&] { ops::call_by_name("test::several", quotient); }), "ZeroDivisionError");
+  EXPECT_EQ(message_of([&] { ops::call_by_name("test::several", quotient); }), "aten::floor_divide: ZeroDivisionError");
 }
 
 // --- models, eagerly
@@ -306,6 +307,31 @@ TEST_F(CudaFaults, UnsetSharedMemoryIsNaN) {
   const Tensor here = out.to(Device{});
   EXPECT_EQ(here.data<float>()[0], 1);
   EXPECT_NE(here.data<float>()[1], here.data<float>()[1]);
+}
+
+// By a table of what kernels take of a chip.
+TEST_F(CudaFaults, LaunchesBeyondAChipsRegistersAreRefused) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const std::string file = ::testing::TempDir() + "cuda_limits.txt";
+  const auto launched = [&](const char* line, const char* name) {
+    std::ofstream(file) << line << " tensord::cuda::(anonymous namespace)::plain(tensord::cuda::DeviceAddress)\n";
+    setenv("TENSORD_CUDA_LIMITS", file.c_str(), 1);
+    const Tensor out = Tensor::empty(Dims{1024}, DType::kFloat32, kGpu);
+    std::fprintf(stderr, "launched: %s.", run_tested(name, out).c_str());
+    std::_Exit(0);
+  };
+  const auto done = ::testing::ExitedWithCode(0);
+  EXPECT_EXIT(launched("64 0", "many registers"), done, "launched: \\.");
+  EXPECT_EXIT(launched("65 0", "many registers"), done, "launched: launch: more registers than a multiprocessor has");
+  EXPECT_EXIT(launched("8 49153", "plain"), done, "launched: launch: more shared memory than the kernel was allowed");
+}
+
+// For scripts/cuda-test --sanitize, which looks at what the process ends with.
+TEST_F(CudaFaults, RunsThePlantedOne) {
+  const char* const name = std::getenv("TENSORD_CUDA_FAULT");
+  if (!name) GTEST_SKIP() << "TENSORD_CUDA_FAULT names none";
+  const Tensor out = Tensor::empty(Dims{64}, DType::kFloat32, kGpu);
+  EXPECT_EQ(run_tested(name, out), "");
 }
 
 // A fault breaks the process's use of CUDA, as on a chip; so each has a process of its own.

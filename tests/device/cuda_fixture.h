@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,16 @@ inline std::string run_tested(const char* name, const Tensor& out) {
     cuda::check_cuda(cuda::api().check_launch(), "launch");
     stream.synchronize();
   });
+}
+
+// How many pieces of work the current stream of kGpu was ever given; only the emulated devices know.
+inline std::optional<uint64_t> queued_work() {
+  const char* const named = std::getenv("TENSORD_CUDA");
+  void* const library = named ? dlopen(named, RTLD_NOW) : nullptr;
+  using Count = uint64_t (*)(cuda::StreamHandle);
+  const auto count = library ? reinterpret_cast<Count>(dlsym(library, "tensord_cuda_queued_work")) : nullptr;
+  if (!count) return std::nullopt;
+  return count(static_cast<cuda::StreamHandle>(current_stream(kGpu).handle()));
 }
 
 // --- results that are compared with the processor's

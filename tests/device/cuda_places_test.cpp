@@ -157,7 +157,9 @@ TEST_F(CudaPlaces, WrongBagsAreErrors) {
     std::copy(begins.begin(), begins.end(), offsets.data<int64_t>());
     const Tensor indices = call_by_name("aten::full_like", indices_of({8}, 1), index);
     called(ops::get_op("aten::embedding_bag"), {numbers_of({5, 3}, DType::kFloat32), indices, offsets}, kGpu);
-    return message_of([] { synchronize(kGpu); });
+    const std::string message = message_of([] { synchronize(kGpu); });
+    EXPECT_EQ(message.substr(0, message.find(' ')), message.empty() ? "" : "aten::embedding_bag:");
+    return message.substr(message.find(' ') + 1);
   };
   EXPECT_EQ(error_of({0, 4, 8}, 4), "");
   EXPECT_EQ(error_of({1, 4}, 0),

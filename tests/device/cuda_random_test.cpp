@@ -196,11 +196,12 @@ TEST_F(CudaRandom, CountsFollowTheirTensors) {
     ops::run(ops::get_op(op), ops::bind(ops::get_op(op), arguments));
     return message_of([] { synchronize(kGpu); });
   };
-  EXPECT_EQ(error_of("aten::bernoulli", {wrong}), "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+  EXPECT_EQ(error_of("aten::bernoulli", {wrong}),
+            "aten::bernoulli: Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
   EXPECT_EQ(error_of("aten::poisson", {wrong}),
-            "invalid Poisson rate, expected rate to be non-negative and finite, got -0.5");
+            "aten::poisson: invalid Poisson rate, expected rate to be non-negative and finite, got -0.5");
   EXPECT_EQ(error_of("aten::binomial", {wrong, wrong}),
-            "binomial: expected a finite count and a chance between 0 and 1, got -0.5 and -0.5");
+            "aten::binomial: binomial: expected a finite count and a chance between 0 and 1, got -0.5 and -0.5");
 }
 
 TEST_F(CudaRandom, FactoriesDrawOnTheDevice) {

@@ -3,12 +3,14 @@ every page, every page with commands has a test, blocks that `run_page` skips ar
 match their sources."""
 
 import hashlib
+import itertools
 import re
 import shlex
 import unittest
 
 import yaml
 
+from tests.docs import not_run
 from tests.docs.pages import ROOT, anchors, blocks, documents, links, pages, prose, runs_here
 
 RUN = {"bash", "python"}
@@ -27,6 +29,33 @@ def commands(block_source):
     joined = block_source.replace("\\\n", " ")
     split = (shlex.split(line, comments=True) for line in joined.splitlines())
     return [" ".join(words) for words in split if words]
+
+
+def names_missing_after(word, following, source):
+    """Of `word` with the words after it."""
+    yield from (flag for flag in following if flag.startswith("--") and flag not in source)
+    if word == "scripts/setup":
+        yield from (group for group in following if f"\n{group}=(" not in source)
+    if word == "scripts/build" and following:
+        preset, *targets = following
+        yield from [preset] if f'"name": "{preset}"' not in (ROOT / "CMakePresets.json").read_text() else []
+        lists = "".join(path.read_text() for path in [*ROOT.glob("*/CMakeLists.txt"), *ROOT.glob("cmake/*.cmake")])
+        yield from (target for target in targets if not re.search(rf"\b{target}\b", lists))
+
+
+def missing_names(command):
+    """The names in a command that the repository does not have: scripts, modules, presets and targets of builds, groups of packages, flags."""
+    words = shlex.split(command.replace("[", "").replace("]", ""), comments=True)
+    for i, word in enumerate(words):
+        following = list(itertools.takewhile(lambda after: after != "&&", words[i + 1:]))
+        if word == "-m":
+            word = following.pop(0)
+            path = ROOT / (word.replace(".", "/") + ".py")
+        elif word.startswith("scripts/") or word.endswith(".py"):
+            path = ROOT / word
+        else:
+            continue
+        yield from names_missing_after(word, following, path.read_text()) if path.is_file() else [word]
 
 
 class PagesTest(unittest.TestCase):
@@ -59,10 +88,20 @@ class PagesTest(unittest.TestCase):
             for block in blocks(page):
                 if not block.run_by:
                     continue
-                script = " ".join(commands((ROOT / block.run_by).read_text()))
+                source = (ROOT / block.run_by).read_text()
+                if "from tests.docs.pages import" in source:  # it reads the commands from the page
+                    continue
+                script = " ".join(commands(source))
                 for command in commands(block.code):
                     with self.subTest(page=page.name, command=command):
                         self.assertTrue(command.split()[0] == block.run_by or command in script)
+
+    def test_commands_that_nothing_runs_name_what_is_there(self):
+        for page, line, command in not_run.every_command():
+            with self.subTest(f"{page}:{line}"):
+                self.assertEqual(list(missing_names(command)), [])
+        planted = "scripts/setup tests && scripts/build devel no_target && python3 -m tests.mutants.walk && scripts/chaos --hours 1"
+        self.assertEqual(list(missing_names(planted)), ["tests", "devel", "no_target", "tests.mutants.walk", "--hours"])
 
     def test_diagrams_are_drawn_from_their_sources(self):
         for source in sorted((DOCS / "diagrams").glob("*.dot")):

@@ -107,9 +107,10 @@ class Moves(nn.Module):
         return z[torch.tensor([1, 0])] + power[:2]
 
 
-class Dense(nn.Module):
+class Sparse(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
-        return x.to_sparse().to_dense()
+        y = x.to_sparse()
+        return (y + y).to_dense() if bool(x[0, 0] >= 0) else torch.mm(y, x)
 
 
 class Quantized(nn.Module):
@@ -262,7 +263,7 @@ class CudaTest(unittest.TestCase, RpcAssertions):
     def test_an_index_out_of_range_is_the_answer_to_its_request(self):
         for _ in range(6):
             wrong = request("script_gpu", [("ids", "INT64", (2, 6), np.full((2, 6), WORDS, np.int64).tobytes())])
-            self.assert_code(grpc.StatusCode.OUT_OF_RANGE, "index out of range", self.server.stub.ModelInfer, wrong)
+            self.assert_code(grpc.StatusCode.OUT_OF_RANGE, "aten::embedding: index out of range", self.server.stub.ModelInfer, wrong)
             np.testing.assert_allclose(*infer(self.server, "script_gpu", ids=self.ids).values(), self.expected, atol=1e-5)
 
     def test_answers_are_cached_and_classified_at_home(self):
@@ -289,7 +290,7 @@ class CudaTest(unittest.TestCase, RpcAssertions):
             if not is_wrong:
                 return np.testing.assert_allclose(*infer(self.server, "script_gpu", ids=ids).values(), self.expected, atol=1e-5)
             wrong = request("script_gpu", [("ids", "INT64", (2, 6), ids.tobytes())])
-            self.assert_code(grpc.StatusCode.OUT_OF_RANGE, "index out of range", self.server.stub.ModelInfer, wrong)
+            self.assert_code(grpc.StatusCode.OUT_OF_RANGE, "aten::embedding: index out of range", self.server.stub.ModelInfer, wrong)
 
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             list(pool.map(send, [i % 3 == 0 for i in range(60)]))
@@ -370,13 +371,14 @@ class CudaTest(unittest.TestCase, RpcAssertions):
     def test_devices_that_the_code_names_are_the_models_own(self):
         config = 'input [ { name: "x" data_type: TYPE_FP32 dims: [ 4, 4 ] } ]'
         root = self.only(Moves(), config + GPU % (1, "0"))
-        save(Dense(), root, "dense", config + GPU % (1, "0"))
+        save(Sparse(), root, "sparse", config + GPU % (1, "0"))
         x = np.arange(16, dtype=np.float32).reshape(4, 4)
         with daemon(root) as server:
             np.testing.assert_allclose(infer(server, "m", x=x)["OUTPUT__0"], Moves()(torch.from_numpy(x)).numpy(), rtol=1e-5, atol=1e-4)
+            np.testing.assert_array_equal(infer(server, "sparse", x=x)["OUTPUT__0"], 2 * x)
             with self.assertRaises(grpc.RpcError) as caught:
-                infer(server, "dense", x=x)
-            self.assertIn("sparse tensors on cuda:0 are not supported", caught.exception.details())
+                infer(server, "sparse", x=x - 1)
+            self.assertIn("aten::mm has no kernel for SparseCOO on cuda", caught.exception.details())
             infer(server, "m", x=x)
 
     def test_state_stays_on_one_device(self):

@@ -38,7 +38,6 @@ class InstallTest(unittest.TestCase):
 
     def test_programs_of_others_find_the_libraries(self):
         run(CMAKE, "--install", BUILD, "--prefix", self.path("prefix"), "--component", "development")
-        run(CMAKE, "--install", BUILD, "--prefix", self.path("prefix"), "--component", "gloo")
         launcher = [f"-DCMAKE_CXX_COMPILER_LAUNCHER={ccache}"] if (ccache := shutil.which("ccache")) else []
         run(CMAKE, "-S", os.path.join(ROOT, "examples", "cpp"), "-B", self.path("build"), "-G", "Ninja",
             f"-DCMAKE_PREFIX_PATH={self.path('prefix')}", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror", *launcher)

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from tests.packages.debian import ROOT, Debian
+from tests.packages.debian import ROOT, TWO_PROCESSES, Debian, write_pictures
 
 UNIT = "/lib/systemd/system/tensord.service"
 
@@ -30,7 +30,7 @@ def unit_settings(debian):
 
 
 class Service:
-    """Simulates systemd, as far as possible in a chroot: the unit's user, its command, its environment file, the
+    """Simulates systemd, as far as possible in a chroot: the unit's user, its command, its environment file, its address families, the
     notification socket, and an inherited gRPC socket."""
 
     def __init__(self, debian, flags):
@@ -47,9 +47,10 @@ class Service:
                        if line and not line.startswith("#"))
         command = settings["ExecStart"][0].replace("$TENSORD_OPTIONS", default["TENSORD_OPTIONS"] + " " + flags)
         user = settings["User"][0]
+        families = f"{sys.executable} {ROOT}/tests/packages/address_families.py {settings['RestrictAddressFamilies'][0]} --"
         # LISTEN_PID must be the process itself, whose number is only known inside it.
         start = (f"exec 3<&{self.listener.fileno()}; export LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=grpc NOTIFY_SOCKET=/run/notify; "
-                 f"exec chroot --userspec={user}:{user} {debian.folder} {command}")
+                 f"exec {families} chroot --userspec={user}:{user} {debian.folder} {command}")
         self.process = subprocess.Popen(["bash", "-c", start], pass_fds=[self.listener.fileno()], stdin=subprocess.DEVNULL,
                                         stderr=subprocess.PIPE, text=True)
 
@@ -95,6 +96,8 @@ def check_service(debian):
     tensord = ("tensord", "models", "--address", service.address, "--json")
     models = [json.loads(line) for line in debian.run(*tensord).splitlines()]
     assert [(model["name"], model["state"]) for model in models] == [("shapes", "READY")], models
+    write_pictures(debian.path("/var/lib/tensord/data/pictures.safetensors"))
+    assert "COMPLETED" in debian.run("tensord", *TWO_PROCESSES, "--address", service.address)
     # Like systemctl reload: a new model is served at once.
     copied = debian.path("/var/lib/tensord/models/more")
     shutil.copytree(ROOT / "examples" / "models" / "shapes", copied)
@@ -140,6 +143,10 @@ def main():
         check_service(debian)
         check_removal(debian)
         check_development(debian, development)
+        # Both packages beside each other.
+        debian.install(daemon)
+        ranks = debian.run("tensord", "launch", "--nproc", "2", "/root/build/train_together")
+        assert "rank 0 of 2: y = 3.000x" in ranks and "rank 1 of 2" in ranks, ranks
     print("the packages are well")
 
 

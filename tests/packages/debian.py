@@ -1,9 +1,12 @@
 """A clean Debian in a folder, created by debootstrap. Needs root and a mirror."""
 
+import json
 import os
 import pathlib
+import random
 import shlex
 import shutil
+import struct
 import subprocess
 import tempfile
 
@@ -15,6 +18,24 @@ def run(*command, **options):
     if result.returncode != 0:
         raise SystemExit(f"{shlex.join(map(str, command))} ended with {result.returncode}:\n{result.stdout}{result.stderr}")
     return result.stdout
+
+
+def write_pictures(path):
+    """Random training data for examples/models/shapes, as safetensors, for train_in_two_processes."""
+    rows, drawn = 16, random.Random(0)
+    parts = {"image": ("F32", [rows, 1, 32, 32], struct.pack(f"<{rows * 1024}f", *(drawn.random() for _ in range(rows * 1024)))),
+             "labels": ("I64", [rows], struct.pack(f"<{rows}q", *(row % 4 for row in range(rows))))}
+    header, body = {}, b""
+    for name, (dtype, shape, data) in parts.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(body), len(body) + len(data)]}
+        body += data
+    head = json.dumps(header).encode()
+    pathlib.Path(path).write_bytes(struct.pack("<Q", len(head)) + head + body)
+
+
+# For a daemon that serves shapes and has the file of write_pictures in its --training-data.
+TWO_PROCESSES = ("train", "shapes", "--data", "pictures.safetensors", "--label", "labels", "--loss", "cross_entropy", "--steps", "2", "--batch-size", "8",
+                 "--world-size", "2")
 
 
 def base_of(suite, packages):

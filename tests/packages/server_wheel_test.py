@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from tests.packages.debian import ROOT, Debian, run
+from tests.packages.debian import ROOT, TWO_PROCESSES, Debian, run, write_pictures
 
 SKIPPED = 77
 LIMIT_BYTES = 30_000_000
@@ -59,9 +59,12 @@ def try_commands(debian):
     tensord = "/root/env/bin/tensord"
     assert debian.run(tensord, "--version").startswith("tensord ")
     pathlib.Path(debian.path("/root/square.json")).write_text(json.dumps([[[SQUARE[row * 32:row * 32 + 32] for row in range(32)]]]))
-    with Daemon(debian) as address:
+    os.makedirs(debian.path("/root/data"), exist_ok=True)
+    write_pictures(debian.path("/root/data/pictures.safetensors"))
+    with Daemon(debian, "--training-dir", "/root/jobs", "--training-data", "/root/data") as address:
         models = [json.loads(line) for line in debian.run(tensord, "models", "--address", address, "--json").splitlines()]
         assert sorted((model["name"], model["state"]) for model in models) == [("language", "READY"), ("shapes", "READY")], models
+        assert "COMPLETED" in debian.run(tensord, *TWO_PROCESSES, "--address", address)
         answer = json.loads(debian.run(tensord, "infer", "shapes", "--input", "/root/square.json", "--address", address, "--json"))
     scores = answer["outputs"]["OUTPUT__0"][0]
     assert len(scores) == 4 and scores.index(max(scores)) == 1, answer  # circle, square, triangle, cross

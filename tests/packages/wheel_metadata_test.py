@@ -120,6 +120,10 @@ class WheelTest(unittest.TestCase):
         subprocess.run([*pip, "uninstall", "--yes", "tensord-server"], check=True)
         self.assertFalse((self.folder / "env/bin/tensord").exists())
 
+    def test_a_build_that_links_no_archives_has_no_licenses_of_them(self):
+        (self.folder / "build.ninja").write_text("build tensord: link main.o /usr/lib/x86_64-linux-gnu/libspdlog.so\n")
+        self.assertEqual(server_wheel.licenses(self.folder, {}, self.folder), {})
+
     def test_other_wheels_ask_for_it(self):
         client = tomllib.loads((ROOT / "clients/python/pyproject.toml").read_text())["project"]
         engine = tomllib.loads((ROOT / "python/pyproject.toml").read_text())["project"]

@@ -54,9 +54,19 @@ void TrainingClient::remove(const std::string& id, const CallOptions& options) {
   impl_->call(&TrainingStub::DeleteJob, with_id<rpc::DeleteJobRequest>(id), options);
 }
 
+rpc::Job TrainingClient::finish(const std::string& id, const CallOptions& options) {
+  return impl_->call(&TrainingStub::FinishJob, with_id<rpc::FinishJobRequest>(id), options);
+}
+
 std::vector<rpc::Job> TrainingClient::list(const std::string& model, const CallOptions& options) {
+  return list(model, std::map<std::string, std::string>(), options);
+}
+
+std::vector<rpc::Job> TrainingClient::list(const std::string& model, const std::map<std::string, std::string>& tags,
+                                           const CallOptions& options) {
   rpc::ListJobsRequest request;
   request.set_model(model);
+  request.mutable_tags()->insert(tags.begin(), tags.end());
   const rpc::ListJobsResponse response = impl_->call(&TrainingStub::ListJobs, request, options);
   return {response.jobs().begin(), response.jobs().end()};
 }

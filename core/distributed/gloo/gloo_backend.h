@@ -15,7 +15,7 @@ struct GlooOptions {
 // Backends over Gloo, for ranks in several processes and hosts. Every two ranks of a group have one connection, which
 // is neither encrypted nor authenticated (GroupOptions::secret proves the peer's identity once, at the start). Use it
 // on trusted networks. Gloo is linked into its own shared library, libtensord_gloo.so, which is searched beside the
-// program or library that contains this code, in ../lib/tensord and lib/tensord, or at TENSORD_GLOO.
+// program or library that contains this code (places_of_object), or at TENSORD_GLOO.
 //
 // A process that uses Gloo ignores SIGPIPE, which a lost peer would raise. Throws Error{kUnimplemented} that lists the
 // searched places if the library is not found.

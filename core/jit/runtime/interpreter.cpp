@@ -5,7 +5,7 @@
 
 #include "core/autograd/anomaly.h"
 #include "core/base/clock.h"
-#include "core/base/error.h"
+#include "core/base/queued_error.h"
 #include "core/jit/runtime/instructions.h"
 #include "core/ops/run.h"
 
@@ -98,6 +98,9 @@ Value Interpreter::run(const Program& program, std::span<Value> arguments) {
     if (frame_.entered_.size() > entered) frame_.entered_.resize(entered);
     return result;
   } catch (const LocatedError&) {
+    unwind(activation, entered);
+    throw;
+  } catch (const QueuedError&) {
     unwind(activation, entered);
     throw;
   } catch (const Error& error) {
@@ -301,6 +304,8 @@ void Interpreter::run_plan(const InstructionDetail& detail, std::span<const Valu
   const PlanCall* call = nullptr;
   try {
     frame_.plans_.run(*detail.plan, arguments, returns, options_, result_numbers, &call);
+  } catch (const QueuedError&) {
+    throw;
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kCancelled || !call) throw;
     const PlanCall& failed = *call;

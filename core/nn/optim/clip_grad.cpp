@@ -33,7 +33,7 @@ Tensor empty_like(const ops::SparseTensor& sparse) {
   Dims sizes = sparse.values().sizes();
   sizes[0] = 0;
   return Tensor(ops::SparseTensor::coo(sparse.sizes(), Tensor::empty(Dims{sparse.sparse_dim(), 0}, DType::kInt64),
-                                       Tensor::empty(sizes, sparse.dtype()), true));
+                                       Tensor::empty(sizes, sparse.dtype(), sparse.device), true));
 }
 
 }  // namespace

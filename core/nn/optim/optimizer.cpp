@@ -261,7 +261,8 @@ Optimizer::State Optimizer::load_state(const DictObject& saved, const Tensor& pa
     if (const ops::SparseTensor* sparse = ops::as_sparse(*value); sparse && takes_sparse()) {
       check(sparse->is_coo() && sparse->sizes() == param.sizes() && sparse->dtype() == param.dtype(), kind_,
             ": state \"", name, "\" is not like its parameter, ", describe(param));
-      return Tensor(sparse->with(sparse->values().clone()));
+      const Tensor& values = sparse->values();
+      return Tensor(sparse->with(values.device() == param.device() ? values.clone() : values.to(param.device())));
     }
     check(value->is_strided() && value->to_tensor().sizes() == param.sizes(), kind_, ": state \"", name,
           "\" is not like its parameter, ", describe(param));

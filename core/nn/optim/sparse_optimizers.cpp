@@ -27,7 +27,7 @@ class Rows {
  public:
   Rows(const Tensor& grad, bool is_negated)
       : grad_(ops::as_sparse(ops::coalesce(grad))), values_(is_negated ? ops::neg(grad_->values()) : grad_->values()) {
-    const Tensor& indices = grad_->indices();
+    const Tensor indices = grad_->indices().to(values_.device());
     for (int64_t d = 0; d < grad_->sparse_dim(); ++d) places_.push_back(ops::select(indices, int64_t{0}, d));
   }
 

@@ -2,6 +2,7 @@
 
 #include "core/tensor/cuda/plugin.h"
 #include "core/tensor/cuda/runtime.h"
+#include "core/tensor/memory/memory_checks.h"
 
 namespace tensord::cuda {
 
@@ -13,6 +14,8 @@ void* CudaAllocator::allocate(size_t size_bytes) {
   return data;
 }
 void CudaAllocator::free(void* data, size_t) { static_cast<void>(api().free(index_, data)); }
+
+bool CudaAllocator::is_cached() const { return !guards_memory(); }
 
 void* CudaHostAllocator::allocate(size_t size_bytes) {
   void* data = nullptr;

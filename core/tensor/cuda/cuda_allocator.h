@@ -12,6 +12,7 @@ class CudaAllocator final : public Allocator {
   void* allocate(size_t size_bytes) override;
   void free(void* data, size_t size_bytes) override;
   Device device() const override { return {DeviceKind::kCUDA, static_cast<int8_t>(index_)}; }
+  bool is_cached() const override;
 
  private:
   int index_;

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <string>
 #include <vector>
 
-#include "core/base/error.h"
 #include "core/base/mutex.h"
+#include "core/base/queued_error.h"
 #include "core/tensor/cuda/cuda_allocator.h"
 #include "core/tensor/cuda/plugin.h"
 #include "core/tensor/cuda/runtime.h"
@@ -17,56 +18,66 @@
 namespace tensord::cuda {
 namespace {
 
+template <class... Parts>
+[[noreturn]] void fail_as(const ErrorWord& word, ErrorCode code, const Parts&... parts) {
+  const std::string text = concat(parts...);
+  throw QueuedError(code, word.operator_name ? concat(word.operator_name, ": ", text) : text);
+}
+
 [[noreturn]] void fail_kernel(const ErrorWord& word) {
   const auto value = [&](size_t i) { return word.values[i]; };
   switch (static_cast<KernelError>(word.code)) {
-    case KernelError::kDivisionByZero: fail(ErrorCode::kInvalidArgument, "ZeroDivisionError");
+    case KernelError::kDivisionByZero: fail_as(word, ErrorCode::kInvalidArgument, "ZeroDivisionError");
     case KernelError::kIndexOutOfRange:
-      fail(ErrorCode::kOutOfRange, "index ", value(0), " is out of bounds for dimension ", value(1), " with size ",
-           value(2));
-    case KernelError::kRowOutOfRange: fail(ErrorCode::kOutOfRange, "index out of range in self");
+      fail_as(word, ErrorCode::kOutOfRange, "index ", value(0), " is out of bounds for dimension ", value(1),
+              " with size ", value(2));
+    case KernelError::kRowOutOfRange: fail_as(word, ErrorCode::kOutOfRange, "index out of range in self");
     case KernelError::kElementIndexOutOfRange:
-      fail(ErrorCode::kOutOfRange, "out of range: tried to access index ", value(0), " on a tensor of ", value(1),
-           " elements.");
-    case KernelError::kClassOutOfRange: fail(ErrorCode::kOutOfRange, "Target ", value(0), " is out of bounds.");
-    case KernelError::kRepeatsNegative: fail(ErrorCode::kInvalidArgument, "repeats can not be negative");
+      fail_as(word, ErrorCode::kOutOfRange, "out of range: tried to access index ", value(0), " on a tensor of ",
+              value(1), " elements.");
+    case KernelError::kClassOutOfRange:
+      fail_as(word, ErrorCode::kOutOfRange, "Target ", value(0), " is out of bounds.");
+    case KernelError::kRepeatsNegative: fail_as(word, ErrorCode::kInvalidArgument, "repeats can not be negative");
     case KernelError::kMaxIndexOutOfRange:
-      fail(ErrorCode::kInvalidArgument, "found an invalid max index: ", value(0), " (output volumes are of size ",
-           value(1), ")");
-    case KernelError::kTargetOutOfRange: fail(ErrorCode::kInvalidArgument, "target out of range");
+      fail_as(word, ErrorCode::kInvalidArgument, "found an invalid max index: ", value(0),
+              " (output volumes are of size ", value(1), ")");
+    case KernelError::kTargetOutOfRange: fail_as(word, ErrorCode::kInvalidArgument, "target out of range");
     case KernelError::kLabelOutOfRange:
-      fail(ErrorCode::kInvalidArgument, "target ", value(0), " is out of bounds for ", value(1), " classes");
+      fail_as(word, ErrorCode::kInvalidArgument, "target ", value(0), " is out of bounds for ", value(1), " classes");
     case KernelError::kBoxOfNoImage:
-      fail(ErrorCode::kInvalidArgument, "rois: there is no image ", value(0), " in a batch of ", value(1));
-    case KernelError::kBoxNotFinite: fail(ErrorCode::kInvalidArgument, "rois: the corners of a box must be finite");
+      fail_as(word, ErrorCode::kInvalidArgument, "rois: there is no image ", value(0), " in a batch of ", value(1));
+    case KernelError::kBoxNotFinite:
+      fail_as(word, ErrorCode::kInvalidArgument, "rois: the corners of a box must be finite");
     case KernelError::kBoxTooLarge:
-      fail(ErrorCode::kInvalidArgument, "rois: a side of a box in ", value(0), " bins needs more than ", value(1),
-           " samples");
+      fail_as(word, ErrorCode::kInvalidArgument, "rois: a side of a box in ", value(0), " bins needs more than ",
+              value(1), " samples");
     case KernelError::kBagIndexOutOfRange:
-      fail(ErrorCode::kOutOfRange, "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be ",
-           value(0));
+      fail_as(word, ErrorCode::kOutOfRange,
+              "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be ", value(0));
     case KernelError::kBagOffsetNotZero:
-      fail(ErrorCode::kInvalidArgument,
-           "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, "
-           "got ",
-           value(0));
+      fail_as(
+          word, ErrorCode::kInvalidArgument,
+          "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, "
+          "got ",
+          value(0));
     case KernelError::kBagOffsetTooLarge:
-      fail(ErrorCode::kInvalidArgument, "offsets[-1] can not be greater than input's length ", value(0),
-           " but got offsets[-1] of ", value(1));
+      fail_as(word, ErrorCode::kInvalidArgument, "offsets[-1] can not be greater than input's length ", value(0),
+              " but got offsets[-1] of ", value(1));
     case KernelError::kBagOffsetsDecrease:
-      fail(ErrorCode::kInvalidArgument, "embedding_bag: offsets must not decrease, but got ", value(0), " after ",
-           value(1));
+      fail_as(word, ErrorCode::kInvalidArgument, "embedding_bag: offsets must not decrease, but got ", value(0),
+              " after ", value(1));
     case KernelError::kProbabilityOutOfRange:
-      fail(ErrorCode::kInvalidArgument, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+      fail_as(word, ErrorCode::kInvalidArgument, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
     case KernelError::kRateOutOfRange:
-      fail(ErrorCode::kInvalidArgument, "invalid Poisson rate, expected rate to be non-negative and finite, got ",
-           std::bit_cast<double>(value(0)));
+      fail_as(word, ErrorCode::kInvalidArgument,
+              "invalid Poisson rate, expected rate to be non-negative and finite, got ",
+              std::bit_cast<double>(value(0)));
     case KernelError::kTrialsOutOfRange:
-      fail(ErrorCode::kInvalidArgument, "binomial: expected a finite count and a chance between 0 and 1, got ",
-           std::bit_cast<double>(value(0)), " and ", std::bit_cast<double>(value(1)));
+      fail_as(word, ErrorCode::kInvalidArgument, "binomial: expected a finite count and a chance between 0 and 1, got ",
+              std::bit_cast<double>(value(0)), " and ", std::bit_cast<double>(value(1)));
     case KernelError::kNone: break;
   }
-  fail(ErrorCode::kInternal, "a kernel noted the unknown error ", word.code);
+  fail_as(word, ErrorCode::kInternal, "a kernel noted the unknown error ", word.code);
 }
 
 class CudaStream final : public DeviceStream {

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "core/tensor/cuda/address.h"
+
 namespace tensord::cuda {
 
 // What kernels may find wrong with the numbers that they work on.
@@ -33,6 +35,13 @@ struct ErrorWord {
   int32_t code = 0;      // KernelError
   int32_t is_taken = 0;  // by a thread that fills it
   int64_t values[3] = {};
+  const char* operator_name = nullptr;  // that of the kernel's ErrorSink
+};
+
+// Where the kernels of one call note errors.
+struct ErrorSink {
+  DeviceAddress word;
+  const char* operator_name = nullptr;  // of the host, kept as long as the process; null: no operator queued the kernel
 };
 
 }  // namespace tensord::cuda

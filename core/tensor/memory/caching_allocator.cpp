@@ -7,7 +7,10 @@
 #include "core/tensor/memory/caching_allocator_state.h"
 #include "core/tensor/memory/memory_checks.h"
 #include "core/tensor/memory/owner_limit.h"
-#include "core/tensor/memory/poison.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace tensord {
 namespace {
@@ -19,6 +22,19 @@ constexpr size_t kMinSplitLarge = size_t{1} << 20;  // a smaller remainder of a 
 constexpr size_t kMinPurge = size_t{64} << 10;
 
 size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// Under AddressSanitizer, free blocks are poisoned, so that a kernel that writes outside of its tensor is caught.
+// Otherwise these functions do nothing.
+void poison([[maybe_unused]] void* data, [[maybe_unused]] size_t size_bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_poison_memory_region(data, size_bytes);
+#endif
+}
+void unpoison([[maybe_unused]] void* data, [[maybe_unused]] size_t size_bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_unpoison_memory_region(data, size_bytes);
+#endif
+}
 
 }  // namespace
 

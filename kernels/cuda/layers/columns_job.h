@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "core/tensor/cuda/address.h"
+#include "core/tensor/cuda/error_word.h"
 
 namespace tensord::kernels {
 
@@ -38,7 +39,7 @@ struct RegionJob {
   double scale = 1;
   cuda::DeviceAddress image, box, out;  // in a backward: the gradient that is added to, and the incoming one
   cuda::DeviceAddress places;           // int32, for kMaxima
-  cuda::DeviceAddress errors;
+  cuda::ErrorSink errors;
 };
 
 // Which of the boxes [count, 4] are kept; see suppress_overlaps in kernels/detection/regions.h.

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "core/tensor/cuda/address.h"
+#include "core/tensor/cuda/error_word.h"
 
 namespace tensord::kernels {
 
@@ -20,7 +21,7 @@ struct ClassLossJob {
   cuda::DeviceAddress moments;  // for cross entropy: the largest scores, and the logarithms of the sums of exponentials
   cuda::DeviceAddress weight_sum;  // double; null: the classes are labels
   cuda::DeviceAddress losses;      // double, for each sample
-  cuda::DeviceAddress errors;
+  cuda::ErrorSink errors;
 };
 
 // multi_margin_loss and multilabel_margin_loss: dense rows of scores, all double.
@@ -30,7 +31,7 @@ struct MarginJob {
   double power = 1, margin = 1, share = 1;
   cuda::DeviceAddress scores, labels, weight, is_right;  // labels: int64; is_right: of lists, double
   cuda::DeviceAddress g, out;                            // out: one loss for each row, or the gradient
-  cuda::DeviceAddress errors;
+  cuda::ErrorSink errors;
 };
 
 // ctc_loss; see kernels/loss/ctc_cpu.cpp. Numbers are double.
@@ -39,7 +40,8 @@ struct CtcJob {
   int64_t steps = 0, count = 0, classes = 0, states = 0, blank = 0;
   cuda::DeviceAddress log_probs, labels;
   cuda::DeviceAddress lengths;  // int64: for each sample its steps, its labels, and where these begin
-  cuda::DeviceAddress alpha, beta, losses, g, out, errors;
+  cuda::DeviceAddress alpha, beta, losses, g, out;
+  cuda::ErrorSink errors;
 };
 
 }  // namespace tensord::kernels

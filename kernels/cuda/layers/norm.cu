@@ -260,7 +260,7 @@ __global__ void renorm_kernel(const __grid_constant__ RenormJob job) {
 // The larger one; NaN wins.
 __device__ __forceinline__ void keep_larger(double* to, double value) {
   using Bits = unsigned long long;
-  Bits seen = __builtin_bit_cast(Bits, *to);
+  Bits seen = load_relaxed(reinterpret_cast<const Bits*>(to));
   for (;;) {
     const double before = __builtin_bit_cast(double, seen);
     if (before != before || value <= before) return;

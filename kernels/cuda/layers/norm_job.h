@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "core/tensor/cuda/address.h"
+#include "core/tensor/cuda/error_word.h"
 
 namespace tensord::kernels {
 
@@ -51,7 +52,8 @@ struct RenormJob {
   bool is_int32 = false;
   int64_t rows = 0, width = 0, row_stride = 0, column_stride = 0, indices = 0;
   double most = 0, power = 2;
-  cuda::DeviceAddress table, index, named, errors;  // named: int32, initially 0, for each row
+  cuda::DeviceAddress table, index, named;  // named: int32, initially 0, for each row
+  cuda::ErrorSink errors;
 };
 
 // Softmax over the elements of each group, separately for each of `width` columns.
@@ -62,7 +64,7 @@ struct GroupSoftmaxJob {
   cuda::DeviceAddress group;         // int64, for each element
   cuda::DeviceAddress values, out;   // dense
   cuda::DeviceAddress tops, totals;  // double: for each group and column; initially -infinity and 0
-  cuda::DeviceAddress errors;
+  cuda::ErrorSink errors;
 };
 
 }  // namespace tensord::kernels

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "core/tensor/cuda/address.h"
+#include "core/tensor/cuda/error_word.h"
 
 namespace tensord::kernels {
 
@@ -27,7 +28,7 @@ struct PoolJob {
   cuda::DeviceAddress small;    // the result, or the incoming gradient
   cuda::DeviceAddress indices;  // int64; null: not asked for, or not given
   cuda::DeviceAddress samples;  // for fractional windows: `spatial` numbers for each plane
-  cuda::DeviceAddress errors;
+  cuda::ErrorSink errors;
 };
 
 }  // namespace tensord::kernels

@@ -67,6 +67,11 @@ std::string job_report(const JobStatus& status) {
   if (!status.message.empty()) out += concat("message     ", status.message, "\n");
   out += concat("model       ", status.spec.model.name.empty() ? status.spec.model.upload_id : status.spec.model.name,
                 status.base_version > 0 ? concat(" version ", status.base_version) : std::string(), "\n");
+  if (!status.spec.tags.empty()) {
+    std::string tags;
+    for (const auto& [name, value] : status.spec.tags) tags += concat(tags.empty() ? "" : ", ", name, "=", value);
+    out += concat("tags        ", tags, "\n");
+  }
   out += concat("step        ", steps_text(progress), ", epoch ", number_text(progress.epoch), "\n");
   out += concat("loss        ", number_text(progress.loss), metrics_text(progress), "\n");
   out += concat("rate        ", number_text(progress.learning_rate), ", gradient norm ",

@@ -23,6 +23,7 @@ struct JobsOptions {
   ConnectionOptions connection;
   std::string id;
   std::string model;
+  std::vector<std::string> tags;  // name=value
   int world_size = 0;
 };
 
@@ -35,8 +36,9 @@ void print(const TrainingClient::Job& job, const JobsOptions& options) {
 }
 
 void list(const JobsOptions& options) {
+  const std::map<std::string, std::string> tags = pairs(options.tags, "--tag", "NAME=VALUE");
   std::vector<JobStatus> jobs;
-  for (const TrainingClient::Job& job : training(options).list(options.model)) jobs.push_back(to_job_status(job));
+  for (const TrainingClient::Job& job : training(options).list(options.model, tags)) jobs.push_back(to_job_status(job));
   if (options.connection.json) {
     for (const JobStatus& job : jobs) print_json_line(to_json(job));
   } else if (jobs.empty()) {
@@ -117,6 +119,8 @@ void add_jobs_command(CLI::App& app, int* exit_code) {
   add_client_options(*command, options->connection);
   CLI::App* of_list = command->add_subcommand("list", "All jobs, oldest first");
   of_list->add_option("--model", options->model, "Only jobs of this model");
+  of_list->add_option("--tag", options->tags, "NAME=VALUE: only jobs with this tag; may be repeated")
+      ->allow_extra_args(false);
   on_run(*of_list, exit_code, [=] { return list(*options), 0; });
   CLI::App* of_hosts = command->add_subcommand("hosts", "The daemons that joined this one, for multi-host jobs");
   on_run(*of_hosts, exit_code, [=] { return hosts(*options), 0; });
@@ -126,7 +130,7 @@ void add_jobs_command(CLI::App& app, int* exit_code) {
 
   const auto add = [&](const char* name, const char* help, std::function<int(const JobsOptions&)> run) {
     CLI::App* sub = command->add_subcommand(name, help);
-    sub->add_option("id", options->id, "The job")->required();
+    sub->add_option("id", options->id, "The job's id, or its name if no other job has it")->required();
     on_run(*sub, exit_code, [=, run = std::move(run)] { return run(*options); });
     return sub;
   };
@@ -135,6 +139,7 @@ void add_jobs_command(CLI::App& app, int* exit_code) {
   add("pause", "Stop after the current step, with a checkpoint", acting(&TrainingClient::pause));
   add("resume", "Resume from the last checkpoint", resume)
       ->add_option("--world-size", options->world_size, "For a job with several processes: their number from now on");
+  add("finish", "End the training now: evaluate and publish as if it were complete", acting(&TrainingClient::finish));
   add("cancel", "Stop for good", acting(&TrainingClient::cancel));
   add("delete", "Delete the job and its checkpoints",
       [](const JobsOptions& given) { return training(given).remove(given.id), 0; });

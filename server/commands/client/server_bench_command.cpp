@@ -181,7 +181,7 @@ std::function<std::optional<int>()> add_server_bench(CLI::App& command, const Be
     }
   }
   command.get_option("MODEL")->description(
-      "Model written by torch.jit.save or torch.export.save; with --address, the name of a served model");
+      "The model's file: TorchScript, .pt2, ONNX, or model.py; with --address, the name of a served model");
   address->description("Measure a model of the gRPC server at this address, instead of an archive");
   return [=, &options]() -> std::optional<int> {
     const bool is_of_server = address->count() > 0;

@@ -31,6 +31,7 @@ struct TrainOptions {
   JobSpec spec;
   std::vector<std::string> inputs;  // argument=array
   std::vector<std::string> frozen;  // name patterns
+  std::vector<std::string> tags;    // name=value
 };
 
 JobSpec read_spec(const std::string& path) {
@@ -53,6 +54,7 @@ JobSpec merged(const TrainOptions& options) {
   for (const auto& [argument, array] : pairs(options.inputs, "--input", "ARGUMENT=ARRAY")) {
     spec.data.inputs[argument] = array;
   }
+  for (const auto& [name, value] : pairs(options.tags, "--tag", "NAME=VALUE")) spec.tags[name] = value;
   for (const std::string& pattern : options.frozen) {
     spec.optimizer.groups.push_back({.pattern = pattern, .freeze = true});
   }
@@ -146,17 +148,25 @@ void add_data_options(CLI::App& command, TrainOptions& options) {
   command.add_option("--version", spec.model.version, "Version of the model; default the served one");
   command.add_option("--upload", options.archive, "Start from this model file instead: TorchScript, .pt2 or .onnx");
   command.add_option("--spec", options.spec_file, "The job as JSON; flags override it");
-  command.add_option("--name", spec.name, "A readable name");
+  command.add_option("--name", spec.name, "A readable name, which commands take in place of the id");
+  command.add_option("--tag", options.tags, "NAME=VALUE: a tag of the job; may be repeated")->allow_extra_args(false);
   command.add_option("--data", spec.data.file, "File in the server's data folder: .npz, .safetensors, .pt, .csv");
   command.add_flag("--streamed", spec.data.streamed, "A client streams the data");
-  command.add_option("--input", options.inputs, "ARGUMENT=ARRAY: the array for an argument; may be repeated")
+  command
+      .add_option("--input", options.inputs,
+                  "ARGUMENT=ARRAY: the array for an argument, or columns side by side (x=age,height); may be repeated")
       ->allow_extra_args(false);
   command.add_option("--label", spec.loss.label, "The array with the labels");
   command.add_option("--loss", spec.loss.builtin, loss_names());
+  command.add_option("--class-weights", spec.loss.class_weights, "Of cross_entropy and nll: the weight of each class")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command.add_option("--loss-method", spec.loss.method, "Method of the script that returns the loss, instead");
   command.add_option("--epochs", spec.epochs, "Passes over the data");
   command.add_option("--steps", spec.steps, "Updates of the weights");
   command.add_option("--batch-size", spec.batch_size, "Rows of a batch; default 32");
+  command.add_option("--accumulation", spec.accumulation, "Batches whose gradients make one step; default 1");
+  command.add_option("--max-seconds", spec.max_seconds, "End the training after this time, and publish as configured");
   command.add_option("--seed", spec.seed, "Seed of all random numbers");
 }
 
@@ -171,6 +181,10 @@ void add_training_options(CLI::App& command, TrainOptions& options) {
   command.add_option("--eval-fraction", spec.evaluation.fraction, "Fraction of the rows used for evaluation");
   command.add_option("--eval-data", spec.evaluation.file, "File used for evaluation");
   command.add_option("--metrics", spec.evaluation.metrics, metric_names())->delimiter(',')->allow_extra_args(false);
+  command.add_option("--patience", spec.evaluation.patience,
+                     "End the training after this many evaluations without a better --metric");
+  command.add_option("--ema-decay", spec.ema_decay,
+                     "Decay of a moving average of the weights, which is evaluated and published, such as 0.999");
   command.add_option("--publish", spec.publish.when, publish_times());
   command.add_option("--publish-as", spec.publish.model, "Model that gets the new version; default the same");
   command.add_option("--metric", spec.publish.metric, "The metric for best, and for the bar");

@@ -25,8 +25,10 @@ std::unique_ptr<nn::Dataset> read_dataset(const std::string& path, const char* f
   DataTable table;
   std::vector<Tensor> columns;
   try {
-    table = read_data_file(path);
-    for (const std::string& array : model.arrays()) columns.push_back(model.to_model_type(array, table.at(array)));
+    table = read_data_file(path, model.arrays());
+    for (const std::string& array : model.arrays()) {
+      columns.push_back(model.to_model_type(array, table.at_or_joined(array)));
+    }
   } catch (const Error& error) {
     throw Error(error.code(), concat(field, ": ", error.what()));
   }
@@ -118,7 +120,8 @@ class StreamSource final : public BatchSource {
     DataTable table;
     table.arrays = std::move(streamed.arrays);
     batch.clear();
-    for (const std::string& array : model_.arrays()) batch.push_back(model_.to_model_type(array, table.at(array)));
+    for (const std::string& array : model_.arrays())
+      batch.push_back(model_.to_model_type(array, table.at_or_joined(array)));
     return Next::kBatch;
   }
   int64_t batches() const override { return batches_; }

@@ -1,20 +1,29 @@
 #include "server/training/data/data_file.h"
 
+#include <filesystem>
 #include <utility>
 
 #include "core/base/error.h"
 
 namespace tensord::server {
 
-DataTable read_data_file(const std::string& path) {
+DataTable read_data_file(const std::string& path, const std::vector<std::string>& wanted) {
   const std::string extension = files::extension_of(path);
   if (extension == "requests") return files::make_table(path, read_requests(path));
   NamedArrays arrays;
-  if (!files::read_arrays(path, extension, arrays)) {
+  if (!files::read_arrays(path, extension, arrays, wanted)) {
     fail(ErrorCode::kUnimplemented, path,
          ": files of this kind are not read; .npz, .safetensors, .pt, .csv and .requests are");
   }
   return files::make_table(path, std::move(arrays));
+}
+
+void check_data_names(const std::string& path, const std::vector<std::string>& wanted) {
+  constexpr uintmax_t kMaxBytes = uintmax_t{64} << 20;
+  if (files::extension_of(path) == "csv") return files::check_csv_columns(path, wanted);
+  if (std::filesystem::file_size(path) > kMaxBytes) return;
+  const DataTable table = read_data_file(path);
+  for (const std::string& name : wanted) table.at_or_joined(name);
 }
 
 }  // namespace tensord::server

@@ -31,6 +31,7 @@ template <class V, class T>
 void fields_of(V& v, T& x, LossSpec*) {
   v("method", x.method), v("builtin", x.builtin), v("label", x.label), v("output", x.output);
   v("label_smoothing", x.label_smoothing), v("ignore_index", x.ignore_index), v("delta", x.delta);
+  v("class_weights", x.class_weights);
 }
 template <class V, class T>
 void fields_of(V& v, T& x, ParameterGroupSpec*) {
@@ -54,7 +55,7 @@ void fields_of(V& v, T& x, ClippingSpec*) {
 template <class V, class T>
 void fields_of(V& v, T& x, EvaluationSpec*) {
   v("fraction", x.fraction), v("file", x.file), v("every_steps", x.every_steps), v("batch_size", x.batch_size);
-  v("metrics", x.metrics);
+  v("metrics", x.metrics), v("patience", x.patience);
 }
 template <class V, class T>
 void fields_of(V& v, T& x, CheckpointSpec*) {
@@ -87,6 +88,8 @@ void fields_of(V& v, T& x, JobSpec*) {
   v("schedule", x.schedule), v("clipping", x.clipping), v("evaluation", x.evaluation), v("epochs", x.epochs);
   v("steps", x.steps), v("batch_size", x.batch_size), v("seed", x.seed), v("checkpoints", x.checkpoints);
   v("publish", x.publish), v("resources", x.resources), v("distribution", x.distribution);
+  v("max_seconds", x.max_seconds), v("tags", x.tags), v("ema_decay", x.ema_decay);
+  v("accumulation", x.accumulation);
 }
 template <class V, class T>
 void fields_of(V& v, T& x, JobProgress*) {

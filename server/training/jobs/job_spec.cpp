@@ -17,11 +17,14 @@ constexpr int64_t kMaxBatchSize = int64_t{1} << 24;
 constexpr int64_t kMaxSteps = int64_t{1} << 48;
 constexpr size_t kMaxItems = 1024;  // maximum length of lists in a job
 constexpr size_t kMaxNameBytes = 256;
+constexpr int64_t kMaxSeconds = int64_t{1} << 32;
+constexpr size_t kMaxClasses = size_t{1} << 16;
 
 constexpr const char* kLosses[] = {"cross_entropy",   "nll",   "mse", "l1", "smooth_l1", "huber", "bce",
                                    "bce_with_logits", "kl_div"};
 constexpr const char* kSchedules[] = {"step", "multi_step", "exponential", "cosine", "one_cycle", "linear", "plateau"};
-constexpr const char* kMetrics[] = {"loss", "accuracy", "mae", "mse", "rmse"};
+constexpr const char* kMetrics[] = {"loss", "accuracy", "f1", "precision", "recall", "auc", "mae", "mse", "rmse"};
+constexpr const char* kMoreIsBetter[] = {"f1", "precision", "recall", "auc"};
 constexpr const char* kPublishTimes[] = {"never", "at_end", "best"};
 constexpr const char* kCompressions[] = {"fp16", "bf16", "powersgd"};
 
@@ -105,6 +108,9 @@ void check_loss(LossSpec& loss) {
   only_for("label_smoothing", loss.label_smoothing != 0, {"cross_entropy"});
   only_for("ignore_index", loss.ignore_index.has_value(), {"cross_entropy", "nll"});
   only_for("delta", loss.delta.has_value(), {"huber", "smooth_l1"});
+  only_for("class_weights", !loss.class_weights.empty(), {"cross_entropy", "nll"});
+  check(loss.class_weights.size() <= kMaxClasses, "loss.class_weights: more than ", kMaxClasses);
+  for (const double weight : loss.class_weights) check_number("loss.class_weights", weight, 0);
   check_number("loss.label_smoothing", loss.label_smoothing, 0, 1);
   check_above_zero("loss.delta", loss.delta);
 }
@@ -156,6 +162,8 @@ void check_evaluation(const JobSpec& job, EvaluationSpec& spec) {
   check_at_least("evaluation.batch_size", spec.batch_size, 0, kMaxBatchSize);
   check(spec.metrics.size() <= 64, "evaluation.metrics: more than 64");
   check(spec.metrics.empty() || spec.is_wanted(), "evaluation.metrics: needs a fraction or a file");
+  check_at_least("evaluation.patience", spec.patience, 0);
+  check(spec.patience == 0 || spec.is_wanted(), "evaluation.patience: needs a fraction or a file");
   if (!spec.is_wanted()) return;
   if (spec.metrics.empty()) spec.metrics = {"loss"};
   if (spec.batch_size == 0) spec.batch_size = job.batch_size;
@@ -174,13 +182,21 @@ void check_publish(const JobSpec& job, PublishSpec& spec) {
   check_plain_name("publish.model", spec.model);
   if (spec.model.empty()) spec.model = job.model.name;
   check(!spec.is_wanted() || !spec.model.empty(), "publish.model: needed for an upload without a name");
-  const bool needs_metric = spec.bar.has_value() || spec.when == "best";
+  const bool needs_metric = spec.bar.has_value() || spec.when == "best" || job.evaluation.patience > 0;
   if (spec.metric.empty() && needs_metric) {
     check(!job.evaluation.metrics.empty(), "publish.metric: there is no evaluation");
     spec.metric = job.evaluation.metrics.front();
   }
   if (!spec.metric.empty()) check_is_evaluated("publish.metric", spec.metric, job.evaluation);
   check(!spec.bar || std::isfinite(*spec.bar), "publish.bar: must be a number");
+}
+
+void check_tags(const JobSpec& spec) {
+  check(spec.tags.size() <= 64, "tags: more than 64");
+  for (const auto& [name, value] : spec.tags) {
+    check(!name.empty() && name.size() <= kMaxNameBytes && value.size() <= kMaxNameBytes, "tags: '", name,
+          "' or its value is empty or longer than ", kMaxNameBytes, " bytes");
+  }
 }
 
 void check_length(JobSpec& spec) {
@@ -190,6 +206,12 @@ void check_length(JobSpec& spec) {
   check(spec.epochs > 0 || spec.steps > 0 || spec.data.streamed, "epochs: needs epochs or steps");
   if (spec.batch_size == 0) spec.batch_size = 32;
   check_at_least("batch_size", spec.batch_size, 1, kMaxBatchSize);
+  check_at_least("max_seconds", spec.max_seconds, 0, kMaxSeconds);
+  check(spec.ema_decay >= 0 && spec.ema_decay < 1, "ema_decay: must be at least 0 and below 1, got ", spec.ema_decay);
+  if (spec.accumulation == 0) spec.accumulation = 1;
+  check_at_least("accumulation", spec.accumulation, 1, kMaxBatchSize);
+  check(spec.accumulation == 1 || (!spec.data.streamed && !spec.distribution.is_wanted()),
+        "accumulation: not with streamed data or a distribution");
 }
 
 void check_checkpoints(CheckpointSpec& spec) {
@@ -279,6 +301,9 @@ void check_distribution(const JobSpec& job, DistributionSpec& spec) {
           "distribution.world_size: needed where there is a distribution");
     return;
   }
+  if (!job.loss.class_weights.empty())
+    fail(ErrorCode::kUnimplemented,
+         "loss.class_weights: each rank would divide by the weights of its own rows, so not with a distribution");
   if (spec.timeout_seconds == 0) spec.timeout_seconds = 60;
   if (!spec.max_restarts) spec.max_restarts = 3;
   if (spec.processes_per_host == 0) spec.processes_per_host = spec.world_size;
@@ -305,6 +330,7 @@ void check_job_spec(JobSpec& spec) {
   check_data(spec.data);
   check_loss(spec.loss);
   check_length(spec);
+  check_tags(spec);
   check_optimizer(spec.optimizer, kMaxItems);
   check_number("clipping.norm", spec.clipping.norm, 0);
   check_number("clipping.value", spec.clipping.value, 0);
@@ -328,7 +354,9 @@ std::string metric_names() { return join(kMetrics) + ", top_N_accuracy"; }
 std::string publish_times() { return join(kPublishTimes); }
 std::string compression_names() { return join(kCompressions); }
 
-bool is_more_better(const std::string& metric) { return metric.ends_with("accuracy"); }
+bool is_more_better(const std::string& metric) {
+  return metric.ends_with("accuracy") || is_one_of(metric, kMoreIsBetter);
+}
 
 int64_t top_n_of(const std::string& metric) {
   constexpr std::string_view kBefore = "top_", kAfter = "_accuracy";

@@ -37,6 +37,7 @@ struct LossSpec {
   double label_smoothing = 0;
   std::optional<int64_t> ignore_index;
   std::optional<double> delta;
+  std::vector<double> class_weights;
 };
 
 // Options of an optimizer, by the names in core/nn/optim/optimizer_info.h; flags are 0 or 1.
@@ -83,6 +84,7 @@ struct EvaluationSpec {
   int64_t every_steps = 0;
   int64_t batch_size = 0;
   std::vector<std::string> metrics;
+  int64_t patience = 0;
 
   bool is_wanted() const { return fraction > 0 || !file.empty(); }
 };
@@ -144,6 +146,10 @@ struct JobSpec {
   PublishSpec publish;
   ResourceSpec resources;
   DistributionSpec distribution;
+  int64_t max_seconds = 0;
+  std::map<std::string, std::string> tags;
+  double ema_decay = 0;
+  int64_t accumulation = 1;
 };
 
 // Validates all fields and sets the defaults that do not depend on the model or the data. Throws
@@ -160,7 +166,7 @@ std::string metric_names();
 std::string publish_times();
 std::string compression_names();
 
-// Whether larger values of the metric are better: true for accuracies, false for losses and errors.
+// Whether larger values of the metric are better: true for accuracies and the like, false for losses and errors.
 bool is_more_better(const std::string& metric);
 // The N of "top_N_accuracy"; 0 for another name.
 int64_t top_n_of(const std::string& metric);

@@ -14,7 +14,10 @@
 namespace tensord::server {
 
 // A client's request for a queued or running job; checked between steps.
-enum class JobRequest { kNone, kPause, kCancel, kStop };
+// kFinish ends the training as if it were complete.
+enum class JobRequest { kNone, kPause, kCancel, kStop, kFinish };
+// Whether it ends work that comes before or between steps: loading, waiting.
+inline bool interrupts(JobRequest request) { return request != JobRequest::kNone && request != JobRequest::kFinish; }
 
 // A job: its state, curves and pending request. Updated by the trainer, read by clients. Thread-safe.
 class TrainingJob {

@@ -121,6 +121,7 @@ void read_orders(TrainingJob& job) {
   for (std::string line; std::getline(std::cin, line);) {
     if (line == "pause") job.set_request(JobRequest::kPause);
     if (line == "stop") job.set_request(JobRequest::kStop);
+    if (line == "finish") job.set_request(JobRequest::kFinish);
   }
   _exit(1);
 }

@@ -73,7 +73,7 @@ class RemoteHosts {
   [[noreturn]] void fail_too_few(size_t count, size_t found) const;
   bool find_files(std::vector<File>& files) const;
   void take(size_t host, const HostReport& report);
-  bool is_interrupted() const { return job_.request() != JobRequest::kNone; }
+  bool is_interrupted() const { return interrupts(job_.request()); }
 
   const TrainingJob& job_;
   const DistributionSpec& spec_;

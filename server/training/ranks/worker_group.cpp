@@ -207,7 +207,7 @@ void WorkerGroup::pass_on(JobRequest request) {
   if (request == passed_on_) return;
   passed_on_ = request;
   // Rank 0 forwards it, so that all ranks stop after the same step. A rank that has ended ignores it.
-  first_->write_input(request == JobRequest::kPause ? "pause" : "stop");
+  first_->write_input(request == JobRequest::kPause ? "pause" : request == JobRequest::kFinish ? "finish" : "stop");
 }
 
 std::optional<Trainer::Outcome> WorkerGroup::supervise(Lost& lost) {

@@ -29,7 +29,11 @@ void list_jobs(TrainingService& service, const ListJobsRequest& request, ListJob
     const bool is_of_model = request.model().empty() || request.model() == status.spec.model.name ||
                              request.model() == status.spec.publish.model;
     const bool is_in_state = states.empty() || std::find(states.begin(), states.end(), status.state) != states.end();
-    if (is_of_model && is_in_state) to_message(status, *response.add_jobs());
+    const bool has_tags = std::ranges::all_of(request.tags(), [&](const auto& tag) {
+      const auto found = status.spec.tags.find(tag.first);
+      return found != status.spec.tags.end() && found->second == tag.second;
+    });
+    if (is_of_model && is_in_state && has_tags) to_message(status, *response.add_jobs());
   }
 }
 
@@ -78,6 +82,10 @@ void wait_training_calls(TrainingCalls& calls, CallQueue queue) {
   wait_slow<CancelJobRequest, Job>(calls, queue, TENSORD_START(calls.rpcs, CancelJob),
                                    [](TrainingService& service, const auto& request, auto& response) {
                                      to_message(service.cancel(request.id()), response);
+                                   });
+  wait_slow<FinishJobRequest, Job>(calls, queue, TENSORD_START(calls.rpcs, FinishJob),
+                                   [](TrainingService& service, const auto& request, auto& response) {
+                                     to_message(service.finish_training(request.id()), response);
                                    });
   wait_slow<DeleteJobRequest, DeleteJobResponse>(
       calls, queue, TENSORD_START(calls.rpcs, DeleteJob),

@@ -5,6 +5,7 @@
 //   TENSORD_CUDA_FAIL_ALLOCATION=N   the N-th allocation finds no memory
 //   TENSORD_CUDA_MEMORY=BYTES        of each device
 //   TENSORD_CUDA_LOST_WITH=FILE      all devices are lost from when this file is there
+//   TENSORD_CUDA_LIMITS=FILE         what kernels take of a chip (kernel_limits.h)
 #include "core/tensor/cuda/api.h"
 
 #include <execinfo.h>
@@ -24,8 +25,11 @@
 
 #include "kernels/cuda/libraries/library.h"
 #include "kernels/cuda/plugin/table.h"
+#include "tests/cuda/emulated/kernel_limits.h"
+#include "tests/cuda/emulated/kernel_names.h"
 #include "tests/cuda/emulated/libraries.h"
 #include "tests/cuda/emulated/machine.h"
+#include "tests/cuda/emulated/memory.h"
 
 using tensord::cuda::Outcome;
 
@@ -51,12 +55,6 @@ std::recursive_mutex& machine_mutex() {
 namespace {
 
 constexpr int kDevices = 2;
-constexpr size_t kReservedBytes = size_t{16} << 30;  // of each device: address space
-
-uint64_t number_in(const char* variable, uint64_t otherwise) {
-  const char* const text = std::getenv(variable);
-  return text && *text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 thread_local int chosen_device = 0;
 thread_local std::string last_text;
@@ -80,81 +78,6 @@ Outcome state() {
   return Outcome::kLost;
 }
 bool is_device(int device) { return device >= 0 && device < kDevices; }
-
-// The memory of one device in two mappings of one file: what tensors point to has no access rights, kernels use the
-// other.
-class Memory {
- public:
-  Memory() : size_(std::min<size_t>(number_in("TENSORD_CUDA_MEMORY", size_t{8} << 30), kReservedBytes)) {
-    const int file = memfd_create("emulated-cuda", MFD_CLOEXEC);
-    if (file < 0 || ftruncate(file, kReservedBytes) != 0) std::abort();
-    outside_ = map(file, PROT_NONE);
-    inside_ = map(file, PROT_READ | PROT_WRITE);
-    close(file);
-    free_.emplace(0, size_);
-  }
-  void* allocate(size_t size_bytes) {
-    const size_t size = rounded(size_bytes);
-    for (auto it = free_.begin(); it != free_.end(); ++it) {
-      const auto [begin, room] = *it;
-      if (room < size) continue;
-      free_.erase(it);
-      if (room > size) free_.emplace(begin + size, room - size);
-      used_.emplace(begin, size);
-      std::memset(inside_ + begin, 0xff, std::min<size_t>(size, size_t{16} << 20));  // NaN
-      return outside_ + begin;
-    }
-    return nullptr;
-  }
-  bool free(void* data) {
-    const auto found = used_.find(static_cast<size_t>(static_cast<char*>(data) - outside_));
-    if (found == used_.end()) return false;
-    auto [begin, size] = *found;
-    used_.erase(found);
-    madvise(inside_ + begin, size, MADV_REMOVE);
-    auto after = free_.lower_bound(begin);
-    if (after != free_.end() && after->first == begin + size) {
-      size += after->second;
-      after = free_.erase(after);
-    }
-    if (after != free_.begin() && std::prev(after)->first + std::prev(after)->second == begin)
-      std::prev(after)->second += size;
-    else
-      free_.emplace(begin, size);
-    return true;
-  }
-  bool has(const void* address) const {
-    const char* const at = static_cast<const char*>(address);
-    return at >= outside_ && at < outside_ + kReservedBytes;
-  }
-  // The bytes from there to the end of what was allocated.
-  size_t room(const void* address) const {
-    const auto at = static_cast<size_t>(static_cast<const char*>(address) - outside_);
-    const auto after = used_.upper_bound(at);
-    if (after == used_.begin()) return 0;
-    const auto [begin, size] = *std::prev(after);
-    return at < begin + size ? begin + size - at : 0;
-  }
-  void* inside(const void* address) const { return inside_ + (static_cast<const char*>(address) - outside_); }
-  uint64_t free_bytes() const {
-    uint64_t sum = 0;
-    for (const auto& [begin, size] : free_) sum += size;
-    return sum;
-  }
-  uint64_t size() const { return size_; }
-
- private:
-  static size_t rounded(size_t size) { return (size + 4095) / 4096 * 4096; }
-  static char* map(int file, int access) {
-    void* const data = mmap(nullptr, kReservedBytes, access, MAP_SHARED | MAP_NORESERVE, file, 0);
-    if (data == MAP_FAILED) std::abort();
-    return static_cast<char*>(data);
-  }
-  const size_t size_;
-  char* outside_ = nullptr;
-  char* inside_ = nullptr;
-  std::map<size_t, size_t> free_, used_;  // offset → size
-};
 
 Memory& memory(int device) {
   static auto* const all = new Memory[kDevices];
@@ -376,6 +299,17 @@ Outcome check_launch() {
   return std::exchange(launch_outcome, Outcome::kDone);
 }
 
+struct KnownKernel {
+  KernelLimits limits;
+  PtxFunction ptx = nullptr;
+};
+const KnownKernel& known(const void* kernel) {
+  static auto* const by_kernel = new std::map<const void*, KnownKernel>;
+  const auto [place, is_new] = by_kernel->try_emplace(kernel);
+  if (is_new) place->second = {limits_of(kernel), ptx_of(kernel)};
+  return place->second;
+}
+
 std::map<const void*, size_t>& allowed_shared() {
   static auto* const by_kernel = new std::map<const void*, size_t>;
   return *by_kernel;
@@ -448,7 +382,9 @@ void allow_shared(const void* kernel, size_t size_bytes) {
   allowed_shared()[kernel] = size_bytes;
 }
 
-void queue_launch(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes, size_t parameter_bytes,
+void* seen_or_own(const void* address) { return device_of(address) >= 0 ? seen(address) : const_cast<void*>(address); }
+
+void queue_launch(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes, std::vector<char> parameters,
                   cudaStream_t stream, std::function<void()> body) {
   const std::lock_guard lock(machine_mutex());
   const auto refuse_launch = [](const char* what) { launch_outcome = refuse(what); };
@@ -458,12 +394,17 @@ void queue_launch(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535)
     return refuse_launch("a grid of a size that CUDA refuses");
   const auto allowed = allowed_shared().find(kernel);
-  if (shared_bytes > (allowed == allowed_shared().end() ? size_t{48} << 10 : allowed->second) ||
-      shared_bytes > size_t{227} << 10)
+  const KernelLimits& limits = known(kernel).limits;
+  const size_t shared = shared_bytes + limits.shared_bytes;
+  if (shared > (allowed == allowed_shared().end() ? size_t{48} << 10 : allowed->second + limits.shared_bytes) ||
+      shared > size_t{227} << 10)
     return refuse_launch("more shared memory than the kernel was allowed");
-  if (parameter_bytes > 4096) return refuse_launch("more parameters than CUDA takes");
+  const uint64_t of_warp = (static_cast<uint64_t>(limits.registers) * 32 + 255) / 256 * 256;
+  if ((threads + 31) / 32 * of_warp > 65536) return refuse_launch("more registers than a multiprocessor has");
+  if (parameters.size() > 4096) return refuse_launch("more parameters than CUDA takes");
   if (stream->device != chosen_device)
     return refuse_launch("a launch in a stream of another device than the current one");
+  if (const PtxFunction ptx = known(kernel).ptx) body = [ptx, parameters] { ptx(parameters.data()); };
   give(*stream, [launch = Launch{grid, block, shared_bytes, stream->device, std::move(body)}] {
     if (std::string text = run_kernel(launch); !text.empty()) lost_text = "a kernel failed: " + text;
   });
@@ -489,4 +430,10 @@ int current_device() { return emulated::chosen_device; }
 extern "C" [[gnu::visibility("default")]] const tensord::cuda::CudaApi* tensord_cuda_api() {
   static const tensord::cuda::CudaApi* const api = tensord::cuda::emulated::make_api();
   return api;
+}
+
+// For tests/device/cuda_fixture.h.
+extern "C" [[gnu::visibility("default")]] uint64_t tensord_cuda_queued_work(const CUstream_st* stream) {
+  const std::lock_guard lock(tensord::cuda::emulated::machine_mutex());
+  return stream->given;
 }

@@ -2,6 +2,7 @@
 
 // CUDA's device language for g++: kernels run on fibers, one for each thread that has to wait (machine.cpp).
 // kernels/cuda/device.cuh includes this instead of CUDA's headers.
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <source_location>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #define __global__
 #define __device__
@@ -36,6 +38,8 @@ struct Thread {
   uint3 index{};
   unsigned lane = 0, warp = 0;
   Fiber* fiber = nullptr;
+  Fiber* own = nullptr;  // fiber and thread for ThreadSanitizer (sanitizer.h)
+  void* sanitized = nullptr;
   bool is_done = false, waits = false;
   uint64_t in[2];  // of the warp operation it is in
   uint64_t out;
@@ -63,10 +67,18 @@ void* shared_memory(const void* tag, size_t size);
 
 // The address in the device's own mapping. What another device or the host has is a fault, but for pinned memory.
 void* seen(const void* address);
+// The same, but what no device has is taken as it is: constants and variables of the kernel itself.
+void* seen_or_own(const void* address);
 void allow_shared(const void* kernel, size_t size_bytes);
 // Checks what CUDA checks, and queues the kernel. REQUIRES: `body` may be copied and run on any thread.
-void queue_launch(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes, size_t parameter_bytes,
+// `parameters`: as CUDA lays them out.
+void queue_launch(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes, std::vector<char> parameters,
                   cudaStream_t stream, std::function<void()> body);
+template <class T>
+void add_parameter(std::vector<char>& all, const T& parameter) {
+  all.resize((all.size() + alignof(T) - 1) / alignof(T) * alignof(T) + sizeof(T));
+  std::memcpy(all.data() + all.size() - sizeof(T), &parameter, sizeof(T));
+}
 
 template <class T>
 T shuffle(uint32_t mask, T value, unsigned from) {
@@ -124,29 +136,27 @@ inline uint32_t __ballot_sync(uint32_t mask, int predicate) {
 inline void __threadfence_system() {}
 inline void __threadfence() {}
 
-// Kernels are not interrupted between two waits, so plain code is atomic.
 template <class T>
 T atomicAdd(T* at, T value) {
-  const T before = *at;
-  *at = static_cast<T>(before + value);
-  return before;
+  return std::atomic_ref<T>(*at).fetch_add(value, std::memory_order_relaxed);
 }
 template <class T>
 T atomicCAS(T* at, T expected, T value) {
-  const T before = *at;
-  if (before == expected) *at = value;
-  return before;
+  std::atomic_ref<T>(*at).compare_exchange_strong(expected, value, std::memory_order_relaxed);
+  return expected;
 }
 template <class T>
 T atomicExch(T* at, T value) {
-  return std::exchange(*at, value);
+  return std::atomic_ref<T>(*at).exchange(value, std::memory_order_relaxed);
 }
 
 namespace tensord::cuda {
 
 template <class... P, class... A>
 void launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, A... arguments) {
-  emulated::queue_launch(reinterpret_cast<const void*>(kernel), grid, block, shared_bytes, (sizeof(P) + ... + 0),
+  std::vector<char> parameters;
+  (emulated::add_parameter(parameters, static_cast<P>(arguments)), ...);
+  emulated::queue_launch(reinterpret_cast<const void*>(kernel), grid, block, shared_bytes, std::move(parameters),
                          stream, [kernel, arguments...] { kernel(static_cast<P>(arguments)...); });
 }
 // More than 48 KiB of shared memory must be asked for.

@@ -45,6 +45,23 @@ __global__ void missing_barrier(DeviceAddress out) {
   }
   pointer<int>(out)[threadIdx.x] = sums[0] * 10 + sums[1];
 }
+__global__ void past_the_end(DeviceAddress out) {
+  float* const all = pointer<float>(out);
+  all[0] = all[64 + threadIdx.x];
+}
+// Behind its array, but within shared memory.
+__global__ void past_shared(DeviceAddress out) {
+  SHARED(values, float[33]);
+  SHARED(others, float[33]);
+  values[threadIdx.x] = others[threadIdx.x] = 1;
+  __syncwarp();
+  pointer<float>(out)[threadIdx.x] = values[threadIdx.x + 2] + others[threadIdx.x];
+}
+__global__ void misaligned_plain(DeviceAddress out) { *reinterpret_cast<double*>(pointer<float>(out) + 1) = 1; }
+// All blocks add to one number, which takes an atomic.
+__global__ void racing_blocks(DeviceAddress out) {
+  if (threadIdx.x == 0) pointer<int>(out)[0] += 1;
+}
 __global__ void plain(DeviceAddress out) { pointer<float>(out)[threadIdx.x] = 1; }
 
 // Counter and key in, words out: rows of 10 words.
@@ -67,10 +84,15 @@ const TestedKernel kTested[] = {
     {"misaligned", misaligned, dim3(1), dim3(1), 0},
     {"too much shared", too_much_shared, dim3(1), dim3(1), 0},
     {"missing barrier", missing_barrier, dim3(1), dim3(64), 0},
+    {"past the end", past_the_end, dim3(1), dim3(32), 0},
+    {"past shared", past_shared, dim3(1), dim3(32), 0},
+    {"misaligned plain", misaligned_plain, dim3(1), dim3(1), 0},
+    {"racing blocks", racing_blocks, dim3(4), dim3(32), 0},
     {"block too large", plain, dim3(1), dim3(2048), 0},
     {"empty grid", plain, dim3(0), dim3(32), 0},
     {"grid too high", plain, dim3(1, 70000), dim3(32), 0},
     {"shared not allowed", plain, dim3(1), dim3(32), 64 << 10},
+    {"many registers", plain, dim3(1), dim3(1024), 0},
     {"plain", plain, dim3(1), dim3(32), 0},
     {"philox", philox_rows, dim3(1), dim3(3), 0},
 };

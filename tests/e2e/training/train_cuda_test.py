@@ -8,13 +8,23 @@ import unittest
 
 import grpc
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tests.e2e.daemon import BINARY, RpcAssertions, training
+from tests.e2e.training import training_models as models
 from tests.e2e.training.training_daemon import COMPLETED, PAUSED, TrainingDaemon
 
 EMULATED = os.path.join(os.path.dirname(BINARY), "..", "lib", "tensord", "libtensord_cuda_emulated.so")
 FILES = {"script": "model.pt", "program": "model.pt2", "onnx": "model.onnx"}
+
+
+class Words(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bags, self.scores = nn.EmbeddingBag(20, 3, sparse=True, mode="mean"), nn.Embedding(20, 3, sparse=True, padding_idx=0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.bags(x) + self.scores(x).sum(1)
 
 
 @unittest.skipUnless(os.path.exists(EMULATED), f"no {EMULATED}: Boost.Context is missing, or it is not built")
@@ -38,6 +48,9 @@ class TrainCudaTest(unittest.TestCase, RpcAssertions):
             else:
                 subprocess.run([BINARY, "convert", archive, "--to", file.rsplit(".", 1)[1], "--input", "2,6", "--dynamic", "input:0",
                                 "-o", os.path.join(folder, file)], check=True, capture_output=True)
+        ids = torch.randint(0, 20, (40, 5))
+        cls.server.save_data("words.pt", x=ids, y=ids[:, 0] % 3)
+        models.save(Words(), cls.server.models, "words")
         drops = os.path.join(cls.server.models, "drops", "1")
         os.makedirs(drops)
         torch.jit.script(nn.Sequential(nn.Linear(6, 16), nn.Dropout(0.5), nn.Linear(16, 3)).eval()).save(os.path.join(drops, "model.pt"))
@@ -98,6 +111,15 @@ class TrainCudaTest(unittest.TestCase, RpcAssertions):
         fields = dict(data="classes.pt", builtin="cross_entropy", clipping=training.Clipping(norm=1.0),
                       evaluation=training.Evaluation(fraction=0.2, metrics=["loss", "accuracy"]))
         self.assert_close(self.run_job("script", "cuda:0", **fields)[1], self.run_job("script", "", **fields)[1])
+
+    def test_sparse_gradients_train_as_on_the_cpu(self):
+        for name in ("sgd", "adagrad", "sparseadam"):
+            with self.subTest(name):
+                fields = dict(data="words.pt", builtin="cross_entropy", optimizer=training.Optimizer(name=name, lr=5e-2),
+                              clipping=training.Clipping(norm=1.0), evaluation=training.Evaluation(fraction=0.2, metrics=["loss"]))
+                losses = self.run_job("words", "cuda:0", **fields)[1]
+                self.assertLess(losses[-1], losses[0])
+                self.assert_close(losses, self.run_job("words", "", **fields)[1])
 
     def test_a_job_goes_on_from_its_checkpoint(self):
         self.needs("tensord::adam_step_", "tensord::grad_norm")

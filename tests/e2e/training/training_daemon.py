@@ -111,7 +111,9 @@ def spec(model="mlp", data="clusters.pt", builtin="cross_entropy", label="y", **
         message.model.name = model
     else:
         message.model.CopyFrom(model)
-    if data:
+    if isinstance(data, training.Data):
+        message.data.CopyFrom(data)
+    elif data:
         message.data.file = data
     if builtin:
         message.loss.builtin = builtin
@@ -119,7 +121,9 @@ def spec(model="mlp", data="clusters.pt", builtin="cross_entropy", label="y", **
         message.loss.label = label
     for name, value in fields.items():
         field = getattr(message, name)
-        if hasattr(field, "MergeFrom") and not isinstance(value, (int, float, str)):
+        if isinstance(value, dict):
+            field.update(value)
+        elif hasattr(field, "MergeFrom") and not isinstance(value, (int, float, str)):
             field.MergeFrom(value)
         else:
             setattr(message, name, value)

@@ -72,7 +72,7 @@ Trained train(const std::string& archive, const std::string& plans, const std::s
     for (int64_t row = 0; row < 8; ++row) labels.data<int32_t>()[row] = static_cast<int32_t>((row * 7 + i) % 6);
     std::vector<Tensor> batch(2);
     for (size_t k = 0; k < 2; ++k) batch[k] = model.arrays()[k] == "y" ? labels : random({8, 6}, 50 + i);
-    const TrainingStep::Done done = step.run(batch, 8, true);
+    const TrainingStep::Done done = step.run(std::span(&batch, 1), 8, true);
     run.losses.push_back(done.loss);
     run.planned += done.is_planned;
     run.reason = done.plan_reason;

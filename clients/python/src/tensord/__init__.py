@@ -8,7 +8,9 @@
 `AsyncClient` is the same for asyncio.
 """
 
+import importlib
 import pkgutil
+from typing import TYPE_CHECKING
 
 # `tensord.engine` is a separate distribution and may be installed in another folder.
 __path__ = pkgutil.extend_path(__path__, __name__)
@@ -31,6 +33,18 @@ from tensord.jobs import History, JobInfo, JobState, Point, Progress
 from tensord.stream import InferSequence, InferStream
 from tensord.types import *  # noqa: F403
 from tensord.types import __all__ as _types
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        if name != "engine":
+            raise AttributeError(f"module 'tensord' has no attribute {name!r}")
+        try:
+            return importlib.import_module("tensord.engine")
+        except ModuleNotFoundError as missing:
+            if missing.name != "tensord.engine":
+                raise
+        raise ModuleNotFoundError("tensord.engine is the package tensord-engine, which is not installed; this is the client", name="tensord.engine")
 
 __version__ = "0.1.0"
 

@@ -44,8 +44,8 @@ def get(job_id: str) -> Operation[JobInfo]:
     return _call("GetJob", pb.GetJobRequest(id=job_id), pb.Job, parse_job, True)
 
 
-def list_jobs(model: str, states: Sequence[JobState]) -> Operation[List[JobInfo]]:
-    request: Any = pb.ListJobsRequest(model=model)
+def list_jobs(model: str, states: Sequence[JobState], tags: Mapping[str, str]) -> Operation[List[JobInfo]]:
+    request: Any = pb.ListJobsRequest(model=model, tags=tags)
     request.states.extend(int(state) for state in states)
     return _call("ListJobs", request, pb.ListJobsResponse, lambda answer: [parse_job(job) for job in answer.jobs], True)
 
@@ -60,6 +60,10 @@ def resume(job_id: str, world_size: int) -> Operation[JobInfo]:
 
 def cancel(job_id: str) -> Operation[JobInfo]:
     return _call("CancelJob", pb.CancelJobRequest(id=job_id), pb.Job, parse_job, False)
+
+
+def finish(job_id: str) -> Operation[JobInfo]:
+    return _call("FinishJob", pb.FinishJobRequest(id=job_id), pb.Job, parse_job, False)
 
 
 def delete(job_id: str) -> Operation[None]:

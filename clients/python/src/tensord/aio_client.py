@@ -206,12 +206,13 @@ class AsyncClient(AsyncClientBase):
         return AsyncJob(self, await self._run(_job_operations.create(job_spec_message(model, **spec)), timeout))
 
     async def job(self, job_id: str, timeout: Optional[float] = None) -> AsyncJob:
+        """The job with this id, or with this name if no other job has it."""
         return AsyncJob(self, await self._run(_job_operations.get(job_id), timeout))
 
-    async def jobs(self, model: str = "", states: Iterable[JobState] = (),
-                   timeout: Optional[float] = None) -> List[JobInfo]:
-        """The jobs, oldest first; optionally only those of one model and in given states."""
-        return await self._run(_job_operations.list_jobs(model, list(states)), timeout)
+    async def jobs(self, model: str = "", states: Iterable[JobState] = (), timeout: Optional[float] = None, *,
+                   tags: Optional[Mapping[str, str]] = None) -> List[JobInfo]:
+        """The jobs, oldest first; optionally only those of one model, in given states, and with all of these tags."""
+        return await self._run(_job_operations.list_jobs(model, list(states), tags or {}), timeout)
 
     async def upload(self, archive: _job_operations.Archive, timeout: Optional[float] = None) -> str:
         """Uploads a model file (TorchScript, .pt2 or ONNX) as a base for jobs. Returns the ID of the upload."""

@@ -207,12 +207,13 @@ class Client(ClientBase):
         return Job(self, self._run(_job_operations.create(job_spec_message(model, **spec)), timeout))
 
     def job(self, job_id: str, timeout: Optional[float] = None) -> Job:
+        """The job with this id, or with this name if no other job has it."""
         return Job(self, self._run(_job_operations.get(job_id), timeout))
 
-    def jobs(self, model: str = "", states: Iterable[JobState] = (),
-             timeout: Optional[float] = None) -> List[JobInfo]:
-        """The jobs, oldest first; optionally only those of one model and in given states."""
-        return self._run(_job_operations.list_jobs(model, list(states)), timeout)
+    def jobs(self, model: str = "", states: Iterable[JobState] = (), timeout: Optional[float] = None, *,
+             tags: Optional[Mapping[str, str]] = None) -> List[JobInfo]:
+        """The jobs, oldest first; optionally only those of one model, in given states, and with all of these tags."""
+        return self._run(_job_operations.list_jobs(model, list(states), tags or {}), timeout)
 
     def upload(self, archive: _job_operations.Archive, timeout: Optional[float] = None) -> str:
         """Uploads a model file (TorchScript, .pt2 or ONNX) as a base for jobs. Returns the ID of the upload."""

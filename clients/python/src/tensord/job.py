@@ -102,6 +102,10 @@ class Job:
         """Stops the job for good; its checkpoints remain until it is deleted."""
         return self._act(_job_operations.cancel(self.id), timeout)
 
+    def finish(self, timeout: Optional[float] = None) -> JobInfo:
+        """Ends the training after the current step as if it were complete: it is evaluated, and published as configured."""
+        return self._act(_job_operations.finish(self.id), timeout)
+
     def delete(self, timeout: Optional[float] = None) -> None:
         """Deletes the job and its checkpoints. Published versions remain."""
         self._client._run(_job_operations.delete(self.id), timeout)

@@ -45,6 +45,7 @@ class Loss(TypedDict, total=False):
     label_smoothing: float
     ignore_index: int
     delta: float
+    class_weights: List[float]
 
 
 class ParameterGroup(TypedDict, total=False):
@@ -105,6 +106,7 @@ class Evaluation(TypedDict, total=False):
     every_steps: int
     batch_size: int
     metrics: List[str]
+    patience: int
 
 
 class Checkpoints(TypedDict, total=False):
@@ -167,6 +169,10 @@ class JobSpec(TypedDict, total=False):
     publish: Union[str, Publish]
     resources: Resources
     distribution: Distribution
+    max_seconds: int
+    tags: Mapping[str, str]
+    ema_decay: float
+    accumulation: int
 
 
 _SHORT = {

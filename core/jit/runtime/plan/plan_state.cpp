@@ -1,12 +1,14 @@
 #include "core/jit/runtime/plan/plan_state.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/jit/runtime/plan/batch_tile_loop.h"
 #include "core/jit/runtime/plan/memory_plan.h"
 #include "core/jit/runtime/plan/plan_slots.h"
+#include "core/ops/operator_scope.h"
 #include "core/tensor/device_copy.h"
 #include "core/tensor/memory/memory_checks.h"
 
@@ -220,6 +222,8 @@ void PlanState::Binding::patch(std::vector<TensorPatch>& patches, const std::vec
 
 void PlanState::Binding::run_call(const Plan& plan, const PlanCall& call, size_t index, void* scratch) {
   const ops::KernelContext context{plan.device};
+  std::optional<ops::OperatorScope> scope;
+  if (call.op && !plan.device.is_host()) scope.emplace(*call.op);
   if (call.prepared) {
     void* const* const at = pointers.data() + first[index];
     return call.prepared->run(context, {at, at + call.inputs.size(), scratch});

@@ -1,12 +1,15 @@
 """CUDA devices under torch.cuda's names. There is no current device: "cuda" is cuda:0, and functions without a device mean that one."""
 
+import sys
 from collections import namedtuple
 
 from tensord.engine import _engine
+from tensord.engine._functions import tensor
 
 __all__ = ["Event", "Stream", "current_stream", "device_count", "empty_cache", "get_device_capability", "get_device_name",
-           "get_device_properties", "is_available", "max_memory_allocated", "mem_get_info", "memory_allocated", "memory_reserved",
-           "memory_stats", "stream", "synchronize"]
+           "get_device_properties", "get_rng_state", "initial_seed", "is_available", "manual_seed", "manual_seed_all",
+           "max_memory_allocated", "mem_get_info", "memory_allocated", "memory_reserved", "memory_stats", "set_rng_state", "stream",
+           "synchronize"]
 
 DeviceProperties = namedtuple("DeviceProperties", "name major minor total_memory multi_processor_count")
 
@@ -76,6 +79,35 @@ def get_device_name(device=None) -> str:
 def get_device_capability(device=None) -> tuple:
     found = get_device_properties(device)
     return found.major, found.minor
+
+
+def get_rng_state(device=None):
+    """The state of the default generator for the device: its seed and offset, 16 bytes on the CPU."""
+    return _engine._device_rng_state(_engine.device("cuda", _index(device)))
+
+
+def set_rng_state(new_state, device=None) -> None:
+    _engine._set_device_rng_state(_engine.device("cuda", _index(device)), new_state)
+
+
+def initial_seed() -> int:
+    """The seed of cuda:0."""
+    return int.from_bytes(bytes(get_rng_state()[:8].tolist()), sys.byteorder)
+
+
+def _seed(seed: int, index: int) -> None:
+    state = (int(seed) % 2**64).to_bytes(8, sys.byteorder) + bytes(8)
+    set_rng_state(tensor(list(state), dtype=_engine.uint8), index)
+
+
+def manual_seed(seed: int) -> None:
+    """Of cuda:0; manual_seed_all is for all devices, and engine.manual_seed for the CPU besides."""
+    _seed(seed, 0)
+
+
+def manual_seed_all(seed: int) -> None:
+    for index in range(device_count()):
+        _seed(seed, index)
 
 
 class Stream:

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -44,11 +45,16 @@ class TrainingClient {
   Job create(const JobSpec& spec, const CallOptions& options = {});
   Job get(const std::string& id, const CallOptions& options = {});
   std::vector<Job> list(const std::string& model = {}, const CallOptions& options = {});  // empty: of all models
+  // Those that have all of these tags.
+  std::vector<Job> list(const std::string& model, const std::map<std::string, std::string>& tags,
+                        const CallOptions& options = {});
   Job pause(const std::string& id, const CallOptions& options = {});
   Job resume(const std::string& id, const CallOptions& options = {});
   // Resumes a distributed job with this number of ranks.
   Job resume_with(const std::string& id, int world_size, const CallOptions& options = {});
   Job cancel(const std::string& id, const CallOptions& options = {});
+  // Ends the training after the current step as if it were complete: it is evaluated and published by its policy.
+  Job finish(const std::string& id, const CallOptions& options = {});
   void remove(const std::string& id, const CallOptions& options = {});
   // The daemons that have joined this one, by name.
   std::vector<Host> hosts(const CallOptions& options = {});

@@ -16,6 +16,7 @@ def add_to(commands: Any) -> None:
     of_jobs = commands.add_parser("jobs", help=description, description=description).add_subparsers(metavar="COMMAND", required=True)
     command = add_command(of_jobs, "list", list_jobs, "All jobs, oldest first")
     command.add_argument("--model", default="", help="only jobs of this model")
+    command.add_argument("--tag", action="append", default=[], metavar="NAME=VALUE", help="only jobs with this tag; may be repeated")
     command = add_command(of_jobs, "rollback", rollback, "Serve a model's previous version again")
     command.add_argument("model")
     for name, run, help_text in (
@@ -23,6 +24,7 @@ def add_to(commands: Any) -> None:
         ("watch", with_job(watch_job), "Show progress until the job ends or pauses; exit code 1 if it failed"),
         ("pause", acting(Job.pause), "Stop after the current step, with a checkpoint"),
         ("resume", acting(Job.resume), "Resume from the last checkpoint"),
+        ("finish", acting(Job.finish), "End the training now: evaluate and publish as if it were complete"),
         ("cancel", acting(Job.cancel), "Stop for good"),
         ("delete", with_job(delete), "Delete the job and its checkpoints"),
     ):
@@ -31,7 +33,7 @@ def add_to(commands: Any) -> None:
 
 def list_jobs(given: argparse.Namespace) -> int:
     with connect(given) as client:
-        jobs = client.jobs(given.model)
+        jobs = client.jobs(given.model, tags=dict(tag.split("=", 1) if "=" in tag else (tag, "") for tag in given.tag))
     if given.json:
         for job in jobs:
             print_json(job)

@@ -1,0 +1,206 @@
+"""What users of training frameworks expect of jobs: early stops, averages of weights, columns, tags. PyTorch and scikit-learn are the reference."""
+
+import os
+import unittest
+
+import grpc
+import numpy as np
+import sklearn.metrics
+import torch
+
+from tests.e2e.daemon import RpcAssertions, training
+from tests.e2e.training import training_models as models
+from tests.e2e.training.training_daemon import CANCELLED, COMPLETED, PAUSED, RUNNING, JobAssertions, TrainingDaemon
+
+CODE = grpc.StatusCode
+SGD = training.Optimizer(name="sgd", lr=0.05)
+ADAM = training.Optimizer(name="adam", lr=1e-2)
+AT_END = training.PublishPolicy(when="at_end")
+MLP = training.ModelSource(name="mlp", version=1)
+WEIGHTS = [0.5, 2.0, 0.0, 1.0, 3.0, 0.25, 1.0, 1.0, 4.0, 0.1]
+
+
+class HabitsTest(JobAssertions, RpcAssertions, unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        torch.manual_seed(0)
+        cls.server = TrainingDaemon()
+        for name in ("mlp", "binary"):
+            models.save(models.Mlp(classes=10 if name == "mlp" else 1), cls.server.models, name)
+        models.save(models.Mlp(features=2, classes=2), cls.server.models, "people")
+        cls.x, cls.y = models.clusters(400, 64, 10, seed=1, spread=8.0)
+        cls.server.save_data("clusters.pt", x=cls.x, y=cls.y)
+        cls.server.save_data("binary.pt", x=cls.x, y=(cls.y % 2).float())
+        cls.start = torch.jit.load(cls.server.model_file("mlp", 1))
+        cls.server.start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def reference(self):
+        """The model that jobs start from, for training with PyTorch."""
+        return torch.jit.load(self.server.model_file("mlp", 1)).train()
+
+    def assert_close(self, job, wanted):
+        for name, weight in self.server.weights("mlp", job.published_version).items():
+            torch.testing.assert_close(weight, wanted[name], rtol=1e-4, atol=1e-5)
+
+    def test_class_weights_are_those_of_pytorch(self):
+        job = self.server.run(model=MLP, data=training.Data(file="clusters.pt", shuffle=False), optimizer=SGD, epochs=2,
+                              publish=AT_END, loss=training.Loss(class_weights=WEIGHTS))
+        self.assertEqual(job.state, COMPLETED, job.message)
+        model = self.reference()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        loss = torch.nn.CrossEntropyLoss(weight=torch.tensor(WEIGHTS))
+        for _ in range(2):
+            for rows in torch.arange(400).split(50):
+                optimizer.zero_grad()
+                loss(model(self.x[rows]), self.y[rows]).backward()
+                optimizer.step()
+        self.assert_close(job, dict(model.state_dict()))
+        self.assert_code(CODE.INVALID_ARGUMENT, "loss.class_weights: is not for mse", self.server.create, builtin="mse", epochs=1,
+                         loss=training.Loss(class_weights=[1.0]))
+        failed = self.server.run(model=MLP, epochs=1, loss=training.Loss(class_weights=[1.0, 2.0]))
+        self.assertIn("loss.class_weights: 2 weights, but the output has 10 classes", failed.message)
+
+    def test_accumulated_batches_are_one_large_batch(self):
+        jobs = [self.server.run(model=MLP, optimizer=SGD, epochs=3, publish=AT_END, batch_size=size, accumulation=count)
+                for size, count in ((90, 1), (30, 3))]
+        for job in jobs:
+            self.assertEqual((job.state, job.progress.step, job.progress.total_steps), (COMPLETED, 15, 15), job.message)
+        self.assert_close(jobs[0], self.server.weights("mlp", jobs[1].published_version))
+        self.assert_code(CODE.INVALID_ARGUMENT, "accumulation: not with streamed data", self.server.create, accumulation=2, epochs=1,
+                         distribution=training.Distribution(world_size=2))
+
+    def test_an_average_of_the_weights_is_evaluated_and_published(self):
+        fields = dict(model=MLP, optimizer=SGD, epochs=2, evaluation=training.Evaluation(fraction=0.25, metrics=["loss", "accuracy"]))
+        plain, averaged = (self.server.run(publish=AT_END, ema_decay=decay, **fields) for decay in (0.0, 0.9))
+        zero_steps = self.server.run(publish=AT_END, ema_decay=0.9, **{**fields, "epochs": 0, "steps": 1})
+        self.assertEqual({plain.state, averaged.state, zero_steps.state}, {COMPLETED})
+        # After one step the average is the weights themselves.
+        one = self.server.run(publish=AT_END, **{**fields, "epochs": 0, "steps": 1})
+        for name, weight in self.server.weights("mlp", one.published_version).items():
+            self.assertTrue(torch.equal(weight, self.server.weights("mlp", zero_steps.published_version)[name]))
+        self.assertNotEqual(plain.progress.metrics["loss"], averaged.progress.metrics["loss"])
+        two = self.server.run(publish=AT_END, **{**fields, "epochs": 0, "steps": 2})
+        average = self.server.run(publish=AT_END, ema_decay=0.9, **{**fields, "epochs": 0, "steps": 2})
+        first, second = (self.server.weights("mlp", job.published_version) for job in (one, two))
+        wanted = {name: first[name] * 0.9 + second[name] * 0.1 for name in first}
+        self.assert_close(average, wanted)
+        self.assert_code(CODE.INVALID_ARGUMENT, "ema_decay: must be at least 0 and below 1", self.server.create, ema_decay=1.0, epochs=1)
+
+    def test_a_killed_job_with_all_of_it_ends_with_the_same_bits(self):
+        fields = dict(model=MLP, optimizer=ADAM, epochs=40, publish=AT_END, accumulation=3, ema_decay=0.95, batch_size=32,
+                      loss=training.Loss(class_weights=WEIGHTS), checkpoints=training.CheckpointPolicy(every_steps=7),
+                      evaluation=training.Evaluation(fraction=0.2, metrics=["loss", "f1"], patience=1000))
+        whole = self.finished(self.server.create(**fields), "mlp")
+        job = self.server.create(**fields)
+        self.server.wait_until(job.id, lambda now: now.progress.step >= whole[0].progress.total_steps // 3)
+        self.server.restart()
+        self.assert_same(whole, self.finished(job, "mlp"))
+
+    def test_patience_ends_a_job_that_gets_no_better(self):
+        # The rate is too small to change anything.
+        job = self.server.run(model=MLP, optimizer=training.Optimizer(name="sgd", lr=1e-30), epochs=1000, publish=AT_END,
+                              evaluation=training.Evaluation(fraction=0.2, metrics=["accuracy"], patience=3))
+        self.assertEqual((job.state, job.message), (COMPLETED, "ended early: accuracy was not better in 3 evaluations"))
+        self.assertEqual((job.progress.step, job.progress.best_step), (7 * 4, 7))
+        self.assertGreater(job.published_version, 0)
+        self.assert_code(CODE.INVALID_ARGUMENT, "evaluation.patience: needs a fraction or a file", self.server.create, epochs=1,
+                         evaluation=training.Evaluation(patience=3))
+
+    def test_a_time_limit_and_a_client_end_a_job_with_its_result(self):
+        endless = dict(model=MLP, steps=10**9, optimizer=SGD, publish=AT_END, evaluation=training.Evaluation(fraction=0.2))
+        limited = self.server.run(max_seconds=1, **endless)
+        self.assertEqual((limited.state, limited.message), (COMPLETED, "ended early: after max_seconds, 1"))
+        self.assertGreater(limited.published_version, 0)
+        self.assertIn("loss", limited.progress.metrics)
+        job = self.server.create(name="endless", tags={"team": "a", "kind": "test"}, **endless)
+        self.server.wait_until(job.id, lambda now: now.progress.step > 0)
+        # The name serves in place of the id while only one job has it.
+        self.assertEqual(self.server.get("endless").id, job.id)
+        self.server.stub.FinishJob(training.FinishJobRequest(id="endless"), timeout=300)
+        done, _ = self.server.watch(job.id)
+        self.assertEqual((done.state, done.message), (COMPLETED, "ended early: a client finished it"))
+        self.assertGreater(done.published_version, limited.published_version)
+
+    def test_a_paused_job_can_be_finished(self):
+        endless = dict(model=MLP, steps=10**9, optimizer=SGD, publish=AT_END)
+        job = self.server.create(**endless)
+        self.server.wait_until(job.id, lambda now: now.progress.step > 0)
+        self.server.stub.PauseJob(training.PauseJobRequest(id=job.id), timeout=300)
+        paused, _ = self.server.watch(job.id)
+        self.assertEqual(paused.state, PAUSED)
+        self.server.restart()
+        self.server.stub.FinishJob(training.FinishJobRequest(id=job.id), timeout=300)
+        done = self.server.wait_until(job.id, lambda now: now.state == COMPLETED)
+        self.assertEqual(done.progress.step, paused.progress.step)
+        self.assertGreater(done.published_version, 0)
+        waiting = [self.server.create(**endless) for _ in range(2)]
+        self.server.wait_until(waiting[0].id, lambda now: now.state == RUNNING)
+        self.assert_code(CODE.FAILED_PRECONDITION, "is QUEUED and has no checkpoint to finish with", self.server.stub.FinishJob,
+                         training.FinishJobRequest(id=waiting[1].id))
+        for each in reversed(waiting):
+            self.server.stub.CancelJob(training.CancelJobRequest(id=each.id), timeout=300)
+        self.server.wait_until(waiting[0].id, lambda now: now.state == CANCELLED)
+
+    def test_tags_and_names_find_jobs(self):
+        jobs = [self.server.run(model=MLP, steps=1, name="twin", tags={"team": team, "size": "small"}) for team in ("b", "c")]
+
+        def found(**tags):
+            return [job.id for job in self.server.stub.ListJobs(training.ListJobsRequest(tags=tags), timeout=60).jobs]
+
+        self.assertEqual(found(size="small"), [job.id for job in jobs])
+        self.assertEqual(found(size="small", team="c"), [jobs[1].id])
+        self.assertEqual(found(size="large"), [])
+        self.assertIn("team=c", self.server.client("jobs", "show", jobs[1].id))
+        self.assertIn(jobs[0].id, self.server.client("jobs", "list", "--tag", "team=b"))
+        self.assert_code(CODE.INVALID_ARGUMENT, "'twin' is the name of several training jobs", self.server.get, "twin")
+        self.server.stub.DeleteJob(training.DeleteJobRequest(id=jobs[0].id), timeout=60)
+        self.assertEqual(self.server.get("twin").id, jobs[1].id)
+        self.server.stub.DeleteJob(training.DeleteJobRequest(id="twin"), timeout=60)
+        self.assert_code(CODE.NOT_FOUND, "there is no training job 'twin'", self.server.get, "twin")
+
+    def test_metrics_of_classes_are_those_of_scikit_learn(self):
+        still = training.Optimizer(name="sgd", lr=1e-30)
+        names = ["f1", "precision", "recall", "auc", "accuracy"]
+        for model, data, builtin, labels in (("mlp", "clusters.pt", "cross_entropy", self.y),
+                                             ("binary", "binary.pt", "bce_with_logits", self.y % 2)):
+            job = self.server.run(model=training.ModelSource(name=model, version=1), data=data, builtin=builtin, optimizer=still, steps=1,
+                                  evaluation=training.Evaluation(file=data, metrics=names, batch_size=37))
+            self.assertEqual(job.state, COMPLETED, job.message)
+            scores = torch.jit.load(self.server.model_file(model, 1))(self.x).detach().double()
+            if model == "binary":
+                found, chances, kind = (scores[:, 0] > 0).long(), scores[:, 0], {}
+                wanted = {"auc": sklearn.metrics.roc_auc_score(labels, chances)}
+            else:
+                found, chances, kind = scores.argmax(1), torch.softmax(scores, 1), {"average": "macro", "zero_division": 0}
+                wanted = {"auc": sklearn.metrics.roc_auc_score(labels, chances, multi_class="ovr")}
+            wanted["accuracy"] = sklearn.metrics.accuracy_score(labels, found)
+            for name in ("f1", "precision", "recall"):
+                wanted[name] = getattr(sklearn.metrics, f"{name}_score")(labels, found, **kind)
+            for name in names:
+                self.assertAlmostEqual(job.progress.metrics[name], wanted[name], 6, name)
+
+    def test_columns_of_a_csv_file_are_one_matrix(self):
+        rows = np.random.default_rng(1).normal(size=(60, 2))
+        with open(os.path.join(self.server.data, "people.csv"), "w") as out:
+            out.write("name,age,city,height,label\n")
+            for i, (age, height) in enumerate(rows):
+                out.write(f"person {i},{age:.6f},\"Paris, France\",{height:.6f},{int(age > height)}\n")
+        data = training.Data(file="people.csv", inputs={"x": "age,height"})
+        fields = dict(model="people", label="label", optimizer=ADAM, epochs=60, publish=AT_END)
+        job = self.server.run(data=data, evaluation=training.Evaluation(fraction=0.2, metrics=["accuracy"]), **fields)
+        self.assertEqual(job.state, COMPLETED, job.message)
+        self.assertGreater(job.progress.metrics["accuracy"], 0.9)
+        data.inputs["x"] = "age,weight"
+        self.assert_code(CODE.INVALID_ARGUMENT, "data.file: the data has no array 'weight'; it has 'name', 'age', 'city', 'height', 'label'",
+                         self.server.create, data=data, **fields)
+        data.inputs["x"] = "age,city"
+        failed = self.server.run(data=data, **fields)
+        self.assertIn("column 'city': 'Paris, France' is not a number", failed.message)
+
+
+if __name__ == "__main__":
+    unittest.main()
