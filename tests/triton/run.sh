@@ -44,7 +44,10 @@ if [ ! -e "$W/models/ok" ]; then
     "$py" gen_twins.py "$W/src/server/qa/common/gen_qa_$generator.py" "${flags[@]}" --models_dir="$W/models/$target" \
       >"$W/logs/gen_${generator}_$target.log" 2>&1 || { echo "the generator failed: $one, see $W/logs"; exit 1; }
   done
-  "$py" make_models.py "$W/models" && touch "$W/models/ok"
+  "$py" make_models.py "$W/models"
+  # Some generators write GPU's kind; without GPUs Triton's test.sh does the same.
+  find "$W/models" -name config.pbtxt -exec sed -i 's/KIND_GPU/KIND_CPU/' {} +
+  touch "$W/models/ok"
 fi
 : >"$W/results.jsonl"
 "$py" run.py "$@" | tee "$W/run.log"
