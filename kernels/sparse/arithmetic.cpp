@@ -18,7 +18,7 @@ using ops::Value;
 
 bool is_linear(std::string_view name) { return name == "aten::neg" || name == "aten::positive"; }
 
-ops::ReturnFn on_values(const char* name) {
+auto on_values(const char* name) {
   return [name](Arguments v, Results& returns) {
     const SparseTensor& given = sparse_of(v[0]);
     const SparsePtr x = given.is_coo() && !is_linear(name) ? coalesced(given) : nullptr;
@@ -28,16 +28,16 @@ ops::ReturnFn on_values(const char* name) {
   };
 }
 
-// In place: writes the values, which other handles of this tensor share.
-ops::ReturnFn in_place(std::string name) {
-  return [name = std::move(name)](Arguments v, Results& returns) {
+// The in-place variant of `name`: writes the values, which other handles of this tensor share.
+auto in_place(const char* name) {
+  return [name](Arguments v, Results& returns) {
     const SparseTensor& x = sparse_of(v[0]);
     if (x.is_of_module) fail(ErrorCode::kUnimplemented, "writes into a sparse tensor that belongs to the module");
-    check(!x.is_coo() || x.is_coalesced() || is_linear(std::string_view(name).substr(0, name.size() - 1)),
+    check(!x.is_coo() || x.is_coalesced() || is_linear(name),
           "in place is implemented for coalesced tensors; please call .coalesce() first");
     Results arguments(v.begin(), v.end());
     arguments[0] = x.values();
-    ops::run(ops::get_op(name), arguments);
+    ops::run(ops::get_op(concat(name, "_")), arguments);
     returns.push_back(v[0]);
   };
 }
@@ -54,11 +54,11 @@ constexpr const char* kQuestions[] = {"aten::isinf",    "aten::isnan",   "aten::
 
 [[maybe_unused]] const bool has_pointwise = [] {
   for (const char* name : kKeepZero) {
-    ops::ImplBuilder(name, kSparseComposite, on_values(name));
-    if (std::string_view(name) != "aten::positive")
-      ops::ImplBuilder(concat(name, "_").c_str(), kSparseComposite, in_place(concat(name, "_")));
+    const ops::ImplBuilder added(name, kSparseComposite, on_values(name));
+    if (std::string_view(name) == "aten::positive") continue;
+    const ops::ImplBuilder written(concat(name, "_"), kSparseComposite, in_place(name));
   }
-  for (const char* name : kQuestions) ops::ImplBuilder(name, kSparseComposite, on_values(name));
+  for (const char* name : kQuestions) const ops::ImplBuilder added(name, kSparseComposite, on_values(name));
   return true;
 }();
 
@@ -229,7 +229,7 @@ IMPL("aten::div.Scalar_mode", kSparseComposite, on_values("aten::div.Scalar_mode
 IMPL("aten::floor_divide.Scalar", kSparseComposite, on_values("aten::floor_divide.Scalar"));
 
 // In place, with numbers.
-ops::ReturnFn times_in_place(const char* name) {
+auto times_in_place(const char* name) {
   return [name](Arguments v, Results& returns) {
     const SparseTensor& x = sparse_of(v[0]);
     if (x.is_of_module) fail(ErrorCode::kUnimplemented, "writes into a sparse tensor that belongs to the module");

@@ -49,15 +49,16 @@ Value to(const Value& x, SparseLayout layout, const Value& blocksize, const Valu
 }
 
 // One function serves dense and sparse tensors.
-void add_conversion(const std::string& name, const ops::ReturnFn& function) {
+template <class F>
+void add_conversion(const std::string& name, const F& function) {
   add_factory(name, function);
-  ops::ImplBuilder(name, kSparseComposite, function);
+  const ops::ImplBuilder added(name, kSparseComposite, function);
 }
 
 [[maybe_unused]] const bool has_conversions = [] {
   for (const SparseLayout layout : kCompressed) {
     const bool blocked = ops::is_blocked(layout);
-    const ops::ReturnFn function = [=](Arguments v, Results& returns) {
+    const auto function = [=](Arguments v, Results& returns) {
       returns.push_back(blocked ? to(v[0], layout, v[1], v[2]) : to(v[0], layout, Value(), v[1]));
     };
     for (const char* start : {"aten::to_", "aten::_to_"}) add_conversion(concat(start, name_of(layout)), function);
@@ -73,7 +74,7 @@ void add_conversion(const std::string& name, const ops::ReturnFn& function) {
       returns.push_back(to(v[0], v[1].is_none() ? SparseLayout::kCoo : ops::sparse_layout(v[1].to_int()), v[2], v[3]));
     });
   }
-  const ops::ReturnFn dense = [](Arguments v, Results& returns) {
+  const auto dense = [](Arguments v, Results& returns) {
     const Tensor x = v[0].is_strided() ? ops::clone(v[0].to_tensor()) : to_dense(sparse_of(v[0]));
     returns.emplace_back(v[1].is_none() ? x : compose::to(x, v[1].to_dtype()));
   };

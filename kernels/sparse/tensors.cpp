@@ -308,7 +308,7 @@ IMPL("aten::detach prim::data", kSparseComposite, [](Arguments v, Results& retur
 void add_factory(const std::string& name, const ops::ReturnFn& function) {
   static std::deque<ops::ReturnFn> functions;  // of operators, which live on
   const ops::ReturnFn* const own = &functions.emplace_back(function);
-  ops::ImplBuilder(name, ops::kComplexCPU, ops::kSameAsDense);
+  const ops::ImplBuilder complex(name, ops::kComplexCPU, ops::kSameAsDense);
   ops::OpBuilder(name, __FILE__, __LINE__)
       .impl([own](Arguments v) {
         Results returns;

@@ -136,7 +136,9 @@ double Trainer::trained_seconds() const {
 
 JobRequest Trainer::request() const {
   const JobRequest of_client = job_.request();
-  const bool is_over = spec_.max_seconds > 0 && trained_seconds() >= static_cast<double>(spec_.max_seconds);
+  // Of several processes the first one decides.
+  const bool is_over =
+      is_first() && spec_.max_seconds > 0 && trained_seconds() >= static_cast<double>(spec_.max_seconds);
   return of_client == JobRequest::kNone && is_over ? JobRequest::kFinish : of_client;
 }
 

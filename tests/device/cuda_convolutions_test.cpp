@@ -2,6 +2,7 @@
 // numbers are those of cuda_layers_test. With TENSORD_CUDA naming the emulated devices' library.
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 #include <vector>
 
@@ -130,6 +131,61 @@ class Twin {
   FilterDesc weight_ = nullptr;
   ConvDesc conv_ = nullptr;
 };
+
+// NVIDIA's own library, which sets descriptors and knows sizes of results without a device: the twin takes what it
+// takes, and wants the size that it gives.
+TEST_F(CudaDnnTwin, TakesTheDescriptorsThatTheLibraryTakes) {
+  Functions real, twin;
+#define F(RESULT, NAME, PARAMETERS)                                             \
+  real.NAME = nullptr;                                                          \
+  nvidia_function(kFile, #NAME, real.NAME);                                     \
+  if (!real.NAME) GTEST_SKIP() << "there is no " << kFile << " with " << #NAME; \
+  twin_function(#NAME, twin.NAME);
+  TENSORD_CUDNN_FUNCTIONS(F)
+#undef F
+  Status (*sizes_of_result)(ConvDesc, TensorDesc, FilterDesc, int32_t, int32_t*) = nullptr;
+  nvidia_function(kFile, "cudnnGetConvolutionNdForwardOutputDim", sizes_of_result);
+  ASSERT_NE(sizes_of_result, nullptr);
+  std::mt19937 random(7);
+  for (int run = 0; run < 100; ++run) {
+    const auto number = [&](int low, int high) { return low + static_cast<int>(random() % (high - low + 1)); };
+    const int32_t dims = number(4, 5), spatial = dims - 2, groups = number(1, 2);
+    std::vector<int32_t> image{2, 4}, filter{6, 4 / groups}, strides(dims, 1), padding, stride, dilation;
+    for (int d = 0; d < spatial; ++d) {
+      image.push_back(number(5, 9)), filter.push_back(number(1, 3));
+      padding.push_back(number(-1, 2)), stride.push_back(number(0, 3)), dilation.push_back(number(1, 2));
+    }
+    for (int d = dims - 2; d >= 0; --d) strides[d] = strides[d + 1] * image[d + 1];
+    const auto answers = [&](const Functions& call, std::vector<int32_t>* result) {
+      TensorDesc x = nullptr;
+      FilterDesc w = nullptr;
+      ConvDesc conv = nullptr;
+      std::vector<bool> out{
+          call.cudnnCreateTensorDescriptor(&x) == kSuccess,
+          call.cudnnCreateFilterDescriptor(&w) == kSuccess,
+          call.cudnnCreateConvolutionDescriptor(&conv) == kSuccess,
+          call.cudnnSetTensorNdDescriptor(x, kFloat32, dims, image.data(), strides.data()) == kSuccess,
+          call.cudnnSetFilterNdDescriptor(w, kFloat32, kDense, dims, filter.data()) == kSuccess,
+          call.cudnnSetConvolutionNdDescriptor(conv, spatial, padding.data(), stride.data(), dilation.data(),
+                                               kCrossCorrelation, kFloat32) == kSuccess,
+          call.cudnnSetConvolutionGroupCount(conv, groups) == kSuccess,
+          call.cudnnSetConvolutionMathType(conv, kFmaMath) == kSuccess};
+      if (result && out[5]) {
+        EXPECT_EQ(sizes_of_result(conv, x, w, dims, result->data()), kSuccess);
+      }
+      call.cudnnDestroyTensorDescriptor(x), call.cudnnDestroyFilterDescriptor(w);
+      call.cudnnDestroyConvolutionDescriptor(conv);
+      return out;
+    };
+    std::vector<int32_t> grid(dims, 0);
+    const std::vector<bool> expected = answers(real, &grid);
+    EXPECT_EQ(answers(twin, nullptr), expected) << run;
+    for (int d = 0; d < spatial && expected[5]; ++d) {
+      const int window = dilation[d] * (filter[2 + d] - 1) + 1;
+      EXPECT_EQ(grid[2 + d], (image[2 + d] + 2 * padding[d] - window) / stride[d] + 1) << run;
+    }
+  }
+}
 
 TEST_F(CudaDnnTwin, RefusesWhatCudnnForbids) {
   Twin twin;

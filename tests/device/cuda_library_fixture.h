@@ -17,6 +17,13 @@ void twin_function(const char* name, Function*& function) {
   void* const library = file ? dlopen(file, RTLD_NOW) : nullptr;
   function = library ? reinterpret_cast<Function*>(dlsym(library, name)) : nullptr;
 }
+// One of NVIDIA's own libraries, where it is installed; else null.
+template <class Function>
+void nvidia_function(const char* file, const char* name, Function*& function) {
+  void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (!library) library = dlopen((std::string("/usr/local/cuda/lib64/") + file).c_str(), RTLD_NOW | RTLD_LOCAL);
+  function = library ? reinterpret_cast<Function*>(dlsym(library, name)) : nullptr;
+}
 inline uint64_t library_calls() {
   uint64_t (*calls)() = nullptr;
   twin_function("tensord_cuda_library_calls", calls);

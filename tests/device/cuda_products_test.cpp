@@ -2,8 +2,6 @@
 // (tests/cuda/emulated) refuses wrong descriptors. With TENSORD_CUDA naming the emulated devices' library.
 #include <gtest/gtest.h>
 
-#include <dlfcn.h>
-
 #include <random>
 #include <string>
 #include <vector>
@@ -246,14 +244,11 @@ using CudaBlas = CudaTwins;
 
 // NVIDIA's own library, which sets descriptors without a device: the twin answers what it does.
 TEST_F(CudaBlas, TwinTakesTheAttributesThatTheLibraryTakes) {
-  void* library = dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
-  if (!library) library = dlopen((std::string("/usr/local/cuda/lib64/") + kFile).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) GTEST_SKIP() << "there is no " << kFile;
   Functions real, twin;
-#define F(RESULT, NAME, PARAMETERS)                                         \
-  real.NAME = reinterpret_cast<decltype(real.NAME)>(dlsym(library, #NAME)); \
-  twin_function(#NAME, twin.NAME);                                          \
-  ASSERT_NE(real.NAME, nullptr) << #NAME;
+#define F(RESULT, NAME, PARAMETERS)                                             \
+  nvidia_function(kFile, #NAME, real.NAME);                                     \
+  if (!real.NAME) GTEST_SKIP() << "there is no " << kFile << " with " << #NAME; \
+  twin_function(#NAME, twin.NAME);
   TENSORD_CUBLASLT_FUNCTIONS(F)
 #undef F
   const auto answers = [](const Functions& call) {

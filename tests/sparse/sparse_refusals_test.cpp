@@ -63,7 +63,7 @@ TEST(SparseRefusals, PartsThatDoNotFit) {
 TEST(SparseRefusals, OtherDevices) {
   const Value elsewhere = Device{DeviceKind::kCUDA, 0}, here = Device{};
   const Tensor place = table({1, 1}, {0}), one = ones({1});
-  const char* const kSays = "are not supported";
+  const char *const kSays = "device cuda:0 is not available", *const kCsr = "on cuda:0 are not supported";
   const auto made = [&](const Value& device) { return std::vector<Value>{place, one, kNone, kNone, device}; };
   const auto sized = [&](const Value& device) {
     return std::vector<Value>{place, one, ints({2}), kNone, kNone, device};
@@ -81,7 +81,7 @@ TEST(SparseRefusals, OtherDevices) {
       {"aten::_sparse_coo_tensor_unsafe", sized(here), kTaken},
       {"aten::sparse_coo_tensor.size", empty(elsewhere), kSays},
       {"aten::sparse_coo_tensor.size", empty(here), kTaken},
-      {"aten::sparse_csr_tensor.crow_col_value_size", rows(elsewhere), kSays},
+      {"aten::sparse_csr_tensor.crow_col_value_size", rows(elsewhere), kCsr},
       {"aten::sparse_csr_tensor.crow_col_value_size", rows(here), kTaken},
       {"aten::to.device", {coo({2}), elsewhere, DType::kFloat32, false, false, kNone}, kSays},
       {"aten::to.device", {coo({2}), here, DType::kFloat32, false, true, kNone}, kTaken},
@@ -159,7 +159,7 @@ TEST(SparseRefusals, WhatTheySayOfThemselves) {
       {"aten::len.Tensor",
        {run("aten::to_sparse.sparse_dim", {Tensor::scalar(2.0f), int64_t{0}})},
        "len() of a 0-d tensor"},
-      {"aten::sparse_dim", {ones({2})}, "has no kernel for cpu; it has: SparseCOO (CPU), SparseCSR (CPU)"},
+      {"aten::sparse_dim", {ones({2})}, "has no kernel for cpu; it has: SparseCOO (CPU, CUDA), SparseCSR (CPU, CUDA)"},
       {"aten::_nnz", {repeated()}, kTaken},
   });
 }

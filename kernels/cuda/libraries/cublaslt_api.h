@@ -32,7 +32,7 @@ inline constexpr Attribute kBatchCount = 5, kBatchStride = 6;
 inline constexpr Attribute kMaxWorkspace = 1, kReductionMask = 3, kAlignmentA = 5, kAlignmentB = 6, kAlignmentC = 7,
                            kAlignmentD = 8;
 
-using Handle = struct Context*;
+using Handle = struct LtContext*;
 using MatmulDesc = struct MatmulDescData*;
 using MatrixLayout = struct LayoutData*;
 using Preference = struct PreferenceData*;

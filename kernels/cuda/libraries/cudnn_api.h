@@ -22,7 +22,7 @@ inline constexpr int32_t kCrossCorrelation = 1;                            // cu
 inline constexpr int32_t kDefaultMath = 0, kTensorMath = 1, kFmaMath = 3;  // cudnnMathType_t; FMA: without TF32
 inline constexpr int32_t kDeterministic = 1;                               // cudnnDeterminism_t
 
-using Handle = struct Context*;
+using Handle = struct DnnContext*;
 using TensorDesc = struct TensorDescData*;
 using FilterDesc = struct FilterDescData*;
 using ConvDesc = struct ConvDescData*;

@@ -20,7 +20,7 @@ inline constexpr int32_t kOperationN = 0, kOperationT = 1, kOperationC = 2;  // 
 inline constexpr int32_t kNotUnit = 0, kUnit = 1;                            // cublasDiagType_t
 inline constexpr int32_t kWithoutVectors = 0, kWithVectors = 1;              // cusolverEigMode_t
 
-using Handle = struct Context*;
+using Handle = struct SolverContext*;
 using Params = struct ParamsData*;
 
 // F(result, name, parameters). P is the letter of the type of elements; OR is "or", of complex numbers "un".

@@ -1,12 +1,15 @@
 #include <tensord/client/training.h>
 #include <CLI/CLI.hpp>
 
+#include <cmath>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "server/commands/client/connection.h"
+#include "server/commands/client/job_export.h"
 #include "server/commands/client/job_view.h"
 #include "server/commands/client/json_line.h"
 #include "server/commands/client/table.h"
@@ -19,11 +22,16 @@ namespace {
 
 using client::TrainingClient;
 
+constexpr int kCurveWidth = 60, kCurveHeight = 8;
+
 struct JobsOptions {
   ConnectionOptions connection;
   std::string id;
   std::string model;
   std::vector<std::string> tags;  // name=value
+  std::vector<std::string> ids;   // of export and plot
+  std::string csv, tensorboard, mlflow;
+  std::string metric = "loss";
   int world_size = 0;
 };
 
@@ -58,6 +66,63 @@ void show(const JobsOptions& options) {
   const JobStatus status = to_job_status(training(options).get(options.id));
   if (options.connection.json) return print_json_line(to_json(status));
   std::cout << job_report(status);
+}
+
+struct Curves {
+  std::vector<JobStatus> jobs;
+  std::vector<std::vector<CurvePoint>> points;
+};
+
+Curves curves(const JobsOptions& options) {
+  TrainingClient client = training(options);
+  Curves out;
+  for (const std::string& id : options.ids) {
+    const auto take = [&](const auto& job, const auto& points) {
+      out.jobs.push_back(to_job_status(job));
+      auto& kept = out.points.emplace_back();
+      for (const auto& point : points) kept.push_back(to_curve_point(point));
+      return false;
+    };
+    client.watch(id, take);
+  }
+  return out;
+}
+
+void export_jobs(const JobsOptions& options) {
+  check(!options.csv.empty() || !options.tensorboard.empty() || !options.mlflow.empty(),
+        "export: needs --csv FILE, --tensorboard FOLDER or --mlflow FOLDER");
+  const auto [jobs, points] = curves(options);
+  if (options.csv == "-") {
+    write_csv(std::cout, jobs, points);
+  } else if (!options.csv.empty()) {
+    std::ofstream out(options.csv, std::ios::trunc);
+    write_csv(out, jobs, points);
+    if (!out.flush()) fail(ErrorCode::kUnavailable, options.csv, ": cannot be written");
+  }
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (!options.tensorboard.empty()) write_tensorboard(options.tensorboard, jobs[i], points[i]);
+    if (!options.mlflow.empty()) write_mlflow(options.mlflow, jobs[i], points[i]);
+  }
+}
+
+void plot_jobs(const JobsOptions& options) {
+  const auto [jobs, points] = curves(options);
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    std::vector<double> values;
+    for (const CurvePoint& point : points[i]) {
+      const auto found = point.metrics.find(options.metric);
+      if (options.metric == "loss") {
+        values.push_back(point.loss);
+      } else if (options.metric == "learning_rate") {
+        values.push_back(point.learning_rate);
+      } else if (found != point.metrics.end()) {
+        values.push_back(found->second);
+      }
+    }
+    std::erase_if(values, [](double value) { return !std::isfinite(value); });
+    std::cout << printable(jobs[i].id) << "  " << printable(options.metric) << "\n"
+              << (values.empty() ? "no values\n" : plot(values, kCurveWidth, kCurveHeight));
+  }
 }
 
 void hosts(const JobsOptions& options) {
@@ -128,6 +193,17 @@ void add_jobs_command(CLI::App& app, int* exit_code) {
   of_rollback->add_option("model", options->model, "The model")->required();
   on_run(*of_rollback, exit_code, [=] { return roll_back(*options), 0; });
 
+  CLI::App* of_export = command->add_subcommand("export", "Write the curves of jobs for other tools");
+  of_export->add_option("ids", options->ids, "The jobs")->required();
+  of_export->add_option("--csv", options->csv, "A file of one row a point; - for the standard output");
+  of_export->add_option("--tensorboard", options->tensorboard, "A folder that TensorBoard opens (--logdir)");
+  of_export->add_option("--mlflow", options->mlflow, "A tracking folder of MLflow (--backend-store-uri)");
+  on_run(*of_export, exit_code, [=] { return export_jobs(*options), 0; });
+  CLI::App* of_plot = command->add_subcommand("plot", "Draw a curve of each job on the terminal");
+  of_plot->add_option("ids", options->ids, "The jobs")->required();
+  of_plot->add_option("--metric", options->metric, "loss, learning_rate or a metric of the evaluation; default loss");
+  on_run(*of_plot, exit_code, [=] { return plot_jobs(*options), 0; });
+
   const auto add = [&](const char* name, const char* help, std::function<int(const JobsOptions&)> run) {
     CLI::App* sub = command->add_subcommand(name, help);
     sub->add_option("id", options->id, "The job's id, or its name if no other job has it")->required();
@@ -147,6 +223,7 @@ void add_jobs_command(CLI::App& app, int* exit_code) {
       "Examples:\n"
       "  tensord jobs list --model digits\n"
       "  tensord jobs watch digits-3f9a1c         with a bar on a terminal; ends as the job ends\n"
+      "  tensord jobs export digits-3f9a1c --tensorboard runs\n"
       "  tensord jobs rollback digits             the version before the served one again");
 }
 

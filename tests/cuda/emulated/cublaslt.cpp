@@ -13,7 +13,7 @@
 
 namespace tensord::cuda::cublaslt {
 
-struct Context {
+struct LtContext {
   int device;
 };
 struct MatmulDescData {

@@ -13,7 +13,7 @@
 
 namespace tensord::cuda::cudnn {
 
-struct Context {
+struct DnnContext {
   int device;
   StreamHandle stream = nullptr;
 };
@@ -266,7 +266,7 @@ TENSORD_CUDNN_FUNCTIONS(F)
 const char* cudnnGetErrorString(Status) { return emulated::refusal().c_str(); }
 size_t cudnnGetVersion() { return 91900; }
 Status cudnnCreate(Handle* handle) {
-  return checked([&] { *handle = objects().make<Context>(current_device()); });
+  return checked([&] { *handle = objects().make<DnnContext>(current_device()); });
 }
 Status cudnnSetStream(Handle handle, StreamHandle stream) {
   return checked([&] { known(handle, "the handle")->stream = stream; });

@@ -40,7 +40,7 @@ TWIN_COMPLEX(std::complex<double>, double, z)
 
 namespace tensord::cuda::cusolver {
 
-struct Context {
+struct SolverContext {
   int device;
   StreamHandle stream = nullptr;
 };
@@ -287,7 +287,7 @@ TENSORD_CUSOLVER_FUNCTIONS(F)
 #undef F
 
 Status cusolverDnCreate(Handle* handle) {
-  return checked([&] { *handle = objects().make<Context>(current_device()); });
+  return checked([&] { *handle = objects().make<SolverContext>(current_device()); });
 }
 Status cusolverDnSetStream(Handle handle, StreamHandle stream) {
   return checked([&] { objects().known(handle, kInvalidValue, "the handle")->stream = stream; });

@@ -1,6 +1,7 @@
 """What users of training frameworks expect of jobs: early stops, averages of weights, columns, tags. PyTorch and scikit-learn are the reference."""
 
 import os
+import struct
 import unittest
 
 import grpc
@@ -200,6 +201,87 @@ class HabitsTest(JobAssertions, RpcAssertions, unittest.TestCase):
         data.inputs["x"] = "age,city"
         failed = self.server.run(data=data, **fields)
         self.assertIn("column 'city': 'Paris, France' is not a number", failed.message)
+
+
+    def test_curves_are_exported_for_other_tools(self):
+        job = self.server.run(model=MLP, optimizer=SGD, epochs=3, tags={"team": "a"},
+                              evaluation=training.Evaluation(fraction=0.25, metrics=["accuracy"]))
+        self.assertEqual(job.state, COMPLETED, job.message)
+        _, points = self.server.watch(job.id)
+        folder = self.server.folder.name
+        board, mlflow = os.path.join(folder, "board"), os.path.join(folder, "mlruns")
+        csv = self.server.client("jobs", "export", job.id, "--csv", "-", "--tensorboard", board, "--mlflow", mlflow)
+        rows = [line.split(",") for line in csv.splitlines()]
+        self.assertEqual(rows[0], ["job", "step", "epoch", "loss", "learning_rate", "gradient_norm", "samples_per_second", "eval_accuracy"])
+        self.assertEqual([(int(row[1]), float(row[3])) for row in rows[1:]], [(point.step, point.loss) for point in points])
+        (name,) = os.listdir(os.path.join(board, job.id))
+        with open(os.path.join(board, job.id, name), "rb") as file:
+            events = list(records(file.read()))
+        self.assertEqual(fields(events[0])[3], [b"brain.Event:2"])
+        found = {}
+        for event in map(fields, events[1:]):
+            for value in map(fields, fields(event[5][0])[1]):
+                found.setdefault(value[1][0].decode(), []).append((event[2][0], value[2][0]))
+        wanted = [(point.step, np.float32(point.loss)) for point in points]
+        self.assertEqual(found["train/loss"], wanted)
+        self.assertEqual([value for _, value in found["eval/accuracy"]],
+                         [np.float32(point.metrics["accuracy"]) for point in points if "accuracy" in point.metrics])
+        (run,) = (entry for entry in os.listdir(os.path.join(mlflow, "0")) if entry != "meta.yaml")
+        kept = lambda *path: open(os.path.join(mlflow, "0", run, *path)).read()  # noqa: E731
+        self.assertIn("status: 3", kept("meta.yaml"))
+        self.assertEqual((kept("params", "epochs"), kept("params", "optimizer.name"), kept("tags", "team")), ("3", "sgd", "a"))
+        lines = [line.split() for line in kept("metrics", "train", "loss").splitlines()]
+        self.assertEqual([(int(step), float(value)) for _, value, step in lines], [(point.step, point.loss) for point in points])
+        self.assertIn("│", self.server.client("jobs", "plot", job.id, "--metric", "accuracy"))
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def records(data):
+    """The messages of a file of TensorBoard, whose checksums are right."""
+    def checked(part, mask):
+        crc = crc32c(part)
+        assert ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF == struct.unpack("<I", mask)[0]
+        return part
+
+    while data:
+        (size,) = struct.unpack("<Q", checked(data[:8], data[8:12]))
+        yield checked(data[12:12 + size], data[12 + size:16 + size])
+        data = data[16 + size:]
+
+
+def fields(message):
+    """A protobuf message: values by field number."""
+    found, at = {}, 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte, at = message[at], at + 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while at < len(message):
+        key = varint()
+        if key & 7 == 0:
+            value = varint()
+        else:
+            size = varint() if key & 7 == 2 else {1: 8, 5: 4}[key & 7]
+            value, at = message[at:at + size], at + size
+            if key & 7 != 2:
+                (value,) = struct.unpack({8: "<d", 4: "<f"}[size], value)
+        found.setdefault(key >> 3, []).append(value)
+    return found
 
 
 if __name__ == "__main__":
