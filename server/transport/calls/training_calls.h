@@ -19,7 +19,8 @@ using TrainingRpcs = training_rpc::TrainingService::WithRawMethod_ListHosts<
                         training_rpc::TrainingService::WithRawMethod_DeleteJob<
                             training_rpc::TrainingService::WithRawMethod_UploadModel<
                                 training_rpc::TrainingService::WithRawMethod_Rollback<
-                                    training_rpc::TrainingService::Service>>>>>>>>>>>>;
+                                    training_rpc::TrainingService::WithRawMethod_FinishJob<
+                                        training_rpc::TrainingService::Service>>>>>>>>>>>>>;
 
 // State shared by the training calls. Slow calls run on `thread`.
 struct TrainingCalls {
