@@ -21,13 +21,14 @@ SKIPPED = 77
 PROGRAM = """
 import sys, tempfile, os
 from tensord import engine
-from tensord.engine import nn, data
+from tensord.engine import data, distributed, nn
 assert "numpy" not in sys.modules and "torch" not in sys.modules
 x = engine.ones(2, 3, requires_grad=True)
 (x @ x.T).sum().backward()
 assert x.grad.tolist() == [[4.0] * 3] * 2, x.grad
 assert engine.linalg_inv(engine.eye(3) * 2).diagonal().tolist() == [0.5] * 3
 assert nn.Conv2d(3, 8, 3)(engine.ones(1, 3, 9, 9)).shape == (1, 8, 7, 7)
+assert distributed.is_gloo_available()
 net = nn.Sequential(nn.Linear(4, 3), nn.ReLU())
 traced = engine.jit.trace(net, engine.ones(2, 4))
 assert sum(len(batch[0]) for batch in data.DataLoader(data.TensorDataset(engine.arange(10)), 3, num_workers=1)) == 10
