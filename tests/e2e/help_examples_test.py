@@ -182,8 +182,9 @@ class HelpExamplesTest(unittest.TestCase):
 
     def prepare(self, words):
         """What an example's files have to be, where two examples use one name for different things; returns its words."""
-        if words[:2] == ["jobs", "watch"]:
-            words[2] = json.loads(self.tensord("jobs", "list", "--model", "digits", "--json").splitlines()[0])["id"]
+        for i, word in enumerate(words):
+            if re.fullmatch(r"digits-[0-9a-f]{6}", word):
+                words[i] = json.loads(self.tensord("jobs", "list", "--model", "digits", "--json").splitlines()[0])["id"]
         if words[:2] == ["jobs", "rollback"]:
             self.tensord("train", "digits", "--data", "digits.npz", "--label", "labels", "--loss", "cross_entropy", "--epochs", "1", "--publish", "at_end")
         if "--upload" in words:
@@ -199,9 +200,9 @@ class HelpExamplesTest(unittest.TestCase):
             with self.subTest(example):
                 words = self.prepare(shlex.split(example)[1:])
                 printed = self.tensord(*words)
-                written = next((words[i + 1] for i, word in enumerate(words) if word in ("-o", "--save")), None)
+                written = next((words[i + 1] for i, word in enumerate(words) if word in ("-o", "--save", "--tensorboard")), None)
                 if written:
-                    self.assertTrue(os.path.getsize(self.path(written)))
+                    self.assertTrue(os.listdir(self.path(written)) if os.path.isdir(self.path(written)) else os.path.getsize(self.path(written)))
                 elif words[0] != "unload":
                     self.assertTrue(printed, "nothing was printed")
 

@@ -1,5 +1,6 @@
 #include "server/commands/client/job_export.h"
 
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <array>
