@@ -8,6 +8,7 @@
 #include "core/autograd/view.h"
 #include "core/base/error.h"
 #include "core/base/mutex.h"
+#include "core/ops/sparse.h"
 
 namespace tensord::autograd {
 namespace {

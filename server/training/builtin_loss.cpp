@@ -47,7 +47,7 @@ std::optional<Tensor> weights_for(const Tensor& output, const Tensor& class_weig
 }
 
 Tensor value_labels(const LossSpec& spec, const Tensor& output, const Tensor& label) {
-  const Tensor labels = ops::to(label, output.dtype());
+  Tensor labels = ops::to(label, output.dtype());
   if (labels.sizes() == output.sizes()) return labels;
   check(labels.numel() == output.numel(), "loss.label: '", spec.label, "' has shape ", label.sizes(),
         ", but the output ", output.sizes());

@@ -217,9 +217,10 @@ std::optional<Trainer::Outcome> Trainer::advance() {
       return std::nullopt;
     case BatchSource::Next::kStarved: return Outcome::kStarved;
   }
-  std::vector<Tensor> more;
-  while (std::ssize(batches) < spec_.accumulation && source_->next(more, is_interrupted) == BatchSource::Next::kBatch) {
-    batches.push_back(std::move(more));
+  while (std::ssize(batches) < spec_.accumulation) {
+    if (source_->next(batches.emplace_back(), is_interrupted) == BatchSource::Next::kBatch) continue;
+    batches.pop_back();
+    break;
   }
   train(batches);
   batches.clear();

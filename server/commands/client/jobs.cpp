@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "core/base/error.h"
 #include "server/commands/client/connection.h"
 #include "server/commands/client/job_export.h"
 #include "server/commands/client/job_view.h"
