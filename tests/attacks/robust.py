@@ -39,19 +39,27 @@ def job(daemon, job_id):
 
 @attack("job_with_bad_text", short=True)
 def job_with_bad_text(context):
-    """A job's error contains a column name that is not UTF-8. The daemon survives, the job has failed, and the same
-    holds after a restart."""
+    """Column names and cells that are not UTF-8. A job without its column is refused, one with such a cell has failed, and
+    the same holds after a restart."""
     flags = training_flags(context)
-    with open(context.path("data", "bad.csv"), "wb") as out:
+    with open(context.path("data", "names.csv"), "wb") as out:
         out.write(b"\xff\xfe\x80,y\n" + b"1,0\n" * 60)
+    with open(context.path("data", "cells.csv"), "wb") as out:
+        out.write(b"x,y\n" + b"1,0\n" * 60 + b"\xff\xfe\x80,0\n")
     starts = 0
     for start in range(2):
         with context.daemon(*flags, repository=context.path("models")) as daemon:
             if start == 0:
-                job_id = create(daemon, data="bad.csv", epochs=1)
+                job_id = create(daemon, data="cells.csv", epochs=1)
+            try:
+                create(daemon, data="names.csv", epochs=1)
+                raise RuntimeError("a job without its column was taken")
+            except grpc.RpcError as error:
+                if "has no array 'x'" not in error.details():
+                    raise
             ended = wait_until(lambda: [now for now in [job(daemon, job_id)] if now.state == FAILED], timeout=60)
-            if "\ufffd" not in ended[0].message:
-                raise RuntimeError("the text has no bytes that were replaced: " + ended[0].message)
+            if "column 'x': " not in ended[0].message:
+                raise RuntimeError("the reason is another one: " + ended[0].message)
             starts += daemon.is_alive()
     return Figure("starts", starts, 2, at_least=True)
 

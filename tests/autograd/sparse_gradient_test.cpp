@@ -162,7 +162,7 @@ TEST(SparseGradient, GoesThroughFunctionsThatKnowIt) {
                   return grad(std::vector{sum(rows_of(larger, {3}))}, std::vector{larger}).at(0);
                 });
               }),
-              HasSubstr("got sparse_coo float32[4, 2] but expected [3, 2]"));
+              HasSubstr("got sparse_coo float64[4, 2] but expected [3, 2]"));
 }
 
 TEST(SparseGradient, OfRecordedPassesIsAddedOutOfPlace) {

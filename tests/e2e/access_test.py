@@ -55,6 +55,7 @@ ROWS = {
         "PauseJob": ("training", NOT_FOUND),
         "ResumeJob": ("training", NOT_FOUND),
         "CancelJob": ("training", NOT_FOUND),
+        "FinishJob": ("training", NOT_FOUND),
         "DeleteJob": ("training", NOT_FOUND),
         "StreamData": ("training", NOT_FOUND),
         "UploadModel": ("training", CODE.DATA_LOSS),
