@@ -10,6 +10,7 @@
 namespace tensord::server {
 namespace {
 
+constexpr size_t kMaxScores = size_t{1} << 26;  // 512 MB
 constexpr const char* kClassMetrics[] = {"f1", "precision", "recall", "auc"};
 
 double share(double part, double whole) { return whole == 0 ? 0 : part / whole; }
@@ -63,6 +64,10 @@ void ClassMetrics::add_row(const std::vector<double>& scores, int64_t label, boo
     if (is_known) ++counts_[static_cast<size_t>(label)].misses;
   }
   if (!keeps_scores) return;
+  if (scores_.size() + scores.size() > kMaxScores) {
+    fail(ErrorCode::kResourceExhausted, "auc keeps all scores of an evaluation, at most ", kMaxScores,
+         ": leave it out, or evaluate on fewer rows");
+  }
   labels_.push_back(label);
   if (scores.size() <= 2) {
     scores_per_row_ = 1;

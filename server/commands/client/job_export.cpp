@@ -23,6 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char *kEvents = "events.out.tfevents.", *kEventsEnd = ".tensord";
+
 std::string exact(double value) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.17g", value);
@@ -186,11 +188,16 @@ void write_csv(std::ostream& out, const std::vector<JobStatus>& jobs,
 
 void write_tensorboard(const std::string& folder, const JobStatus& job, const std::vector<CurvePoint>& points) {
   const fs::path of_job = fs::path(folder) / file_name_of(job.id);
-  replace_folder(of_job);
+  // The server chooses the id, so a folder of this name may hold other things: only older exports go.
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(of_job, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kEvents) && name.ends_with(kEventsEnd)) fs::remove(entry.path(), ignored);
+  }
   const auto seconds = static_cast<double>(job.created_at_ms) / 1e3;
   std::string out = record(field(1, seconds) + field(3, std::string("brain.Event:2")));
   for (const CurvePoint& point : points) out += record(event(job, points, point));
-  write_file(of_job / concat("events.out.tfevents.", job.created_at_ms / 1000, ".tensord"), out);
+  write_file(of_job / concat(kEvents, job.created_at_ms / 1000, kEventsEnd), out);
 }
 
 void write_mlflow(const std::string& folder, const JobStatus& job, const std::vector<CurvePoint>& points) {

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/tensor/memory/accounts.h"
+#include "core/tensor/memory/owner_limit.h"
 
 namespace tensord::server {
 
@@ -20,10 +22,19 @@ DataTable read_data_file(const std::string& path, const std::vector<std::string>
 
 void check_data_names(const std::string& path, const std::vector<std::string>& wanted) {
   constexpr uintmax_t kMaxBytes = uintmax_t{64} << 20;
+  constexpr uint64_t kMaxMemory = uint64_t{512} << 20;
   if (files::extension_of(path) == "csv") return files::check_csv_columns(path, wanted);
   if (std::filesystem::file_size(path) > kMaxBytes) return;
-  const DataTable table = read_data_file(path);
-  for (const std::string& name : wanted) table.at_or_joined(name);
+  // A compressed file may be much larger than it looks.
+  static const OwnerId owner = memory_owner("job data check");
+  set_owner_limit(owner, kMaxMemory);
+  const MemoryOwnerScope scope(owner);
+  try {
+    const DataTable table = read_data_file(path);
+    for (const std::string& name : wanted) table.at_or_joined(name);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kResourceExhausted) throw;  // the job reads it with its own memory
+  }
 }
 
 }  // namespace tensord::server

@@ -217,6 +217,11 @@ class HabitsTest(JobAssertions, RpcAssertions, unittest.TestCase):
         self.assertEqual(rows[0], ["job", "step", "epoch", "loss", "learning_rate", "gradient_norm", "samples_per_second", "eval_accuracy"])
         self.assertEqual([(int(row[1]), float(row[3])) for row in rows[1:]], [(point.step, point.loss) for point in points])
         (name,) = os.listdir(os.path.join(board, job.id))
+        # Another export replaces the first one, and nothing else in that folder.
+        other = pathlib.Path(board, job.id, "notes.txt")
+        other.write_text("mine")
+        self.server.client("jobs", "export", job.id, "--tensorboard", board)
+        self.assertEqual(sorted(os.listdir(other.parent)), sorted([name, "notes.txt"]))
         with open(os.path.join(board, job.id, name), "rb") as file:
             events = list(records(file.read()))
         self.assertEqual(fields(events[0])[3], [b"brain.Event:2"])
