@@ -8,7 +8,6 @@ Prints Markdown: a row for each operator and size, then how the ratios lie.
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
