@@ -61,8 +61,8 @@ Tensor to_gray(const Tensor& image) {
   return out;
 }
 
-// Where a centered crop of `size` begins along a side; below 0 where the image is smaller. torchvision rounds an odd rest
-// to the even number, and pads less before than after.
+// Where a centered crop of `size` begins along a side; below 0 where the image is smaller. torchvision rounds an odd
+// rest to the even number, and pads less before than after.
 int64_t crop_begin(int64_t side, int64_t size) {
   if (side < size) return -((size - side) / 2);
   return static_cast<int64_t>(std::nearbyint(static_cast<double>(side - size) / 2));
@@ -92,8 +92,8 @@ Preprocess::Preprocess(PreprocessOptions options) : options_(std::move(options))
   check_sides(options_.resized, options_.max_pixels, "resize");
   check_sides(options_.cropped, options_.max_pixels, "crop");
   const bool is_bytes = options_.dtype == DType::kUInt8;
-  check(is_bytes || options_.dtype == DType::kFloat32 || options_.dtype == DType::kFloat16, "dtype: ",
-        name_of(options_.dtype), " is not supported");
+  check(is_bytes || options_.dtype == DType::kFloat32 || options_.dtype == DType::kFloat16,
+        "dtype: ", name_of(options_.dtype), " is not supported");
   const bool has_numbers = options_.rescale_factor || !options_.mean.empty() || !options_.std.empty();
   check(!is_bytes || !has_numbers, "dtype: bytes are not rescaled and have no mean and std");
   if (!is_bytes) {
@@ -127,8 +127,8 @@ Size Preprocess::size_after_resize(ImageSize image, const std::string& source) c
   if (options_.resized) size = *options_.resized;
   if (options_.shorter_side) {
     const int64_t shorter = std::min(image.height, image.width), longer = std::max(image.height, image.width);
-    const auto new_longer = static_cast<int64_t>(static_cast<double>(*options_.shorter_side * longer) /
-                                                 static_cast<double>(shorter));
+    const auto new_longer =
+        static_cast<int64_t>(static_cast<double>(*options_.shorter_side * longer) / static_cast<double>(shorter));
     size = image.width <= image.height ? Size(new_longer, *options_.shorter_side)
                                        : Size(*options_.shorter_side, new_longer);
   }

@@ -46,9 +46,9 @@ class Preprocess {
   Dims sizes() const;
   // The number of elements of the result, from the file's header. Throws as operator() does.
   int64_t count_elements(std::string_view file, const std::string& source) const;
-  // Returns a contiguous tensor. The bytes are untrusted. Throws Error that starts with `source`: kUnimplemented (neither
-  // JPEG nor PNG, or unsupported colors), kDataLoss (damaged), kOutOfRange (more pixels than max_pixels, known before
-  // anything is decoded). At most 6 bytes a pixel of the file are held meanwhile.
+  // Returns a contiguous tensor. The bytes are untrusted. Throws Error that starts with `source`: kUnimplemented
+  // (neither JPEG nor PNG, or unsupported colors), kDataLoss (damaged), kOutOfRange (more pixels than max_pixels, known
+  // before anything is decoded). At most 6 bytes a pixel of the file are held meanwhile.
   Tensor operator()(std::string_view file, const std::string& source) const;
 
  private:

@@ -86,7 +86,8 @@ Windows windows_of(int64_t from, int64_t to, const Kernel& kernel) {
     }
     for (int64_t k = 0; k < count; ++k) {
       const double weight = (sum != 0.0 ? exact[k] / sum : exact[k]) * (1 << kWeightBits);
-      out.weights[static_cast<size_t>(i * out.width + k)] = static_cast<int32_t>(weight < 0 ? weight - 0.5 : weight + 0.5);
+      out.weights[static_cast<size_t>(i * out.width + k)] =
+          static_cast<int32_t>(weight < 0 ? weight - 0.5 : weight + 0.5);
     }
     out.first.push_back(first);
     out.count.push_back(count);

@@ -23,6 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return fuzz::may_refuse([&] {
     const int64_t elements = preprocess.count_elements(fuzz::text_of(data, size), "image");
     const Tensor image = preprocess(fuzz::text_of(data, size), "image");
-    check_internal(image.numel() == elements, "an image has ", image.numel(), " elements, and ", elements, " were announced");
+    check_internal(image.numel() == elements, "an image has ", image.numel(), " elements, and ", elements,
+                   " were announced");
   });
 }

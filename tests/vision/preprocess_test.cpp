@@ -1,4 +1,5 @@
-// From files to a model's input, compared with Pillow and torchvision's transforms of its images: all numbers are equal.
+// From files to a model's input, compared with Pillow and torchvision's transforms of its images: all numbers are
+// equal.
 #include "core/vision/preprocess.h"
 
 #include <gmock/gmock.h>
@@ -14,8 +15,9 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 const std::map<std::string, ResampleFilter> kFilters = {
-    {"nearest", ResampleFilter::kNearest}, {"box", ResampleFilter::kBox},         {"bilinear", ResampleFilter::kBilinear},
-    {"hamming", ResampleFilter::kHamming}, {"bicubic", ResampleFilter::kBicubic}, {"lanczos", ResampleFilter::kLanczos}};
+    {"nearest", ResampleFilter::kNearest},   {"box", ResampleFilter::kBox},
+    {"bilinear", ResampleFilter::kBilinear}, {"hamming", ResampleFilter::kHamming},
+    {"bicubic", ResampleFilter::kBicubic},   {"lanczos", ResampleFilter::kLanczos}};
 const std::map<std::string, DType> kTypes = {
     {"uint8", DType::kUInt8}, {"float16", DType::kFloat16}, {"float32", DType::kFloat32}};
 const std::map<std::string, ColorOrder> kColors = {
