@@ -42,6 +42,7 @@ ALLOWED = {
     "server/tracing": ["server/config", "server/metrics", "core/base"],
     "server/scheduler": ["server/metrics", "core/base"],
     "server/executor": ["server/config", "server/scheduler", "server/tracing", "server/metrics", "core"],
+    "server/fetch": ["core/distributed", "core/base"],
     "server/images": ["server/config", "server/executor", "core"],
     # Its header does not include protobuf.
     "server/config/pbtxt": ["protos", "server/config", "core/base"],
@@ -75,7 +76,7 @@ LIBRARIES = {
     r"[<\"].*\.pb\.h": ["server/transport", "server/rest", "server/config/pbtxt"],
     r"<tensord/client/": ["server/commands"],
     r"<prometheus/": ["server/metrics"],
-    r"<httplib": ["server/tracing", "server/web"],
+    r"<httplib": ["server/tracing", "server/web", "server/fetch"],
     r"<boost/": ["server/http"],
     r"<(dnnl|oneapi/dnnl|cblas)": ["kernels"],
     r"<hwy": ["kernels", "server/commands"],
