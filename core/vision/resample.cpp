@@ -77,8 +77,8 @@ Windows windows_of(int64_t from, int64_t to, const Kernel& kernel) {
   std::vector<double> exact(static_cast<size_t>(out.width));
   for (int64_t i = 0; i < to; ++i) {
     const double center = (static_cast<double>(i) + 0.5) * scale;
-    const int64_t first = std::max<int64_t>(static_cast<int64_t>(center - support + 0.5), 0);
-    const int64_t count = std::min<int64_t>(static_cast<int64_t>(center + support + 0.5), from) - first;
+    const int64_t first = std::max<int64_t>(static_cast<int64_t>(std::floor(center - support + 0.5)), 0);
+    const int64_t count = std::min<int64_t>(static_cast<int64_t>(std::floor(center + support + 0.5)), from) - first;
     double sum = 0;
     for (int64_t k = 0; k < count; ++k) {
       exact[k] = kernel.weight((static_cast<double>(k + first) - center + 0.5) * (1.0 / stretch));
