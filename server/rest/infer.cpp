@@ -245,7 +245,8 @@ void RestInfer::count_response(const InferResult& result, bool is_final) {
     previous_ns_ = Clock::system().now_ns();
   }
   if (!is_final) return;
-  request_context_.metrics->count_answer(result.times, static_cast<int>(status_.code()));
+  request_context_.metrics->count_answer(result.times, static_cast<int>(status_.code()),
+                                         std::string(status_.message()));
   request_context_.metrics->add_in_flight(-1);
   request_context_.telemetry.record_answer(result.times, status_);
   log_request(request_context_, "http", status_);
