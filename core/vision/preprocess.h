@@ -48,7 +48,8 @@ class Preprocess {
   int64_t count_elements(std::string_view file, const std::string& source) const;
   // Returns a contiguous tensor. The bytes are untrusted. Throws Error that starts with `source`: kUnimplemented
   // (neither JPEG nor PNG, or unsupported colors), kDataLoss (damaged), kOutOfRange (more pixels than max_pixels, known
-  // before anything is decoded). At most 6 bytes a pixel of the file are held meanwhile.
+  // before anything is decoded). At most 6 bytes for each pixel of the file are held meanwhile, as tensors, and as many
+  // more by libjpeg for a progressive JPEG.
   Tensor operator()(std::string_view file, const std::string& source) const;
 
  private:

@@ -172,6 +172,8 @@ RestRequest RestInfer::parse() {
   const auto model = context_.state.repository.find(target_.name, target_.version);
   if (is_image) check_takes_images(model->signature(), target_.name);
   RestRequest request = raw_request(target_.name, target_.version, wire_, model->signature(), raw_prefix_);
+  // People send images by curl and read the answer; programs ask for bytes.
+  if (is_image) request.forms.is_binary = exchange_->head().header("Accept") == "application/octet-stream";
   // The body is the one input. A BYTES element needs its length in front of it.
   if (!raw_prefix_.empty()) {
     const std::span<const uint8_t> prefix{reinterpret_cast<const uint8_t*>(raw_prefix_.data()), raw_prefix_.size()};
