@@ -177,6 +177,7 @@ std::function<bool()> Trainer::cancel_check() const {
 Trainer::Outcome Trainer::run() {
   const MemoryOwnerScope owner_scope(owner_);
   const ops::GeneratorGuard generator(generator_);
+  const ContextPart<&ExecutionContext::numerics> numerics({.is_deterministic = spec_.deterministic});
   const EnableGradGuard grad;
   model_->module().set_training(true);
   try {

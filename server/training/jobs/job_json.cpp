@@ -89,7 +89,7 @@ void fields_of(V& v, T& x, JobSpec*) {
   v("steps", x.steps), v("batch_size", x.batch_size), v("seed", x.seed), v("checkpoints", x.checkpoints);
   v("publish", x.publish), v("resources", x.resources), v("distribution", x.distribution);
   v("max_seconds", x.max_seconds), v("tags", x.tags), v("ema_decay", x.ema_decay);
-  v("accumulation", x.accumulation);
+  v("accumulation", x.accumulation), v("deterministic", x.deterministic);
 }
 template <class V, class T>
 void fields_of(V& v, T& x, JobProgress*) {

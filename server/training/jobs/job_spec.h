@@ -150,6 +150,7 @@ struct JobSpec {
   std::map<std::string, std::string> tags;
   double ema_decay = 0;
   int64_t accumulation = 1;
+  bool deterministic = false;
 };
 
 // Validates all fields and sets the defaults that do not depend on the model or the data. Throws

@@ -173,6 +173,7 @@ class JobSpec(TypedDict, total=False):
     tags: Mapping[str, str]
     ema_decay: float
     accumulation: int
+    deterministic: bool
 
 
 _SHORT = {
