@@ -139,6 +139,8 @@ bool product_by_library(const KernelContext& context, const ProductJob& product,
   if (!job && !bias) job = blas_job(rows = product);
   if (!job) return false;
   if (bias) job->bias = bias.raw_data();
+  job->allows_tf32 =
+      static_cast<DType>(job->dtype) == DType::kFloat32 && execution_context().numerics.allows_tf32_products;
   const cuda::DeviceScope scope(context.device.index);
   return Caller(context, rows, *job).queue_all();
 }

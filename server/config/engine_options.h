@@ -8,7 +8,7 @@ namespace tensord::server {
 
 // How one model is compiled and run: the `parameters` of its config.pbtxt.
 struct EngineOverrides {
-  std::optional<std::string> precision;                     // precision: f32, bf16, int8
+  std::optional<std::string> precision;                     // precision: f32, tf32, bf16, int8
   std::optional<int> plan_cache_size;                       // plan_cache_size; 0 turns plans off
   std::optional<std::vector<std::string>> disabled_passes;  // jit_disable
   std::optional<std::vector<std::string>> pass_limits;      // jit_limit: "PASS:N"

@@ -142,7 +142,7 @@ class WarmupTest(unittest.TestCase):
                 self.assertIsNone(difference(actual, expected, tolerance))
 
     def test_wrong_settings_are_named(self):
-        self.assert_unavailable("fp16", "parameters 'precision' must be f32, bf16 or int8, got 'fp16'")
+        self.assert_unavailable("fp16", "parameters 'precision' must be f32, tf32, bf16 or int8, got 'fp16'")
         self.assert_unavailable("bad_pass", "jit_disable")
         self.assert_unavailable("bad_pass", "nonsense")
 

@@ -60,7 +60,7 @@ class ParameterReader {
 
  private:
   void read_precision(const std::string& key, const std::string& value) const {
-    out_.engine.precision = one_of(key, value, {"f32", "bf16", "int8"});
+    out_.engine.precision = one_of(key, value, {"f32", "tf32", "bf16", "int8"});
   }
 
   void read_plans(const std::string& key, const std::string& value) const {
@@ -151,7 +151,9 @@ class ParameterReader {
 
 const std::vector<ParameterReader::Rule>& ParameterReader::rules() {
   static const std::vector<Rule> rules{
-      {{"precision", "f32, bf16 or int8: type of the weights in large matrix products", "--precision"},
+      {{"precision",
+        "f32, bf16 or int8: type of the weights in large matrix products; tf32: f32, rounded to TF32 on a GPU",
+        "--precision"},
        &ParameterReader::read_precision},
       {{"plan_cache_size", "input shapes whose plans are kept; 0: interpret every run", "--plan-cache-size"},
        &ParameterReader::read_plans},

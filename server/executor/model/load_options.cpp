@@ -39,7 +39,7 @@ jit::LoadOptions to_load_options(const EngineOptions& options) {
     out.device = parse_device(options.device);
     device_runtime(out.device);
   });
-  apply_setting("precision", [&] { out.precision = jit::parse_precision(options.precision); });
+  apply_setting("precision", [&] { jit::set_precision(out, options.precision); });
   out.plan.is_enabled = options.plan_cache_size > 0;
   out.plan.cache_size = static_cast<size_t>(std::max(options.plan_cache_size, 1));
   apply_setting("jit_disable", [&] {
