@@ -174,6 +174,7 @@ class JobSpec(TypedDict, total=False):
     ema_decay: float
     accumulation: int
     deterministic: bool
+    loss_scale: float
 
 
 _SHORT = {
