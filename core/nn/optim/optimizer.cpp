@@ -12,6 +12,7 @@
 #include "core/tensor/device_runtime.h"
 #include "core/tensor/grad_mode.h"
 #include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::nn {
 
