@@ -20,13 +20,14 @@ class ConvKernel {
   virtual void run(const float* src, const float* other, float* dst, void* scratch) const = 0;
   // The bytes of scratch that run_halves needs; nothing if it only reads and writes float32.
   virtual std::optional<size_t> halves_scratch_bytes() const { return std::nullopt; }
-  // In bfloat16. `finish.other` has the layout of dst and may be dst.
+  // In bfloat16. `finish.other` has the layout of dst and may be dst; null unless adds_halves.
   virtual void run_halves(const BFloat16*, const HalfEpilogue&, BFloat16*, void* /*scratch*/) const {
     fail(ErrorCode::kInternal, variant, " does not read halves");
   }
 
   size_t scratch_bytes = 0;    // memory for `scratch`, aligned to 64
   bool sums_in_place = false;  // run takes the other tensor in dst instead of `other`
+  bool adds_halves = true;     // run_halves takes `finish.other`
   bool reads_planes = false;   // src lies as N, C, spatial…
   const char* variant = "";
 };

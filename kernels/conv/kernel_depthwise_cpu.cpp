@@ -2,7 +2,6 @@
 
 #include "core/base/cancellation.h"
 #include "core/base/parallel.h"
-#include "kernels/base/half_rows.h"
 #include "kernels/conv/kernel.h"
 
 namespace tensord::kernels {
@@ -11,8 +10,9 @@ namespace {
 class DepthwiseKernel final : public ConvKernel {
  public:
   DepthwiseKernel(const ConvProblem& p, const ConvPlane& plane, const ConvEpilogue& finish)
-      : batch_(plane.batch), rows_(plane.batch * plane.out_h) {
+      : rows_(plane.batch * plane.out_h) {
     variant = "depthwise";
+    adds_halves = false;  // neighboring tiles compute some results twice
     const int64_t channels = plane.in_channels, taps = plane.kernel_h * plane.kernel_w;
     weights_ = *p.packed_weight("depthwise", [&] {
       const Tensor weight = p.weight.contiguous(), turned = Tensor::empty(Dims{taps, channels}, DType::kFloat32);
@@ -50,63 +50,26 @@ class DepthwiseKernel final : public ConvKernel {
   }
 
   void run(const float* src, const float*, float* dst, void*) const override {
+    in_parts([&](int64_t begin, int64_t end) { run_depthwise_conv(conv_, src, dst, begin, end); });
+  }
+
+  std::optional<size_t> halves_scratch_bytes() const override { return 0; }
+  void run_halves(const BFloat16* src, const HalfEpilogue& finish, BFloat16* dst, void*) const override {
+    in_parts([&](int64_t begin, int64_t end) { run_depthwise_halves(conv_, finish, src, dst, {begin, end}); });
+  }
+
+ private:
+  template <class Run>
+  void in_parts(Run&& run) const {
     constexpr int64_t kPieceRows = 256;
     parallel_run(parts_, [&](int part) {
       const int64_t first = rows_ * part / parts_;
       in_pieces(rows_ * (part + 1) / parts_ - first, kPieceRows,
-                [&](int64_t begin, int64_t end) { run_depthwise_conv(conv_, src, dst, first + begin, first + end); });
+                [&](int64_t begin, int64_t end) { run(first + begin, first + end); });
     });
   }
 
-  std::optional<size_t> halves_scratch_bytes() const override {
-    return static_cast<size_t>((band_input_floats() + band_floats()) * parts_) * sizeof(float);
-  }
-  // Works on bands of rows, which are converted and rounded while they are in the cache.
-  void run_halves(const BFloat16* src, const HalfEpilogue& finish, BFloat16* dst, void* scratch) const override {
-    const int64_t bands = (conv_.out_h + band_rows() - 1) / band_rows(), count = batch_ * bands;
-    parallel_run(parts_, [&](int part) {
-      float* const wide = static_cast<float*>(scratch) + part * (band_input_floats() + band_floats());
-      for (int64_t i = count * part / parts_; i < count * (part + 1) / parts_; ++i) {
-        check_work_cancelled();
-        run_band(src, finish, dst, i / bands, i % bands * band_rows(), wide);
-      }
-    });
-  }
-
- private:
-  int64_t band_rows() const {
-    constexpr int64_t kFloats = 64 * 1024;
-    return std::clamp<int64_t>(kFloats / ((conv_.stride * conv_.in_w + conv_.out_w) * conv_.channels), 1, conv_.out_h);
-  }
-  int64_t band_input_floats() const {
-    const int64_t rows = std::min((band_rows() - 1) * conv_.stride + conv_.kernel, conv_.in_h);
-    return rounded_up(rows * conv_.in_w * conv_.channels);
-  }
-  int64_t band_floats() const { return rounded_up(band_rows() * conv_.out_w * conv_.channels); }
-  static int64_t rounded_up(int64_t floats) {
-    constexpr int64_t kAlign = 16;
-    return (floats + kAlign - 1) / kAlign * kAlign;
-  }
-
-  // The rows of one image from `first` on.
-  void run_band(const BFloat16* src, const HalfEpilogue& finish, BFloat16* dst, int64_t image, int64_t first,
-                float* wide) const {
-    const int64_t rows = std::min(band_rows(), conv_.out_h - first), channels = conv_.channels;
-    const int64_t top = first * conv_.stride - conv_.pad_h, line = conv_.in_w * channels;
-    const int64_t begin = std::clamp<int64_t>(top, 0, conv_.in_h);
-    const int64_t end = std::clamp<int64_t>(top + (rows - 1) * conv_.stride + conv_.kernel, begin, conv_.in_h);
-    DepthwiseConv band = conv_;
-    band.in_h = end - begin, band.out_h = rows, band.pad_h = begin - top;
-    widen_row(src + (image * conv_.in_h + begin) * line, wide, (end - begin) * line);
-    float* const out = wide + band_input_floats();
-    run_depthwise_conv(band, wide, out, 0, rows);
-    HalfEpilogue steps = finish;
-    const int64_t at = (image * conv_.out_h + first) * conv_.out_w * channels;
-    if (steps.other != nullptr) steps.other = static_cast<const BFloat16*>(steps.other) + at;
-    finish_rows({out, rows * conv_.out_w, channels, channels}, steps, dst + at, channels);
-  }
-
-  int64_t batch_, rows_;
+  int64_t rows_;
   Tensor weights_, bias_;
   DepthwiseConv conv_;
   int parts_ = 1;

@@ -122,6 +122,7 @@ class GemmKernel final : public ConvKernel {
 
 std::unique_ptr<ConvKernel> make_gemm_conv(const ConvProblem& p) {
   if (p.precision == ops::Precision::kF32 || p.geometry.spatial() > 2 || p.geometry.groups != 1) return nullptr;
+  if (p.precision == ops::Precision::kBf16 && tile_kernels(WordType::kBf16).widens) return nullptr;
   // With fewer channels the f32 kernels are as fast.
   constexpr int64_t kMinIn = 16, kMinOut = 16;
   const ConvPlane plane = conv_plane_of(p);

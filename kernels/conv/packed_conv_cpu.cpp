@@ -213,6 +213,7 @@ class PackedConv final : public PackedOp, public ReadsHalves {
     auto kernel = onednn_call(
         "conv", [&] { return make_conv_kernel(problem_of(input.sizes(), out.sizes(), has_planes, args.threads)); });
     if (!kernel->halves_scratch_bytes() || kernel->reads_planes != has_planes) return nullptr;
+    if (steps.has_add && !kernel->adds_halves) return nullptr;
     auto call = std::make_unique<HalfConvCall>(std::move(kernel), steps);
     describe(*call, input.sizes(), out.sizes());
     if (is_one_memory(input, other)) call->may_overwrite = 0;

@@ -6,6 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/base/half_epilogue.h"
+
 // The vector code of convolutions on plain pointers, each function built for every instruction set. Operands are in
 // memory order N, H, W, C.
 namespace tensord::kernels {
@@ -73,6 +75,9 @@ struct DepthwiseConv {
 bool covers_depthwise(int64_t kernel, int64_t stride, int64_t channels);
 // Rows are counted over all images.
 void run_depthwise_conv(const DepthwiseConv& conv, const float* src, float* dst, int64_t first_row, int64_t last_row);
+// In bfloat16. `steps` has no `other`; `conv.finish` is not used.
+void run_depthwise_halves(const DepthwiseConv& conv, const HalfEpilogue& steps, const BFloat16* src, BFloat16* dst,
+                          std::array<int64_t, 2> rows);
 
 // By Winograd's algorithm: 3x3 kernel, stride 1. Channels are multiples of 16.
 struct WinogradConv {

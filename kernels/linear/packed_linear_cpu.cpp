@@ -177,26 +177,38 @@ class PackedLinear final : public PackedOp {
 
   PackedGemm gemm(const Tensor& input, const Tensor& other, int threads) const {
     const int64_t other_rows = other.defined() ? other.numel() / weight_.sizes()[0] : 1;
-    return PackedGemm(matrix(), finish_, RowLayout::of(input), other_rows, threads);
+    RowLayout rows = RowLayout::of(input);
+    const Precision precision = precision_of(rows.rows);
+    return PackedGemm(matrix(precision), finish_, std::move(rows), other_rows, threads);
+  }
+
+  // A processor that has to widen bfloat16 gains from it where reading the weights takes longest: in products of few
+  // rows. Others are computed in float32, for which the weights are packed a second time.
+  Precision precision_of(int64_t rows) const {
+    constexpr int64_t kFewRows = 8, kCachedNumbers = 256 * 1024;
+    if (precision_ != Precision::kBf16 || is_half(weight_.dtype()) || !tile_kernels(WordType::kBf16).widens)
+      return precision_;
+    const bool is_few = rows == 1 || (rows < kFewRows && weight_.numel() > kCachedNumbers);
+    return is_few ? Precision::kBf16 : Precision::kF32;
   }
 
   // The weight in the layout that tiles need, from the store, which lives as long as its holder.
-  std::shared_ptr<const PackedMatrix> matrix() const {
-    const PackedMatrix* known = matrix_.load(std::memory_order_acquire);
+  std::shared_ptr<const PackedMatrix> matrix(Precision precision) const {
+    std::atomic<const PackedMatrix*>& matrix = precision == precision_ ? matrix_ : matrix_in_f32_;
+    const PackedMatrix* known = matrix.load(std::memory_order_acquire);
     if (!known) {
       const Tensor of[] = {weight_, scale_};
-      known =
-          store()
-              ->get<PackedMatrix>(concat(is_widened_ ? "wide panels " : "panels ", static_cast<int>(precision_)), of,
-                                  [&] {
-                                    const Matrix rows{weight_.raw_data(), weight_.sizes()[0], weight_.sizes()[1],
-                                                      weight_.strides()[0], weight_.strides()[1]};
-                                    return std::make_shared<const PackedMatrix>(
-                                        rows, weight_.dtype(), scale_.defined() ? scale_.data<float>() : nullptr,
-                                        precision_, is_widened_);
-                                  })
-              .get();
-      matrix_.store(known, std::memory_order_release);
+      known = store()
+                  ->get<PackedMatrix>(concat(is_widened_ ? "wide panels " : "panels ", static_cast<int>(precision)), of,
+                                      [&] {
+                                        const Matrix rows{weight_.raw_data(), weight_.sizes()[0], weight_.sizes()[1],
+                                                          weight_.strides()[0], weight_.strides()[1]};
+                                        return std::make_shared<const PackedMatrix>(
+                                            rows, weight_.dtype(), scale_.defined() ? scale_.data<float>() : nullptr,
+                                            precision, is_widened_);
+                                      })
+                  .get();
+      matrix.store(known, std::memory_order_release);
     }
     return {store(), known};
   }
@@ -207,7 +219,7 @@ class PackedLinear final : public PackedOp {
   bool needs_matrix_;
   bool is_widened_;  // halves that the call sees as float32
   Precision precision_;
-  mutable std::atomic<const PackedMatrix*> matrix_{nullptr};
+  mutable std::atomic<const PackedMatrix*> matrix_{nullptr}, matrix_in_f32_{nullptr};
 };
 
 // the position of an argument in the call

@@ -159,6 +159,8 @@ std::vector<MetricFamily> model_families(const std::vector<ModelCounts>& models)
   MetricFamily requests = make_family("tensord_requests_total", "Requests by status code", MetricType::Counter);
   MetricFamily failures = make_family("tensord_request_failures_total",
                                       "Requests that were not answered well, by reason", MetricType::Counter);
+  MetricFamily precisions =
+      make_family("tensord_model_precision", "1 for the precision that precision: auto has chosen", MetricType::Gauge);
   MetricFamily batches = make_family("tensord_batch_size", "Rows of a run of the model", MetricType::Histogram);
   for (const ModelCounts& model : models) {
     const Labels labels = labels_of(model);
@@ -169,10 +171,12 @@ std::vector<MetricFamily> model_families(const std::vector<ModelCounts>& models)
       add_sample(failures, with(labels, "reason", to_string(static_cast<FailureReason>(reason))),
                  static_cast<double>(model.failures[reason]));
     }
+    if (!model.precision.empty()) add_sample(precisions, with(labels, "precision", model.precision.c_str()), 1);
     if (is_shown(Shown::kForModels, model)) add_batch_sizes(batches, model);
   }
   families.push_back(std::move(requests));
   families.push_back(std::move(failures));
+  families.push_back(std::move(precisions));
   for (const ModelSeries& series : kModelSeries) {
     MetricFamily& family = families.emplace_back(make_family(series.name, series.help, series.type));
     for (const ModelCounts& model : models) {

@@ -71,6 +71,7 @@ struct ModelCounts {
   int64_t in_flight = 0, pending = 0;
   uint64_t workers = 0;  // 0 while the model is not ready
   double load_seconds = 0;
+  std::string precision;  // chosen by `precision: auto`; empty without it
   bool is_ready = false;
   bool has_cache = false;
 

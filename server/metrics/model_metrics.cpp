@@ -210,6 +210,10 @@ void ModelMetrics::set_tags(std::map<std::string, std::string> tags) {
   const MutexLock lock(mutex_);
   tags_ = std::move(tags);
 }
+void ModelMetrics::set_precision(std::string name) {
+  const MutexLock lock(mutex_);
+  precision_ = std::move(name);
+}
 
 void ModelMetrics::add_to(ModelCounts& out, const Shard& s) const {
   for (size_t i = 0; i < out.requests.size(); ++i) out.requests[i] += get(s.requests[i]);
@@ -260,6 +264,7 @@ ModelCounts ModelMetrics::counts() const {
   {
     const MutexLock lock(mutex_);
     out.tags = tags_;
+    out.precision = precision_;
     out.batches = large_batches_;
     out.responses = responses_;
   }

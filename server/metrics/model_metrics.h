@@ -46,6 +46,7 @@ class ModelMetrics {
   void set_workers(size_t workers);
   void set_has_cache(bool has_cache);  // whether the model uses the response cache
   void set_tags(std::map<std::string, std::string> tags);
+  void set_precision(std::string name);  // as `precision: auto` chose
 
   ModelCounts counts() const;
 
@@ -62,6 +63,7 @@ class ModelMetrics {
   std::atomic<size_t> workers_{0};
   mutable Mutex mutex_;
   std::map<std::string, std::string> tags_ TENSORD_GUARDED_BY(mutex_);
+  std::string precision_ TENSORD_GUARDED_BY(mutex_);
   std::map<uint64_t, BatchCounts> large_batches_ TENSORD_GUARDED_BY(mutex_);  // batch sizes that shards do not count
   std::vector<ResponseCounts> responses_ TENSORD_GUARDED_BY(mutex_);
 };

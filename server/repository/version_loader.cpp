@@ -147,6 +147,11 @@ std::shared_ptr<ModelVersion> VersionLoader::make(const ModelLayout& layout, con
   options.metrics_owner = metrics;
   const auto made = std::make_shared<ModelVersion>(layout.name, version.number, std::move(model), config,
                                                    std::move(options), *metrics);
+  if (const PrecisionChoice& chosen = made->precision(); !chosen.name.empty()) {
+    metrics->set_precision(chosen.name);
+    log(LogLevel::kInfo, "precision chosen",
+        {{"model", layout.name}, {"version", version.number}, {"precision", chosen.name}, {"reason", chosen.reason}});
+  }
   metrics_.watch_plans(made->name(), made->version(), [weak = std::weak_ptr<ModelVersion>(made)] {
     const std::shared_ptr<ModelVersion> alive = weak.lock();
     return alive ? alive->plan_counts() : PlanCounts();

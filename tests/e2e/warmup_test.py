@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from tests.e2e import serve_models
 from tests.e2e.models.compare import difference
-from tests.e2e.daemon import Daemon, request
+from tests.e2e.daemon import Daemon, pb, request
 
 LABELS = "input [ { name: \"x\" data_type: TYPE_FP32 dims: [ 3, 16, 16 ] } ]\nmax_batch_size: 4\n"
 
@@ -59,6 +59,8 @@ class WarmupTest(unittest.TestCase):
         for name, config in {"image": LABELS, "three": LABELS + parameter("INTRA_OP_THREAD_COUNT", 3),
                              "bf16": LABELS + parameter("precision", "bf16"),
                              "int8": LABELS + parameter("precision", "int8"),
+                             "auto": LABELS + parameter("precision", "auto"),
+                             "bad_tolerance": LABELS + parameter("precision_tolerance", "2"),
                              "fp16": LABELS + parameter("precision", "fp16"),
                              "bad_pass": LABELS + parameter("jit_disable", "nonsense"),
                              "interpreted": LABELS + parameter("plan_cache_size", 0)}.items():
@@ -135,14 +137,24 @@ class WarmupTest(unittest.TestCase):
         x = torch.rand(4, 3, 16, 16)
         expected = ImageModel().eval()(x).detach()
         for model, tolerance in {"image": 1e-5, "three": 1e-5, "interpreted": 1e-5, "bf16": 2e-2,
-                                 "int8": 5e-2}.items():
+                                 "int8": 5e-2, "auto": 5e-2}.items():
             with self.subTest(model=model):
                 raw = bytearray(self.infer(model, x))
                 actual = torch.frombuffer(raw, dtype=torch.float32).reshape(expected.shape)
                 self.assertIsNone(difference(actual, expected, tolerance))
 
+    def test_chosen_precision(self):
+        config = self.daemon.stub.ModelConfig(pb.ModelConfigRequest(name="auto")).config
+        chosen = config.parameters["chosen_precision"].string_value
+        self.assertIn(chosen, ("f32", "bf16", "int8"))
+        self.assertEqual(self.daemon.metric("tensord_model_precision", model="auto", precision=chosen), 1)
+        configured = self.daemon.stub.ModelConfig(pb.ModelConfigRequest(name="bf16")).config
+        self.assertNotIn("chosen_precision", configured.parameters)
+        self.assertNotIn('tensord_model_precision{model="bf16"', self.daemon.metrics())
+
     def test_wrong_settings_are_named(self):
-        self.assert_unavailable("fp16", "parameters 'precision' must be f32, tf32, bf16 or int8, got 'fp16'")
+        self.assert_unavailable("fp16", "parameters 'precision' must be f32, tf32, bf16, int8 or auto, got 'fp16'")
+        self.assert_unavailable("bad_tolerance", "parameters 'precision_tolerance' must be above 0, up to 1, got '2'")
         self.assert_unavailable("bad_pass", "jit_disable")
         self.assert_unavailable("bad_pass", "nonsense")
 

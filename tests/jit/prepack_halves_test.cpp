@@ -15,11 +15,18 @@ const std::string kWidened = R"(
     %w32 : Tensor = aten::to.dtype(%w, %float, %false, %false, %none)
 )";
 
-// Random, of `sizes`, in [-1, 1).
-Tensor drawn(const std::vector<int64_t>& sizes, DType dtype) {
-  const Tensor out = Tensor::empty(Dims(sizes), DType::kFloat32);
-  std::copy_n(random({out.numel()}).data<float>(), out.numel(), out.data<float>());
+// Random, of `sizes`, in [-scale, scale).
+Tensor drawn(const std::vector<int64_t>& sizes, DType dtype, float scale = 1) {
+  const Tensor out = Tensor::empty(Dims(sizes), DType::kFloat32), from = random({out.numel()});
+  std::transform(from.data<float>(), from.data<float>() + out.numel(), out.data<float>(),
+                 [scale](float x) { return x * scale; });
   return out.to(dtype);
+}
+
+Tensor in_last(const Tensor& t) {
+  const Tensor last = Tensor::empty_strided(t.sizes(), channels_last_strides(t.sizes()), t.dtype());
+  last.copy_from(t);
+  return last;
 }
 
 // Layers with 16-bit weights, as in most checkpoints, in the interpreter and in a plan. Sums are float32, and rounded
@@ -97,11 +104,6 @@ TEST(PrepackHalves, StepsBehindALayer) {
   };
   // Convolutions that read planes, or pixels by products of an even and an odd depth; linear layers.
   const std::vector<std::vector<int64_t>> inputs{{2, 4, 7, 6}, {1, 4, 65, 61}, {2, 24, 9, 7}, {1, 17, 6, 5}, {3, 24}};
-  const auto in_last = [](const Tensor& t) {
-    const Tensor last = Tensor::empty_strided(t.sizes(), channels_last_strides(t.sizes()), t.dtype());
-    last.copy_from(t);
-    return last;
-  };
   for (const DType dtype : {DType::kBFloat16, DType::kFloat16}) {
     for (const auto& row : rows) {
       for (const std::vector<int64_t>& sizes : inputs) {
@@ -148,43 +150,54 @@ TEST(PrepackHalves, StepsBehindALayer) {
   }
 }
 
-// Depthwise convolutions convert and round bands of rows; strides and paddings cross their borders.
-TEST(PrepackHalves, DepthwiseInBands) {
-  constexpr int64_t kChannels = 24;
-  for (const int stride : {1, 2}) {
-    const std::string text = "graph(%x : Tensor, %y : Tensor):" + kNumbers + constant("w", 0) + constant("b", 1) +
-                             constant("g", 2) +
-                             concat("    %groups : int = prim::Constant[value=", kChannels, "]()\n") +
-                             concat("    %c : Tensor = aten::conv2d(%x, %w, %b, ", stride == 1 ? "%ones" : "%twos",
-                                    ", %ones, %ones, %groups)\n") +
-                             "    %n : Tensor = aten::batch_norm(%c, %g, %b, %b, %g, %false, %tenth, %eps, %false)\n"
-                             "    %a : Tensor = aten::add.Tensor(%n, %y, %one)\n"
-                             "    %r : Tensor = aten::relu6(%a)\n    return (%r)\n";
-    for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{2, kChannels, 90, 65}, {1, kChannels, 5, 4}}) {
-      SCOPED_TRACE(concat("stride ", stride, ", height ", sizes[2]));
-      const DType dtype = DType::kBFloat16;
-      const auto in_last = [](const Tensor& t) {
-        const Tensor last = Tensor::empty_strided(t.sizes(), channels_last_strides(t.sizes()), t.dtype());
-        last.copy_from(t);
-        return last;
-      };
-      const Tensor x = in_last(drawn(sizes, dtype));
-      std::vector<int64_t> out = sizes;
-      for (const size_t d : {2, 3}) out[d] = (sizes[d] - 1) / stride + 1;
-      const Tensor y = in_last(drawn(out, dtype));
-      const std::vector<Value> constants{drawn({kChannels, 1, 3, 3}, dtype), drawn({kChannels}, dtype),
-                                         positive({kChannels}).to(dtype)};
-      const auto graph = parse_graph(text, constants);
-      const auto joined = packed(*graph);
-      const Tensor expected = run(*packed_alone(*graph), {x, y})[0];
-      const Node* const node = packed_node(*joined);
-      ASSERT_NE(node, nullptr);
-      for (const int threads : {1, 2}) {
-        fixtures::PreparedRunner runner(*node->op(), {*node->input(0)->constant(), x, y}, {}, threads);
-        ASSERT_TRUE(runner.prepared());
-        EXPECT_THAT(runner.prepared()->variant, ::testing::HasSubstr("depthwise of bfloat16"));
-        EXPECT_TRUE(fixtures::same_bits(runner.run(-1)[0], expected));
-        EXPECT_TRUE(fixtures::same_bits(runner.run(1)[0], expected));
+// Each result is rounded after each step, among them results below float32's normal numbers, which instructions for
+// bfloat16 would take as zero.
+TEST(PrepackHalves, Depthwise) {
+  constexpr int64_t kChannels = 40;
+  const DType dtype = DType::kBFloat16;
+  const std::string constants = kNumbers + constant("w", 0) + constant("b", 1) + constant("g", 2) +
+                                constant("shift", 3) +
+                                concat("    %groups : int = prim::Constant[value=", kChannels, "]()\n");
+  const std::string norm =
+      "    %n : Tensor = aten::batch_norm(%c, %g, %shift, %shift, %g, %false, %tenth, %eps, %false)\n";
+  const std::string add = "    %a : Tensor = aten::add.Tensor(%n, %y, %one)\n";
+  struct Case {
+    std::string name, steps, result;
+    float scale;  // of the input and of what is added
+    bool is_direct;
+  };
+  const Case cases[] = {{"alone", "", "%c", 1, true},
+                        {"norm", norm, "%n", 1, true},
+                        {"relu6", norm + "    %r : Tensor = aten::relu6(%n)\n", "%r", 1, true},
+                        {"denormal", norm + "    %r : Tensor = aten::hardtanh(%n, %tenth, %two)\n", "%r", 1e-38f, true},
+                        {"denormal alone", "", "%c", 1e-39f, true},
+                        {"sum", norm + add + "    %r : Tensor = aten::relu6(%a)\n", "%r", 1, false}};
+  for (const Case& c : cases) {
+    for (const int stride : {1, 2}) {
+      for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{2, kChannels, 90, 65}, {1, kChannels, 5, 4}}) {
+        SCOPED_TRACE(concat(c.name, ", stride ", stride, ", height ", sizes[2]));
+        const std::string text = "graph(%x : Tensor, %y : Tensor):" + constants +
+                                 concat("    %c : Tensor = aten::conv2d(%x, %w, %b, ", stride == 1 ? "%ones" : "%twos",
+                                        ", %ones, %ones, %groups)\n", c.steps, "    return (", c.result, ")\n");
+        std::vector<int64_t> out = sizes;
+        for (const size_t d : {2, 3}) out[d] = (sizes[d] - 1) / stride + 1;
+        const Tensor x = in_last(drawn(sizes, dtype, c.scale)), y = in_last(drawn(out, dtype, c.scale));
+        const std::vector<Value> values{drawn({kChannels, 1, 3, 3}, dtype), drawn({kChannels}, dtype, c.scale),
+                                        positive({kChannels}).to(dtype), drawn({kChannels}, dtype, c.scale)};
+        const auto graph = parse_graph(text, values);
+        const auto joined = packed(*graph);
+        const Tensor expected = run(*packed_alone(*graph), {x, y})[0];
+        const Node* const node = packed_node(*joined);
+        ASSERT_NE(node, nullptr);
+        std::vector<Value> arguments{*node->input(0)->constant(), x};
+        if (!c.is_direct) arguments.push_back(y);
+        for (const int threads : {1, 2}) {
+          fixtures::PreparedRunner runner(*node->op(), arguments, {}, threads);
+          ASSERT_TRUE(runner.prepared());
+          EXPECT_THAT(runner.prepared()->variant, ::testing::HasSubstr("depthwise of bfloat16"));
+          EXPECT_EQ(runner.prepared()->scratch_bytes == 0, c.is_direct);
+          EXPECT_TRUE(fixtures::same_bits(runner.run(-1)[0], expected));
+        }
       }
     }
   }

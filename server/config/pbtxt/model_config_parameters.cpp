@@ -60,7 +60,14 @@ class ParameterReader {
 
  private:
   void read_precision(const std::string& key, const std::string& value) const {
-    out_.engine.precision = one_of(key, value, {"f32", "tf32", "bf16", "int8"});
+    out_.engine.precision = one_of(key, value, {"f32", "tf32", "bf16", "int8", kAutoPrecision});
+  }
+
+  void read_tolerance(const std::string& key, const std::string& value) const {
+    double tolerance = 0;
+    check(is_number(value, tolerance) && tolerance > 0 && tolerance <= 1, origin_, ": parameters '", key,
+          "' must be above 0, up to 1, got '", value, "'");
+    out_.engine.precision_tolerance = tolerance;
   }
 
   void read_plans(const std::string& key, const std::string& value) const {
@@ -152,9 +159,12 @@ class ParameterReader {
 const std::vector<ParameterReader::Rule>& ParameterReader::rules() {
   static const std::vector<Rule> rules{
       {{"precision",
-        "f32, bf16 or int8: type of the weights in large matrix products; tf32: f32, rounded to TF32 on a GPU",
+        "f32, bf16, int8 or auto: type of the weights in large matrix products; tf32: f32, rounded to TF32 on a GPU",
         "--precision"},
        &ParameterReader::read_precision},
+      {{"precision_tolerance",
+        "the largest difference from f32 that auto takes, of an output's largest value; default 0.02"},
+       &ParameterReader::read_tolerance},
       {{"plan_cache_size", "input shapes whose plans are kept; 0: interpret every run", "--plan-cache-size"},
        &ParameterReader::read_plans},
       {{"INTRA_OP_THREAD_COUNT", "threads of a worker; 0 divides the cores by the workers", "--threads"},

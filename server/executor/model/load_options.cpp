@@ -6,6 +6,8 @@
 #include "core/jit/runtime/load_flags.h"
 #include "core/tensor/device_runtime.h"
 #include "server/executor/model/instance_placement.h"
+#include "server/executor/model/model_of_devices.h"
+#include "server/executor/model/precision_choice.h"
 #include "server/executor/model/torchscript_model.h"
 
 namespace tensord::server {
@@ -19,6 +21,27 @@ void apply_setting(const char* setting, Fn&& fn) {
   } catch (const Error& error) {
     throw Error(error.code(), concat(setting, ": ", error.what()));
   }
+}
+
+std::unique_ptr<Model> load_in_places(const ModelFiles& files, const ModelConfig& config, const EngineOptions& engine) {
+  jit::LoadOptions options = to_load_options(engine);
+  options.weights = files.weights;
+  options.copies_files = files.are_copied;
+  std::vector<Device> instances = place_instances(config, options.device);
+  const std::vector<Device> places = instances.empty() ? std::vector<Device>{options.device} : instances;
+  for (const Device device : places) check_load_limits(engine.gpu_limits, device);
+  if (instances.empty()) return make_torchscript_model(files.model, config, options);
+  std::vector<std::unique_ptr<const Model>> models;
+  for (const Device device : instances) {
+    const bool is_loaded = std::ranges::any_of(models, [&](const auto& m) { return m->signature().device == device; });
+    if (is_loaded) continue;
+    options.device = device;
+    models.push_back(make_torchscript_model(files.model, config, options));
+    if (!models.front()->signature().keeps_state || names_gpus(config)) continue;
+    keep_first_device(instances);  // a model that keeps state runs on one device
+    break;
+  }
+  return make_model_of_devices(std::move(models), std::move(instances));
 }
 
 }  // namespace
@@ -39,7 +62,9 @@ jit::LoadOptions to_load_options(const EngineOptions& options) {
     out.device = parse_device(options.device);
     device_runtime(out.device);
   });
-  apply_setting("precision", [&] { jit::set_precision(out, options.precision); });
+  // Until `auto` has chosen.
+  const std::string precision = options.precision == kAutoPrecision ? "f32" : options.precision;
+  apply_setting("precision", [&] { jit::set_precision(out, precision); });
   out.plan.is_enabled = options.plan_cache_size > 0;
   out.plan.cache_size = static_cast<size_t>(std::max(options.plan_cache_size, 1));
   apply_setting("jit_disable", [&] {
@@ -54,6 +79,19 @@ jit::LoadOptions to_load_options(const EngineOptions& options) {
 void check_engine_options(const EngineOptions& options) {
   to_load_options(options);
   check_load_limits(options.gpu_limits, Device{});
+}
+
+std::unique_ptr<const Model> load_torchscript_model(const ModelFiles& files, const ModelConfig& config,
+                                                    const EngineOptions& defaults) {
+  const EngineOptions engine = with_room_for_batches(defaults, config);
+  if (engine.precision != kAutoPrecision) return load_in_places(files, config, engine);
+  const auto load = [&](const std::string& precision) {
+    EngineOptions own = engine;
+    own.precision = precision;
+    return load_in_places(files, config, own);
+  };
+  const auto make_requests = [&](const Signature& signature) { return make_warmup(signature, config, files.model); };
+  return load_in_fastest_precision(load, make_requests, {.tolerance = engine.precision_tolerance});
 }
 
 }  // namespace tensord::server

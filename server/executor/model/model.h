@@ -107,6 +107,12 @@ class ModelSession {
   virtual RunResult run(std::span<const InferTensor* const> inputs, const RunOptions& options) = 0;
 };
 
+// What `precision: auto` has chosen for a model.
+struct PrecisionChoice {
+  std::string name;    // f32, bf16 or int8; empty: the precision was configured
+  std::string reason;  // for logs and people
+};
+
 // A loaded version of a model. Immutable and thread-safe; its sessions run it.
 class Model {
  public:
@@ -120,6 +126,8 @@ class Model {
   // Releases memory that only the first run with a shape needs. Safe while others run, unless the model keeps state.
   virtual void release_unused_memory() const {}
   virtual PlanCounts plan_counts() const { return {}; }
+
+  PrecisionChoice precision;  // set where the model is loaded
 };
 
 // An input's header, before its data is decoded.

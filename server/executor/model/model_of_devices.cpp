@@ -52,8 +52,8 @@ class ModelOfDevices final : public Model {
 
 }  // namespace
 
-std::unique_ptr<const Model> make_model_of_devices(std::vector<std::unique_ptr<const Model>> models,
-                                                   std::vector<Device> instances) {
+std::unique_ptr<Model> make_model_of_devices(std::vector<std::unique_ptr<const Model>> models,
+                                             std::vector<Device> instances) {
   return std::make_unique<ModelOfDevices>(std::move(models), std::move(instances));
 }
 

@@ -25,8 +25,6 @@
 #include "server/executor/model/configured_outputs.h"
 #include "server/executor/model/gathered_argument.h"
 #include "server/executor/model/instance_placement.h"
-#include "server/executor/model/load_options.h"
-#include "server/executor/model/model_of_devices.h"
 #include "server/executor/model/reshape.h"
 #include "server/executor/model/result.h"
 #include "server/executor/model/sequence_model.h"
@@ -478,26 +476,9 @@ std::unique_ptr<ModelSession> TorchScriptModel::make_session() const {
 
 }  // namespace
 
-std::unique_ptr<const Model> load_torchscript_model(const ModelFiles& files, const ModelConfig& config,
-                                                    const EngineOptions& defaults) {
-  jit::LoadOptions options = to_load_options(with_room_for_batches(defaults, config));
-  options.weights = files.weights;
-  options.copies_files = files.are_copied;
-  std::vector<Device> instances = place_instances(config, options.device);
-  const std::vector<Device> places = instances.empty() ? std::vector<Device>{options.device} : instances;
-  for (const Device device : places) check_load_limits(defaults.gpu_limits, device);
-  if (instances.empty()) return std::make_unique<TorchScriptModel>(files.model, config, options);
-  std::vector<std::unique_ptr<const Model>> models;
-  for (const Device device : instances) {
-    const bool is_loaded = std::ranges::any_of(models, [&](const auto& m) { return m->signature().device == device; });
-    if (is_loaded) continue;
-    options.device = device;
-    models.push_back(std::make_unique<TorchScriptModel>(files.model, config, options));
-    if (!models.front()->signature().keeps_state || names_gpus(config)) continue;
-    keep_first_device(instances);  // a model that keeps state runs on one device
-    break;
-  }
-  return make_model_of_devices(std::move(models), std::move(instances));
+std::unique_ptr<Model> make_torchscript_model(const std::string& file, const ModelConfig& config,
+                                              const jit::LoadOptions& options) {
+  return std::make_unique<TorchScriptModel>(file, config, options);
 }
 
 }  // namespace tensord::server

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "core/jit/runtime/module.h"
 #include "server/config/model_config.h"
 #include "server/executor/model/model.h"
 #include "server/executor/model/model_files.h"
@@ -16,6 +17,10 @@ namespace tensord::server {
 // `defaults` apply where the configuration gives no value.
 std::unique_ptr<const Model> load_torchscript_model(const ModelFiles& files, const ModelConfig& config,
                                                     const EngineOptions& defaults = {});
+
+// One copy of the model, on the device of the options.
+std::unique_ptr<Model> make_torchscript_model(const std::string& file, const ModelConfig& config,
+                                              const jit::LoadOptions& options);
 
 // Throws Error{kInvalidArgument} that names the flag.
 void check_engine_options(const EngineOptions& options);

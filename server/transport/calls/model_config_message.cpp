@@ -76,6 +76,8 @@ inference::ModelConfig to_model_config(const ModelVersion& model) {
     out.mutable_version_policy()->mutable_latest()->set_num_versions(config.latest_versions);
   }
   if (config.is_decoupled) out.mutable_model_transaction_policy()->set_decoupled(true);
+  const std::string& chosen = model.precision().name;
+  if (!chosen.empty()) (*out.mutable_parameters())["chosen_precision"].set_string_value(chosen);
   const bool has_batch = signature.max_batch_size > 0;
   complete_tensors(signature.inputs, has_batch, out.mutable_input());
   for (const TensorSpec& spec : signature.inputs) {
