@@ -22,21 +22,30 @@ tensord_layer(tensord_server_tracing server/tracing tensord_server_metrics tenso
 tensord_layer(tensord_server_scheduler server/scheduler tensord_server_metrics)
 tensord_layer(tensord_server_executor server/executor tensord_server_scheduler tensord_server_tracing
               tensord_jit_runtime absl::inlined_vector absl::status)
+tensord_layer(tensord_server_fetch server/fetch tensord_distributed PkgConfig::HTTPLIB nlohmann_json::nlohmann_json
+              OpenSSL::Crypto)
+target_compile_definitions(tensord_server_fetch PRIVATE TENSORD_VERSION="${PROJECT_VERSION}")
+# Inputs of image files. Without them the daemon has no image decoders.
+if(TENSORD_IMAGES)
+  tensord_layer(tensord_server_images server/images tensord_server_executor tensord_vision)
+endif()
 tensord_layer(tensord_server_repository server/repository tensord_server_executor tensord_server_pbtxt)
 tensord_layer(tensord_server_training server/training tensord_server_repository tensord_files
               nlohmann_json::nlohmann_json OpenSSL::Crypto)
-# The status page is compiled in.
-set(STATUS_PAGE_FILE ${CMAKE_SOURCE_DIR}/server/web/status_page.html)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${STATUS_PAGE_FILE})
-file(READ ${STATUS_PAGE_FILE} STATUS_PAGE)
-configure_file(${CMAKE_SOURCE_DIR}/server/web/status_page.cpp.in ${CMAKE_BINARY_DIR}/server/web/status_page.cpp @ONLY)
 # Only Beast's HTTP parser, which is header-only.
 find_package(Boost 1.74 REQUIRED)
 find_package(ZLIB REQUIRED)
 tensord_layer(tensord_server_http server/http tensord_tensor Boost::headers ZLIB::ZLIB)
 tensord_layer(tensord_server_web server/web tensord_server_training tensord_server_http PkgConfig::HTTPLIB
               nlohmann_json::nlohmann_json)
-target_sources(tensord_server_web PRIVATE ${CMAKE_BINARY_DIR}/server/web/status_page.cpp)
+# The status page is compiled in, with the library that draws its charts.
+find_file(CHART_JS chart.min.js PATHS /usr/share/javascript/chart.js NO_DEFAULT_PATH)
+if(NOT CHART_JS)
+  message(FATAL_ERROR "No /usr/share/javascript/chart.js/chart.min.js: install the package libjs-chart.js (scripts/setup build)")
+endif()
+file(GLOB page_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/server/web/page/*)
+include(embed_page)
+embed_page(tensord_server_web ${CMAKE_BINARY_DIR}/server/web/page_files.cpp ${page_files} ${CHART_JS})
 tensord_layer(tensord_server_transport server/transport tensord_server_training tensord_server_memory
               tensord_server_connections
               tensord_server_web tensord_protos absl::strings nlohmann_json::nlohmann_json PkgConfig::RE2 OpenSSL::SSL)
@@ -49,4 +58,8 @@ tensord_layer(tensord_server_rest server/rest tensord_server_transport nlohmann_
 target_sources(tensord_server_rest PRIVATE ${CMAKE_BINARY_DIR}/server/rest/openapi.cpp)
 tensord_layer(tensord_server_daemon server/daemon tensord_server_rest)
 add_library(tensord_server INTERFACE)
-target_link_libraries(tensord_server INTERFACE tensord_server_daemon tensord_server_config)
+target_link_libraries(tensord_server INTERFACE tensord_server_daemon tensord_server_config tensord_server_fetch)
+if(TENSORD_IMAGES)
+  target_link_libraries(tensord_server INTERFACE tensord_server_images)
+  target_compile_definitions(tensord_server INTERFACE TENSORD_IMAGES=1)
+endif()

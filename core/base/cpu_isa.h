@@ -11,4 +11,8 @@ enum class CpuIsa { kBaseline, kSse4, kAvx2, kAvx512 };
 // so that one machine can reproduce the numbers of another. Empty means no limit. Throws Error for any other value.
 std::optional<CpuIsa> max_cpu_isa();
 
+// The newest instruction set that kernels use on this machine: the CPU's, or the limit.
+CpuIsa cpu_isa();
+const char* to_string(CpuIsa isa);  // "AVX-512"
+
 }  // namespace tensord

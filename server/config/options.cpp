@@ -103,7 +103,7 @@ void add_options(CLI::App& app, ServerOptions& options) {
                  "Maximum memory of a job's tensors, such as 2GB; 0: no limit")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
   app.add_option("--training-max-upload", options.training_upload_bytes,
-                 "Largest archive that a client may upload, such as 4GB; 0: no limit")
+                 "Largest model or file of data that a client may upload, such as 4GB; 0: no limit")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->capture_default_str();
   add_join_options(app, options.join);

@@ -11,6 +11,7 @@
 #include "core/base/thread.h"
 #include "server/executor/strategies/response_cache.h"
 #include "server/http/server.h"
+#include "server/rest/control.h"
 #include "server/rest/handler.h"
 #include "server/scheduler/rate_limiter.h"
 #include "server/training/training_service.h"
@@ -194,18 +195,30 @@ struct Daemon::Impl {
     if (options.metrics_compat == "triton") metrics.add_triton_names();
     if (options.allow_metrics) {
       metrics_http = std::make_unique<HttpServer>(metrics_port_options(options), web_handler);
+      open_metrics_port = metrics_http->port();
     }
     if (options.network.allow_http) {
       const HttpServer::Options http_options = http_port_options(options, state.limits);
       rest_handler = std::make_unique<RestHandler>(state, web_handler, http_options.quota);
       http = std::make_unique<HttpServer>(http_options, *rest_handler);
+      open_http_port = http->port();
     }
     tracer.set_places(grpc_place(grpc.address(), grpc.port()),
                       http ? ServerPlace{options.network.http_address, http->port()} : ServerPlace());
   }
 
+  // For the metrics port.
   std::optional<HttpAnswer> refuse(const HttpHead& head) const {
+    if (is_model_status_path(head.path)) return refuse_call(state.access, head, CallGroup::kModelConfig);
     return options.network.http_access_tokens ? refuse_http(state.access, head) : std::nullopt;
+  }
+
+  WebSources::Ports ports() const {
+    return {.grpc = grpc.address(),
+            .http = open_http_port,
+            .metrics = open_metrics_port,
+            .has_tls = options.network.use_tls,
+            .has_tokens = state.access.needs_token(CallGroup::kInference)};
   }
 
   const ServerOptions options;
@@ -217,14 +230,18 @@ struct Daemon::Impl {
   Repository repository;
   std::unique_ptr<TrainingService> training;  // null if off
   ServerState state;
-  const WebSources web{.repository = repository,
-                       .metrics = metrics,
-                       .training = training.get(),
-                       .version = state.version,
-                       .is_ready = [this] { return state.is_ready(); },
-                       .is_leaving = [this] { return state.is_leaving.load(); },
-                       .started_unix_ms = now_ms(),
-                       .has_status_page = options.network.status_page};
+  const WebSources web{
+      .repository = repository,
+      .metrics = metrics,
+      .training = training.get(),
+      .version = state.version,
+      .is_ready = [this] { return state.is_ready(); },
+      .is_leaving = [this] { return state.is_leaving.load(); },
+      .started_unix_ms = now_ms(),
+      .has_status_page = options.network.status_page,
+      .ports = [this] { return ports(); },
+      .describe = [this](const std::string& name,
+                         const std::string& version) { return describe_served(state, name, version); }};
   WebHandler web_handler{web, [this](const HttpHead& head) { return refuse(head); }};
   // Ends training before `state`: batches that jobs have not consumed count as requests of `state`.
   struct TrainingEnd {
@@ -232,7 +249,8 @@ struct Daemon::Impl {
     ~TrainingEnd() { training.reset(); }
   } training_end{training};
   HeapTrimmer heap_trimmer{state.limits};
-  GrpcServer grpc;  // its calls use the members above
+  std::atomic<int> open_http_port{0}, open_metrics_port{0};  // 0: off, or not open yet
+  GrpcServer grpc;                                           // its calls use the members above
   std::unique_ptr<RestHandler> rest_handler;
   // Null if off. Declared last: they use all other members.
   std::unique_ptr<HttpServer> metrics_http, http;

@@ -52,6 +52,13 @@ struct ResponseCounts {
   DurationSum compute_infer, compute_output, success, fail, empty_response, cancel;
 };
 
+// The last request that failed, cancelled ones aside.
+struct LastFailure {
+  std::string error;     // of at most kMaxErrorBytes; may hold any bytes
+  uint64_t unix_ms = 0;  // 0: none failed
+};
+inline constexpr size_t kMaxErrorBytes = 500;
+
 // A snapshot of the counters of one model version.
 struct ModelCounts {
   std::string name, version;
@@ -67,6 +74,7 @@ struct ModelCounts {
   std::map<uint64_t, BatchCounts> batches;  // by batch size
   std::vector<ResponseCounts> responses;    // by index
   uint64_t last_request_unix_ms = 0;        // 0 before the first request
+  LastFailure last_failure;
   uint64_t received_bytes = 0, sent_bytes = 0, copied_bytes = 0;
   int64_t in_flight = 0, pending = 0;
   uint64_t workers = 0;  // 0 while the model is not ready

@@ -36,6 +36,11 @@ void add(DurationSum& sum, uint64_t ns) {
   sum.ns += ns;
 }
 
+uint64_t unix_time_ms() {
+  using namespace std::chrono;
+  return static_cast<uint64_t>(duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count());
+}
+
 size_t next_thread_number() {
   static std::atomic<size_t> count{0};
   return count.fetch_add(1, std::memory_order_relaxed);
@@ -103,7 +108,14 @@ ModelMetrics::Shard& ModelMetrics::shard() {
   return *shard;
 }
 
-void ModelMetrics::count_answer(const RequestTimes& times, int status_code) {
+void ModelMetrics::keep_failure(std::string_view error) {
+  const uint64_t now_ms = unix_time_ms();
+  const MutexLock lock(mutex_);
+  last_failure_.error.assign(error.substr(0, kMaxErrorBytes));
+  last_failure_.unix_ms = now_ms;
+}
+
+void ModelMetrics::count_answer(const RequestTimes& times, int status_code, std::string_view error) {
   const bool is_known = status_code >= 0 && status_code < kStatusCodes;
   const bool is_ok = status_code == kOkCode;
   const int64_t now_ns = Clock::system().now_ns();
@@ -122,6 +134,7 @@ void ModelMetrics::count_answer(const RequestTimes& times, int status_code) {
   }
   if (!is_ok) {
     add(s.failures[static_cast<size_t>(reason_of(times, status_code))], 1);
+    if (status_code != kCancelledCode) keep_failure(error);
   } else if (times.compute_start_ns > 0) {
     add(s.ok_ran, 1);
     add(s.compute_input_ns, between(times.compute_start_ns, times.compute_input_end_ns));
@@ -267,6 +280,7 @@ ModelCounts ModelMetrics::counts() const {
     out.precision = precision_;
     out.batches = large_batches_;
     out.responses = responses_;
+    out.last_failure = last_failure_;
   }
   int64_t last_ns = 0;
   for (const auto& slot : shards_) {
@@ -285,9 +299,7 @@ ModelCounts ModelMetrics::counts() const {
     out.phases[static_cast<size_t>(Phase::kComputeOutput)].sum_ns += batch.output_ns;
   }
   if (last_ns > 0) {
-    using namespace std::chrono;
-    const auto unix_ms = duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
-    out.last_request_unix_ms = static_cast<uint64_t>(unix_ms - (Clock::system().now_ns() - last_ns) / 1'000'000);
+    out.last_request_unix_ms = unix_time_ms() - static_cast<uint64_t>((Clock::system().now_ns() - last_ns) / 1'000'000);
   }
   out.load_seconds = load_seconds_;
   out.is_ready = is_ready_;

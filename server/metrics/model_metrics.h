@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/mutex.h"
@@ -24,8 +25,8 @@ class ModelMetrics {
   ModelMetrics(const ModelMetrics&) = delete;
   ModelMetrics& operator=(const ModelMetrics&) = delete;
 
-  // Call once per request when its last response is sent. `status_code` is gRPC's.
-  void count_answer(const RequestTimes& times, int status_code);
+  // Call once per request when its last response is sent. `status_code` is gRPC's; `error` is its message.
+  void count_answer(const RequestTimes& times, int status_code, std::string_view error = {});
   // Call once per run of the model; `batch_size` is its number of rows. `times` are those of the first request in the
   // batch.
   void count_execution(int64_t batch_size, const RequestTimes& times, bool is_success = true);
@@ -54,6 +55,7 @@ class ModelMetrics {
   struct Shard;
   Shard& shard();
   void add_to(ModelCounts& counts, const Shard& shard) const;
+  void keep_failure(std::string_view error);
 
   static constexpr size_t kShards = 16;
   const std::string name_, version_;
@@ -63,6 +65,7 @@ class ModelMetrics {
   std::atomic<size_t> workers_{0};
   mutable Mutex mutex_;
   std::map<std::string, std::string> tags_ TENSORD_GUARDED_BY(mutex_);
+  LastFailure last_failure_ TENSORD_GUARDED_BY(mutex_);
   std::string precision_ TENSORD_GUARDED_BY(mutex_);
   std::map<uint64_t, BatchCounts> large_batches_ TENSORD_GUARDED_BY(mutex_);  // batch sizes that shards do not count
   std::vector<ResponseCounts> responses_ TENSORD_GUARDED_BY(mutex_);

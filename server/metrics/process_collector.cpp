@@ -41,14 +41,33 @@ std::map<std::string, double> memory_of_machine() {
   return out;
 }
 
+int64_t thread_count() {
+  std::ifstream file("/proc/self/status");
+  int64_t threads = 0;
+  for (std::string name; file >> name;) {
+    if (name == "Threads:" && file >> threads) break;
+    std::getline(file, name);
+  }
+  return threads;
+}
+
 }  // namespace
 
-std::vector<MetricFamily> process_families() {
+ProcessUsage process_usage() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  double virtual_pages = 0, resident_pages = 0;
-  std::ifstream("/proc/self/statm") >> virtual_pages >> resident_pages;
-  const auto page = static_cast<double>(sysconf(_SC_PAGESIZE));
+  uint64_t virtual_pages = 0, resident_pages = 0, file_pages = 0;
+  std::ifstream("/proc/self/statm") >> virtual_pages >> resident_pages >> file_pages;
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return {.cpu_seconds = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime),
+          .resident_bytes = resident_pages * page,
+          .file_bytes = file_pages * page,
+          .virtual_bytes = virtual_pages * page,
+          .threads = thread_count()};
+}
+
+std::vector<MetricFamily> process_families() {
+  const ProcessUsage usage = process_usage();
   double files = 0;
   std::error_code error;
   for (std::filesystem::directory_iterator it("/proc/self/fd", error), end; !error && it != end; it.increment(error)) {
@@ -57,11 +76,11 @@ std::vector<MetricFamily> process_families() {
   rlimit max_files{};
   getrlimit(RLIMIT_NOFILE, &max_files);
   return {
-      single("process_cpu_seconds_total", "Processor time of this process", MetricType::Counter,
-             seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime)),
+      single("process_cpu_seconds_total", "Processor time of this process", MetricType::Counter, usage.cpu_seconds),
       single("process_resident_memory_bytes", "Memory of this process that is in use", MetricType::Gauge,
-             resident_pages * page),
-      single("process_virtual_memory_bytes", "Address space of this process", MetricType::Gauge, virtual_pages * page),
+             static_cast<double>(usage.resident_bytes)),
+      single("process_virtual_memory_bytes", "Address space of this process", MetricType::Gauge,
+             static_cast<double>(usage.virtual_bytes)),
       single("process_open_fds", "Open files of this process", MetricType::Gauge, files),
       single("process_max_fds", "Most files that this process may open", MetricType::Gauge,
              static_cast<double>(max_files.rlim_cur)),

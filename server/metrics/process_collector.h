@@ -9,6 +9,15 @@
 
 namespace tensord::server {
 
+struct ProcessUsage {
+  double cpu_seconds = 0;  // of all threads
+  uint64_t resident_bytes = 0;
+  uint64_t file_bytes = 0;  // of them: mapped files, such as the program and weights that are used in place
+  uint64_t virtual_bytes = 0;
+  int64_t threads = 0;
+};
+ProcessUsage process_usage();
+
 // CPU time, memory and open files of this process, under the names that Prometheus's client libraries use.
 std::vector<prometheus::MetricFamily> process_families();
 

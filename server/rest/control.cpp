@@ -307,6 +307,21 @@ HttpAnswer log_settings(const ControlBody& body) {
   return to_answer(json);
 }
 
+Json model_metadata(const ServerState& state, const std::string& name, const std::string& version) {
+  ModelMetadataRequest request;
+  request.set_name(name);
+  request.set_version(version);
+  ModelMetadataResponse response;
+  describe_model(state, request, response);
+  Json json = to_json(response);
+  if (response.properties().empty()) json.erase("properties");  // `properties` is a field of KServe, not of Triton
+  return json;
+}
+
+Json model_config(const ServerState& state, const std::string& name, const std::string& version) {
+  return to_json(to_model_config(*state.repository.find(name, version)));
+}
+
 HttpAnswer describe_target(const ServerState& state, const RestTarget& target) {
   switch (target.call) {
     case RestCall::kServerMetadata: {
@@ -314,18 +329,8 @@ HttpAnswer describe_target(const ServerState& state, const RestTarget& target) {
       describe_server(state, response);
       return to_answer(to_json(response));
     }
-    case RestCall::kModelMetadata: {
-      ModelMetadataRequest request;
-      request.set_name(target.name);
-      request.set_version(target.version);
-      ModelMetadataResponse response;
-      describe_model(state, request, response);
-      Json json = to_json(response);
-      if (response.properties().empty()) json.erase("properties");  // `properties` is a field of KServe, not of Triton
-      return to_answer(json);
-    }
-    case RestCall::kModelConfig:
-      return to_answer(to_json(to_model_config(*state.repository.find(target.name, target.version))));
+    case RestCall::kModelMetadata: return to_answer(model_metadata(state, target.name, target.version));
+    case RestCall::kModelConfig: return to_answer(model_config(state, target.name, target.version));
     default: {
       ModelStatisticsRequest request;
       request.set_name(target.name);
@@ -359,6 +364,10 @@ HttpAnswer route(ServerState& state, const RestTarget& target, bool is_post, con
 }
 
 }  // namespace
+
+Json describe_served(const ServerState& state, const std::string& name, const std::string& version) {
+  return {{"metadata", model_metadata(state, name, version)}, {"config", model_config(state, name, version)}};
+}
 
 HttpAnswer answer_control(ServerState& state, const RestTarget& target, bool is_post, std::string_view body,
                           const CallCharge& charge) {

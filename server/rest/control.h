@@ -1,5 +1,8 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
 #include "server/http/message.h"
 #include "server/rest/call_charge.h"
 #include "server/rest/target.h"
@@ -11,5 +14,9 @@ namespace tensord::server {
 // block as long as a model load takes. Does not throw.
 HttpAnswer answer_control(ServerState& state, const RestTarget& target, bool is_post, std::string_view body,
                           const CallCharge& charge);
+
+// {"metadata": …, "config": …} of a version that is served, as the calls of these names answer. Throws Error as
+// Repository::find.
+nlohmann::ordered_json describe_served(const ServerState& state, const std::string& name, const std::string& version);
 
 }  // namespace tensord::server

@@ -22,7 +22,9 @@ std::optional<HttpAnswer> RestHandler::admit(const HttpHead& head, BodyPlan& pla
       return error_answer(404, "the protocol v1 is not served; v2 is, as POST /v2/models/NAME/infer");
     }
     // Every other path here returns names of models, jobs or files, so it needs the access of statistics.
-    const CallGroup group = is_health ? CallGroup::kHealth : CallGroup::kStatistics;
+    const CallGroup group = is_health                         ? CallGroup::kHealth
+                            : is_model_status_path(head.path) ? CallGroup::kModelConfig
+                                                              : CallGroup::kStatistics;
     if (auto refused = refuse_call(state_.access, head, group)) return refused;
     return web_.admit(head, plan);
   }

@@ -50,6 +50,7 @@ Trainer::Trainer(TrainingJob& job, Options options)
       archive, spec_.loss, spec_.data.inputs, needs_output,
       statistics_ ? statistics_->operator_overrides() : decltype(statistics_->operator_overrides())(),
       device_of_job(spec_));
+  model_->use_metrics(spec_.evaluation.metrics);
   optimizer_ = make_job_optimizer(spec_.optimizer, model_->module().named_parameters());
   if (options_.group != nullptr && spec_.distribution.zero > 0) {
     zero_ = std::make_unique<nn::ZeroRedundancy>(*optimizer_, *options_.group);
@@ -361,7 +362,7 @@ std::map<std::string, double> Trainer::measure() {
     for (int64_t i = first; i < end; ++i) indices.push_back(i);
     try {
       const TrainingModel::Evaluated result = model_->evaluate(rows.get_batch(indices), cancel_check());
-      sums.add(result.loss.item_double(), end - first, result.output, result.label);
+      sums.add(result.loss.item_double(), end - first, result.output, result.label, result.metrics);
     } catch (const Error& error) {
       throw Error(error.code(),
                   concat("evaluation after step ", step_, ", rows ", first, " to ", end - 1, ": ", error.what()));

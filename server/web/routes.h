@@ -12,13 +12,18 @@ namespace tensord::server {
 
 // Whether GET of this path is a health probe, which reads nothing but the server's state.
 bool is_health_path(std::string_view path);
+// Whether the answer to GET of this path describes a model as the call ModelConfig does, and needs the access of it.
+bool is_model_status_path(std::string_view path);
 bool is_web_path(const WebSources& sources, std::string_view path);
 
 // Answers GET of these paths:
 //     /metrics                                   Prometheus metrics, as text or protobuf
 //     /v2/health/live, /v2/health/ready          200, or 503 while the server does not accept requests
 //     /v2/models/NAME[/versions/VERSION]/ready   the same for one model; 400 for a malformed version
-//     /, /status.json                            the status page and the data it polls, unless turned off
+//     /, /page/FILE                              the status page, unless turned off, and the data that it polls:
+//     /status.json                               the state of everything
+//     /status/models/NAME[/versions/VERSION]     signature and configuration of a model
+//     /status/jobs/ID                            curves of a training job
 // Health answers have the JSON bodies of KServe's protocol.
 HttpAnswer answer_request(const WebSources& sources, const HttpHead& head);
 

@@ -449,16 +449,18 @@ class NetworkTest(unittest.TestCase):
             self.assertEqual(self.get(address, "/v2/models/identity/versions/2/ready")[0], 503)
             self.assertEqual(self.get(address, "/v2/models/broken/ready")[0], 503)
             self.assertEqual(self.get(address, "/")[0], 404)
-            self.assertEqual(self.get(address, "/status.json")[0], 404)
+            for path in ("/status.json", "/page/app.js", "/status/models/identity"):
+                self.assertEqual(self.get(address, path)[0], 404, path)
 
     def test_what_the_rest_port_shows_needs_a_token_where_calls_do(self):
         tokens = self.write("rest-tokens", b"statistics watcher\ninference user\n")
         with Daemon(self.models, "--allow-http", "true", "--http-port", "0", "--access-tokens", tokens) as daemon:
-            for path in ("/metrics", "/status.json", "/"):
+            for path in ("/metrics", "/status.json", "/", "/page/app.js", "/status/jobs/none"):
                 self.assertEqual(self.get(daemon.ready["http"], path)[0], 401, path)
                 # The metrics port is for operators.
-                self.assertEqual(self.get(daemon.ready["metrics"], path)[0], 200, path)
-                for token, code in (("watcher", 200), ("user", 403)):
+                found = 404 if path == "/status/jobs/none" else 200
+                self.assertEqual(self.get(daemon.ready["metrics"], path)[0], found, path)
+                for token, code in (("watcher", found), ("user", 403)):
                     asked = urllib.request.Request(f"http://{daemon.ready['http']}{path}",
                                                    headers={"Authorization": f"Bearer {token}"})
                     try:
@@ -466,6 +468,15 @@ class NetworkTest(unittest.TestCase):
                             self.assertEqual(answer.status, code, path)
                     except urllib.error.HTTPError as error:
                         self.assertEqual(error.code, code, path)
+            # A model's configuration needs the access of the call that returns it, on the metrics port too.
+            for port in ("http", "metrics"):
+                for token, code in (("watcher", 403), ("user", 403), ("none", 401)):
+                    asked = urllib.request.Request(f"http://{daemon.ready[port]}/status/models/identity",
+                                                   headers={"Authorization": f"Bearer {token}"})
+                    with self.assertRaises(urllib.error.HTTPError) as caught:
+                        urllib.request.urlopen(asked, timeout=300)
+                    self.assertEqual(caught.exception.code, code, (port, token))
+                    caught.exception.close()
             for path in ("/v2/health/live", "/v2/health/ready", "/v2/models/identity/ready"):
                 self.assertEqual(self.get(daemon.ready["http"], path)[0], 200, path)
 

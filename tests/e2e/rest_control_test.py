@@ -130,7 +130,7 @@ class ControlTest(RestTest):
     def test_a_page_in_a_browser(self):
         if not shutil.which("chromedriver"):
             self.skipTest("there is no chromium")
-        from tests.e2e.status_page_test import browser
+        from tests.e2e.page_browser import browser
 
         page = browser()
         try:

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <thread>
 
 #include "core/base/clock.h"
+#include "server/metrics/process_collector.h"
 
 namespace tensord::server::metrics_test {
 namespace {
@@ -106,6 +108,31 @@ TEST(ModelMetrics, CountsRequestsAsTritonsStatisticsDo) {
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
           .count();
   EXPECT_NEAR(static_cast<double>(counts.last_request_unix_ms), static_cast<double>(unix_ms), 5000);
+}
+
+TEST(ModelMetrics, KeepsTheLastFailureButNoCancellation) {
+  ModelMetrics metrics("m", "3");
+  metrics.count_answer(times_of_run(), kOk, "no error");
+  EXPECT_EQ(metrics.counts().last_failure.unix_ms, 0u);
+  metrics.count_answer(times_of_run(), kInvalid, "first");
+  metrics.count_answer(times_of_run(), kInvalid, std::string(kMaxErrorBytes + 1, 'x'));
+  metrics.count_answer(times_of_run(), kCancelled, "cancelled");
+  const LastFailure failure = metrics.counts().last_failure;
+  EXPECT_EQ(failure.error, std::string(kMaxErrorBytes, 'x'));
+  EXPECT_GT(failure.unix_ms, 0u);
+}
+
+TEST(ProcessUsage, IsOfThisProcess) {
+  const ProcessUsage usage = process_usage();
+  EXPECT_GT(usage.resident_bytes, 1'000'000u);
+  EXPECT_LE(usage.file_bytes, usage.resident_bytes);
+  EXPECT_LE(usage.resident_bytes, usage.virtual_bytes);
+  std::atomic<bool> is_over{false};
+  std::thread another([&] { is_over.wait(false); });
+  EXPECT_GE(process_usage().threads, 2);
+  is_over = true;
+  is_over.notify_all();
+  another.join();
 }
 
 TEST(ModelMetrics, BatchSizesAreToldApartUpToALimit) {

@@ -44,7 +44,7 @@ def test_examples(address):
 
 
 def test_commands(address):
-    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    lines = [line for block in blocks("sh") for line in block.replace("\\\n", "").splitlines()]
     for line in lines:
         words = shlex.split(line.replace("ADDRESS", address))
         assert words[:3] == ["python", "-m", "tensord"]

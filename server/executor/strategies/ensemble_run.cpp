@@ -52,7 +52,7 @@ class EnsembleRun::StepSink final : public InferSink {
       if (trace) trace->record_response(now);
     }
     if (!is_final) return;
-    metrics.count_answer(result.times, code);
+    metrics.count_answer(result.times, code, std::string(result.status.message()));
     metrics.add_in_flight(-1);
     if (trace) trace->record_answer(result.times, code, std::string(result.status.message()));
   }

@@ -19,6 +19,10 @@ struct ModelSource {
   std::string upload_id;
 };
 
+// Names of uploaded files in DataSpec.file and EvaluationSpec.file begin so: "@upload-0123456789ab.csv".
+inline constexpr const char* kUploadMark = "@";
+inline bool is_upload(const std::string& file) { return file.starts_with(kUploadMark); }
+
 struct DataSpec {
   std::string file;  // relative to the data folder
   bool streamed = false;

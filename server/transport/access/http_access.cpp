@@ -22,10 +22,13 @@ std::string token_of(std::string_view authorization) {
   return colon == std::string::npos ? std::string() : decoded.substr(colon + 1);
 }
 
-HttpAnswer needs_token() {
+// A browser asks for a password where it opens a page, but not for each request that a page's script makes.
+HttpAnswer needs_token(const HttpHead& head) {
   HttpAnswer refused =
       HttpAnswer::text(401, "a token of the server is needed: 'Authorization: Bearer TOKEN', or as a password\n");
-  refused.headers.push_back({"WWW-Authenticate", "Basic realm=\"tensord\", charset=\"UTF-8\""});
+  const bool is_from_script = head.header("Sec-Fetch-Dest") == "empty";
+  refused.headers.push_back(
+      {"WWW-Authenticate", is_from_script ? "Bearer realm=\"tensord\"" : "Basic realm=\"tensord\", charset=\"UTF-8\""});
   return refused;
 }
 
@@ -45,7 +48,7 @@ std::optional<HttpAnswer> refuse_http(const AccessPolicy& access, const HttpHead
     case TokenTable::Answer::kOtherGroups: return HttpAnswer::text(403, "the token is not for calls of 'statistics'\n");
     case TokenTable::Answer::kUnknownToken: break;
   }
-  return needs_token();
+  return needs_token(head);
 }
 
 std::optional<HttpAnswer> refuse_call(const AccessPolicy& access, const HttpHead& head, CallGroup group) {
@@ -60,7 +63,7 @@ std::optional<HttpAnswer> refuse_call(const AccessPolicy& access, const HttpHead
       return as_json({.status = 403}, concat("the token is not for calls of '", to_string(group), "'"));
     case TokenTable::Answer::kUnknownToken: break;
   }
-  return as_json(needs_token(), "expecting header 'authorization: Bearer TOKEN' with a token of the server");
+  return as_json(needs_token(head), "expecting header 'authorization: Bearer TOKEN' with a token of the server");
 }
 
 }  // namespace tensord::server

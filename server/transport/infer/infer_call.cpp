@@ -77,7 +77,8 @@ void InferCall::respond(InferResult result, bool) {
 
 void InferCall::answer(const InferResult& result, const grpc::ByteBuffer& response) {
   TENSORD_DELAY("infer.answer");
-  request_context_.metrics->count_answer(result.times, static_cast<int>(result.status.code()));
+  request_context_.metrics->count_answer(result.times, static_cast<int>(result.status.code()),
+                                         std::string(result.status.message()));
   request_context_.metrics->add_in_flight(-1);
   request_context_.telemetry.record_answer(result.times, result.status);
   log_request(request_context_, "grpc", result.status);

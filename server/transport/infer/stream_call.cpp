@@ -184,7 +184,8 @@ void StreamRequest::respond(InferResult result, bool is_final) {
     previous_ns_ = Clock::system().now_ns();
   }
   if (is_final) {
-    request_context.metrics->count_answer(result.times, static_cast<int>(status_.code()));
+    request_context.metrics->count_answer(result.times, static_cast<int>(status_.code()),
+                                          std::string(status_.message()));
     request_context.metrics->add_in_flight(-1);
     request_context.telemetry.record_answer(result.times, status_);
     log_request(request_context, "grpc_stream", status_);

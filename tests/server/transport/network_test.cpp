@@ -166,6 +166,10 @@ TEST(HttpAccess, TokensOpenMetricsAndHealthIsOpen) {
   EXPECT_EQ(status("", "/v2/health/live"), 200);
   EXPECT_EQ(status("", "/v2/models/m/versions/1/ready"), 200);
   EXPECT_THAT(refuse_http(access, {})->headers.at(0).value, HasSubstr("Basic realm"));
+  HttpHead of_script;
+  of_script.headers.push_back({"sec-fetch-dest", "empty"});  // no password dialog for each poll of a page
+  EXPECT_EQ(refuse_http(access, of_script)->status, 401);
+  EXPECT_EQ(refuse_http(access, of_script)->headers.at(0).value, "Bearer realm=\"tensord\"");
   std::filesystem::remove(path);
   EXPECT_FALSE(refuse_http(AccessPolicy(), {}));
 }
