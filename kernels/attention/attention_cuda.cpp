@@ -22,7 +22,7 @@ using Operand = AttentionOperand;
 class AttentionLaunch {
  public:
   AttentionLaunch(const PlainAttention& arguments, Dims batch)
-      : arguments_(arguments), batch_(std::move(batch)), context_(arguments.query.device()) {
+      : batch_(std::move(batch)), context_(arguments.query.device()) {
     strides_.fill(Dims(batch_.size(), 0));
     const Tensor &query = arguments.query, &key = arguments.key, &value = arguments.value;
     const MaybeTensor& mask = arguments.mask;
@@ -94,7 +94,6 @@ class AttentionLaunch {
   }
 
  private:
-  const PlainAttention& arguments_;
   const Dims batch_;
   const KernelContext context_;
   AttentionJob job_;
