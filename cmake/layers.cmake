@@ -23,7 +23,7 @@ endfunction()
 # Code that runs once per load, command or job, and never per request. It is compiled for size, which takes a quarter
 # less time.
 set(cold_layers tensord_jit_frontend tensord_jit_archive tensord_jit_importers tensord_jit_tracing tensord_jit_exporters
-                tensord_server_config tensord_server_pbtxt tensord_server_training tensord_server_web tensord_server_daemon)
+                tensord_server_config tensord_server_pbtxt tensord_server_training tensord_server_web tensord_server_fetch tensord_server_daemon)
 function(tensord_compile_for_size target)
   if(NOT TENSORD_FUZZ)
     target_compile_options(${target} PRIVATE -Os)

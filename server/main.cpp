@@ -84,6 +84,7 @@ int main(int argc, char** argv) {
   tensord::server::add_train_command(app, &exit_code);
   tensord::server::add_jobs_command(app, &exit_code);
   tensord::server::add_models_commands(app, &exit_code);
+  tensord::server::add_fetch_command(app, &exit_code);
   tensord::server::add_health_command(app, &exit_code);
   tensord::server::add_training_rank_command(app, &exit_code);
 #endif

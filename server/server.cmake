@@ -22,6 +22,13 @@ tensord_layer(tensord_server_tracing server/tracing tensord_server_metrics tenso
 tensord_layer(tensord_server_scheduler server/scheduler tensord_server_metrics)
 tensord_layer(tensord_server_executor server/executor tensord_server_scheduler tensord_server_tracing
               tensord_jit_runtime absl::inlined_vector absl::status)
+tensord_layer(tensord_server_fetch server/fetch tensord_distributed PkgConfig::HTTPLIB nlohmann_json::nlohmann_json
+              OpenSSL::Crypto)
+target_compile_definitions(tensord_server_fetch PRIVATE TENSORD_VERSION="${PROJECT_VERSION}")
+# Inputs of image files. Without them the daemon has no image decoders.
+if(TENSORD_IMAGES)
+  tensord_layer(tensord_server_images server/images tensord_server_executor tensord_vision)
+endif()
 tensord_layer(tensord_server_repository server/repository tensord_server_executor tensord_server_pbtxt)
 tensord_layer(tensord_server_training server/training tensord_server_repository tensord_files
               nlohmann_json::nlohmann_json OpenSSL::Crypto)
@@ -51,4 +58,8 @@ tensord_layer(tensord_server_rest server/rest tensord_server_transport nlohmann_
 target_sources(tensord_server_rest PRIVATE ${CMAKE_BINARY_DIR}/server/rest/openapi.cpp)
 tensord_layer(tensord_server_daemon server/daemon tensord_server_rest)
 add_library(tensord_server INTERFACE)
-target_link_libraries(tensord_server INTERFACE tensord_server_daemon tensord_server_config)
+target_link_libraries(tensord_server INTERFACE tensord_server_daemon tensord_server_config tensord_server_fetch)
+if(TENSORD_IMAGES)
+  target_link_libraries(tensord_server INTERFACE tensord_server_images)
+  target_compile_definitions(tensord_server INTERFACE TENSORD_IMAGES=1)
+endif()

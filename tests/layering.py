@@ -30,7 +30,7 @@ ALLOWED = {
     "core/jit/passes": ["core/jit/ir", "core/autograd", "core/ops", "core/tensor", "core/base"],
     "core/jit/runtime": ["core/jit", "core/autograd", "core/ops", "core/tensor", "core/base"],
     "core/files": ["core/nn", "core/jit/archive", "core/autograd", "core/ops", "core/tensor", "core/base"],
-    # Images: only the engine library contains it.
+    # Images: of the engine library, and of the daemon with TENSORD_IMAGES.
     "core/vision": ["core/files", "core/nn", "core/jit/archive", "core/autograd", "core/ops", "core/tensor", "core/base"],
     # The other direction too: include/tensord exposes core, and core/api implements what it declares.
     "core/api": ["core"],
@@ -42,6 +42,8 @@ ALLOWED = {
     "server/tracing": ["server/config", "server/metrics", "core/base"],
     "server/scheduler": ["server/metrics", "core/base"],
     "server/executor": ["server/config", "server/scheduler", "server/tracing", "server/metrics", "core"],
+    "server/fetch": ["core/distributed", "core/base"],
+    "server/images": ["server/config", "server/executor", "core"],
     # Its header does not include protobuf.
     "server/config/pbtxt": ["protos", "server/config", "core/base"],
     "server/repository": ["server/config/pbtxt", "server/config", "server/executor", "server/scheduler", "server/metrics", "core"],
@@ -74,7 +76,7 @@ LIBRARIES = {
     r"[<\"].*\.pb\.h": ["server/transport", "server/rest", "server/config/pbtxt"],
     r"<tensord/client/": ["server/commands"],
     r"<prometheus/": ["server/metrics"],
-    r"<httplib": ["server/tracing", "server/web"],
+    r"<httplib": ["server/tracing", "server/web", "server/fetch"],
     r"<boost/": ["server/http"],
     r"<(dnnl|oneapi/dnnl|cblas)": ["kernels"],
     r"<hwy": ["kernels", "server/commands"],

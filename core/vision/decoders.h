@@ -14,12 +14,19 @@ namespace tensord::vision {
 struct Pixels {
   int64_t height = 0, width = 0, channels = 0;
   bool is_16_bits = false;  // in the machine's byte order
-  std::vector<uint8_t> bytes;
-  int orientation = 1;  // 1 … 8, as in EXIF
+  Tensor bytes;             // uint8[bytes], so that the memory is charged as every tensor's
+  int orientation = 1;      // 1 … 8, as in EXIF
+
+  // Allocates `bytes` and returns them.
+  uint8_t* allocate(size_t size_bytes);
 };
 
 Pixels decode_jpeg(std::string_view bytes, const ImageOptions& options, const std::string& source);
 Pixels decode_png(std::string_view bytes, const ImageOptions& options, const std::string& source);
+
+// Only the header.
+ImageSize read_jpeg_size(std::string_view bytes, const std::string& source);
+ImageSize read_png_size(std::string_view bytes, const std::string& source);
 
 // Throws Error{kResourceExhausted} if the image has too many pixels, kDataLoss if it has none.
 void check_size(uint64_t width, uint64_t height, const ImageOptions& options, const std::string& source);

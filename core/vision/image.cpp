@@ -13,7 +13,7 @@ namespace {
 // Separates the channels and applies the orientation. `to` is [channels, height, width] of the oriented image.
 template <class From, class To>
 void spread(const Pixels& pixels, To* to) {
-  const auto* from = reinterpret_cast<const From*>(pixels.bytes.data());
+  const auto* from = static_cast<const From*>(pixels.bytes.raw_data());
   const int64_t height = pixels.height, width = pixels.width, channels = pixels.channels;
   const int o = pixels.orientation;
   const bool is_turned = o >= 5;  // rows become columns
@@ -31,7 +31,18 @@ void spread(const Pixels& pixels, To* to) {
   }
 }
 
+constexpr std::string_view kJpeg = "\xff\xd8\xff", kPng = "\x89PNG\r\n\x1a\n";
+
+[[noreturn]] void fail_format(const std::string& source) {
+  fail(ErrorCode::kUnimplemented, source, ": is neither a JPEG nor a PNG");
+}
+
 }  // namespace
+
+uint8_t* Pixels::allocate(size_t size_bytes) {
+  bytes = Tensor::empty(Dims{static_cast<int64_t>(size_bytes)}, DType::kUInt8);
+  return bytes.data<uint8_t>();
+}
 
 void check_size(uint64_t width, uint64_t height, const ImageOptions& options, const std::string& source) {
   if (width == 0 || height == 0) fail(ErrorCode::kDataLoss, source, ": an image of ", width, " x ", height, " pixels");
@@ -66,14 +77,13 @@ int exif_orientation(std::string_view tiff) {
 }
 
 Tensor decode_image(std::string_view bytes, const ImageOptions& options, const std::string& source) {
-  constexpr std::string_view kJpeg = "\xff\xd8\xff", kPng = "\x89PNG\r\n\x1a\n";
   Pixels pixels;
   if (bytes.starts_with(kJpeg))
     pixels = decode_jpeg(bytes, options, source);
   else if (bytes.starts_with(kPng))
     pixels = decode_png(bytes, options, source);
   else
-    fail(ErrorCode::kUnimplemented, source, ": is neither a JPEG nor a PNG");
+    fail_format(source);
   const bool is_turned = pixels.orientation >= 5;
   const Dims sizes{pixels.channels, is_turned ? pixels.width : pixels.height, is_turned ? pixels.height : pixels.width};
   const Tensor out = Tensor::empty(sizes, options.keep_16_bits && pixels.is_16_bits ? DType::kInt32 : DType::kUInt8);
@@ -82,6 +92,15 @@ Tensor decode_image(std::string_view bytes, const ImageOptions& options, const s
   else
     spread<uint8_t>(pixels, out.data<uint8_t>());
   return out;
+}
+
+ImageSize read_image_size(std::string_view bytes, const std::string& source) {
+  if (!bytes.starts_with(kJpeg) && !bytes.starts_with(kPng)) fail_format(source);
+  const ImageSize size = bytes.starts_with(kJpeg) ? read_jpeg_size(bytes, source) : read_png_size(bytes, source);
+  if (size.height < 1 || size.width < 1) {
+    fail(ErrorCode::kDataLoss, source, ": an image of ", size.width, " x ", size.height, " pixels");
+  }
+  return size;
 }
 
 Tensor decode_image(const Tensor& bytes, const ImageOptions& options) {

@@ -38,6 +38,13 @@ Tensor decode_image(std::string_view bytes, const ImageOptions& options = {}, co
 // Takes the bytes as a 1-D uint8 tensor.
 Tensor decode_image(const Tensor& bytes, const ImageOptions& options = {});
 
+// Height and width as stored, before the EXIF orientation, at least 1.
+struct ImageSize {
+  int64_t height, width;
+};
+// Reads only the file's header, and checks no limit. Throws as decode_image does.
+ImageSize read_image_size(std::string_view bytes, const std::string& source = "image");
+
 // Decodes a file. Also throws Error{kNotFound}.
 Tensor read_image(const std::string& path, const ImageOptions& options = {});
 

@@ -60,7 +60,7 @@ class JpegDecoder {
   ~JpegDecoder() { jpeg_destroy_decompress(&info_); }  // also valid for a decompressor that was never created
   JpegDecoder(const JpegDecoder&) = delete;
 
-  Pixels decode() {
+  ImageSize read_header() {
     guarded([this] {
       jpeg_create_decompress(&info_);
       progress_.progress_monitor = on_progress;
@@ -69,6 +69,11 @@ class JpegDecoder {
       if (options_.apply_exif_orientation) jpeg_save_markers(&info_, JPEG_APP0 + 1, 0xffff);
       jpeg_read_header(&info_, TRUE);
     });
+    return {info_.image_height, info_.image_width};
+  }
+
+  Pixels decode() {
+    read_header();
     check_size(info_.image_width, info_.image_height, options_, source_);
     Pixels pixels;
     choose_colors(pixels);
@@ -110,10 +115,10 @@ class JpegDecoder {
   void read_rows(Pixels& pixels) {
     check_internal(is_cmyk_ || info_.output_components == pixels.channels, source_, ": channels differ");
     const auto row_bytes = static_cast<size_t>(pixels.width * pixels.channels);
-    pixels.bytes.resize(row_bytes * static_cast<size_t>(pixels.height));
+    uint8_t* const bytes = pixels.allocate(row_bytes * static_cast<size_t>(pixels.height));
     std::vector<uint8_t> inks(is_cmyk_ ? static_cast<size_t>(pixels.width) * 4 : 0);
     for (int64_t y = 0; y < pixels.height; ++y) {
-      uint8_t* row = pixels.bytes.data() + static_cast<size_t>(y) * row_bytes;
+      uint8_t* row = bytes + static_cast<size_t>(y) * row_bytes;
       JSAMPROW to = is_cmyk_ ? inks.data() : row;
       guarded([this, to] {
         JSAMPROW rows[1] = {to};
@@ -159,6 +164,11 @@ class JpegDecoder {
 };
 
 }  // namespace
+
+ImageSize read_jpeg_size(std::string_view bytes, const std::string& source) {
+  const ImageOptions options;
+  return JpegDecoder(bytes, options, source).read_header();
+}
 
 Pixels decode_jpeg(std::string_view bytes, const ImageOptions& options, const std::string& source) {
   return JpegDecoder(bytes, options, source).decode();

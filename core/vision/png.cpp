@@ -48,7 +48,7 @@ class PngDecoder {
   ~PngDecoder() { png_destroy_read_struct(&png_, &info_, nullptr); }
   PngDecoder(const PngDecoder&) = delete;
 
-  Pixels decode() {
+  ImageSize read_header() {
     guarded([this] {
       png_set_read_fn(png_, &reader_, read_bytes);
       png_set_user_limits(png_, 1 << 30, 1 << 30);
@@ -56,6 +56,11 @@ class PngDecoder {
       png_set_chunk_cache_max(png_, kMaxChunks);
       png_read_info(png_, info_);
     });
+    return {png_get_image_height(png_, info_), png_get_image_width(png_, info_)};
+  }
+
+  Pixels decode() {
+    read_header();
     check_size(png_get_image_width(png_, info_), png_get_image_height(png_, info_), options_, source_);
     guarded([this] { set_transforms(); });
     Pixels pixels;
@@ -66,9 +71,9 @@ class PngDecoder {
     const size_t row_bytes = png_get_rowbytes(png_, info_);
     const auto expected = static_cast<size_t>(pixels.width * pixels.channels) * (pixels.is_16_bits ? 2 : 1);
     check_internal(row_bytes == expected, source_, ": a row of a PNG has ", row_bytes, " bytes, not ", expected);
-    pixels.bytes.resize(row_bytes * static_cast<size_t>(pixels.height));
+    uint8_t* const bytes = pixels.allocate(row_bytes * static_cast<size_t>(pixels.height));
     std::vector<png_bytep> rows(static_cast<size_t>(pixels.height));
-    for (size_t y = 0; y < rows.size(); ++y) rows[y] = pixels.bytes.data() + y * row_bytes;
+    for (size_t y = 0; y < rows.size(); ++y) rows[y] = bytes + y * row_bytes;
     png_bytepp first = rows.data();
     guarded([this, first] {
       png_read_image(png_, first);
@@ -125,6 +130,11 @@ class PngDecoder {
 };
 
 }  // namespace
+
+ImageSize read_png_size(std::string_view bytes, const std::string& source) {
+  const ImageOptions options;
+  return PngDecoder(bytes, options, source).read_header();
+}
 
 Pixels decode_png(std::string_view bytes, const ImageOptions& options, const std::string& source) {
   return PngDecoder(bytes, options, source).decode();

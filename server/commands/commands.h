@@ -41,6 +41,7 @@ void add_serve_command(CLI::App& app, int* exit_code);
 void add_infer_command(CLI::App& app, int* exit_code);
 void add_train_command(CLI::App& app, int* exit_code);
 void add_jobs_command(CLI::App& app, int* exit_code);
+void add_fetch_command(CLI::App& app, int* exit_code);
 void add_health_command(CLI::App& app, int* exit_code);
 void add_training_rank_command(CLI::App& app, int* exit_code);
 void add_models_commands(CLI::App& app, int* exit_code);  // models, load, unload

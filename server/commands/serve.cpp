@@ -27,7 +27,11 @@
 #include "server/config/pbtxt/model_config_text.h"
 #include "server/daemon/daemon.h"
 #include "server/executor/model/generation_options.h"
+#include "server/executor/model/image_options.h"
 #include "server/executor/model/torchscript_model.h"
+#ifdef TENSORD_IMAGES
+#include "server/images/image_model.h"
+#endif
 #include "server/repository/folder/layout.h"
 #include "server/transport/grpc/grpc_log.h"
 
@@ -154,6 +158,19 @@ bool check_setup(const ServerOptions& options) {
   return is_good;
 }
 
+std::unique_ptr<const Model> load_served_model(const ModelFiles& files, const ModelConfig& config,
+                                               const EngineOptions& defaults) {
+#ifdef TENSORD_IMAGES
+  return load_image_model(files, config, defaults);
+#else
+  if (image_input_options(config)) {
+    fail(ErrorCode::kUnimplemented,
+         "parameters image_…: this tensord is built without image decoders (TENSORD_IMAGES)");
+  }
+  return load_torchscript_model(files, config, defaults);
+#endif
+}
+
 void serve(const ServerOptions& options) {
   ignore_signals();
   check_address_space();
@@ -170,7 +187,7 @@ void serve(const ServerOptions& options) {
   auto daemon = std::make_unique<Daemon>(
       options,
       [&options](const ModelFiles& files, const ModelConfig& config) {
-        return load_torchscript_model(files, config, options.engine);
+        return load_served_model(files, config, options.engine);
       },
       TENSORD_VERSION);
 
@@ -213,6 +230,8 @@ std::string parameters_help() {
   std::vector<ModelParameter> parameters = model_parameters();
   const std::vector<ModelParameter> of_generation = generation_parameters();
   parameters.insert(parameters.end(), of_generation.begin(), of_generation.end());
+  const std::vector<ModelParameter> of_images = image_parameters();
+  parameters.insert(parameters.end(), of_images.begin(), of_images.end());
   std::string out = "Parameters of config.pbtxt:";
   for (const ModelParameter& parameter : parameters) {
     const size_t width = parameter.key.size() + 2;

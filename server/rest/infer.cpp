@@ -42,6 +42,12 @@ class HttpOrigin final : public RequestOrigin {
   const bool is_generate_;
 };
 
+void check_takes_images(const Signature& signature, const std::string& model) {
+  const bool takes_images = signature.inputs.size() == 1 && signature.inputs.front().encoded;
+  check(takes_images, "model '", model, "' has no single input that takes image files (parameters image_… of its ",
+        "config.pbtxt); send its inputs as JSON");
+}
+
 }  // namespace
 
 void RestInfer::start(RestContext& context, std::shared_ptr<HttpExchange> exchange, RestTarget target) {
@@ -55,6 +61,8 @@ void RestInfer::start(RestContext& context, std::shared_ptr<HttpExchange> exchan
   uint64_t json_bytes = body_bytes;
   if (const std::string_view text = head.header(kJsonLengthHeader); !text.empty()) {
     std::from_chars(text.data(), text.data() + text.size(), json_bytes);
+  } else if (is_image_body(head)) {
+    json_bytes = 0;
   }
   const bool is_long = json_bytes > kMaxLoopBytes || head.is_chunked || !head.header("Content-Encoding").empty();
   if (is_long) {
@@ -150,18 +158,22 @@ RestRequest RestInfer::parse() {
   std::string_view body;
   if (!wire_.pieces.empty()) body = {reinterpret_cast<const char*>(wire_.pieces[0].data()), wire_.size_bytes};
   const uint64_t max = context_.state.http_max_input_bytes;
-  const size_t json = is_generate() ? body.size() : json_bytes(body.size());
+  const bool is_image = !is_generate() && is_image_body(exchange_->head());
+  const size_t json = is_generate() ? body.size() : is_image ? 0 : json_bytes(body.size());
   check_json_bytes(json, max);
   if (is_generate()) {
     const auto model = context_.state.repository.find(target_.name, target_.version);
     return parse_generate_json({target_.name, target_.version, model->signature()}, body, max, charge_);
   }
-  if (json != 0 || exchange_->head().header(kJsonLengthHeader).empty()) {
+  if (json != 0 || (!is_image && exchange_->head().header(kJsonLengthHeader).empty())) {
     return parse_infer_json(target_.name, target_.version, body.substr(0, json), wire_, json, max, charge_);
   }
   check_raw_bytes(body.size(), max);
   const auto model = context_.state.repository.find(target_.name, target_.version);
+  if (is_image) check_takes_images(model->signature(), target_.name);
   RestRequest request = raw_request(target_.name, target_.version, wire_, model->signature(), raw_prefix_);
+  // People send images by curl and read the answer; programs ask for bytes.
+  if (is_image) request.forms.is_binary = exchange_->head().header("Accept") == "application/octet-stream";
   // The body is the one input. A BYTES element needs its length in front of it.
   if (!raw_prefix_.empty()) {
     const std::span<const uint8_t> prefix{reinterpret_cast<const uint8_t*>(raw_prefix_.data()), raw_prefix_.size()};

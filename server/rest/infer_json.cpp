@@ -400,7 +400,8 @@ RestRequest raw_request(std::string model, std::string version, const WireMessag
     open_size = &size;
   }
   if (*spec.datatype == DataType::kBytes) {
-    check(fixed == 1 && open_size == nullptr, "For BYTE datatype raw input '", spec.name,
+    if (open_size != nullptr && spec.encoded) *open_size = 1;  // one image
+    check(fixed == 1 && (open_size == nullptr || spec.encoded), "For BYTE datatype raw input '", spec.name,
           "', the model must have input shape [1]");
     const auto size = static_cast<uint32_t>(wire.size_bytes);
     prefix.assign(reinterpret_cast<const char*>(&size), sizeof(size));

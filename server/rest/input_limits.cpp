@@ -29,6 +29,8 @@ std::optional<HttpAnswer> refuse_length(const RestTarget& target, const HttpHead
     // A malformed or too large length gets its own error later.
     if (error != std::errc() || said > json_bytes) return std::nullopt;
     json_bytes = said;
+  } else if (target.call == RestCall::kInfer && is_image_body(head)) {
+    json_bytes = 0;
   }
   try {
     if (json_bytes == 0) {

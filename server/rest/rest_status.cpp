@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/utf8.h"
+#include "server/executor/requests/status.h"
 #include "server/rest/json_data.h"
 #include "server/transport/grpc/wire_reader.h"
 
@@ -51,7 +52,8 @@ HttpAnswer error_answer(int status, std::string_view text) {
 }
 
 HttpAnswer error_answer(const absl::Status& status) {
-  HttpAnswer answer = error_answer(http_status(status.code()), {status.message().data(), status.message().size()});
+  const int code = is_too_large(status) ? 413 : http_status(status.code());
+  HttpAnswer answer = error_answer(code, {status.message().data(), status.message().size()});
   if (status.code() == absl::StatusCode::kUnauthenticated) {
     answer.headers.push_back({"WWW-Authenticate", "Basic realm=\"tensord\", charset=\"UTF-8\""});
   }

@@ -1,6 +1,9 @@
 #include "server/rest/target.h"
 
+#include <algorithm>
 #include <vector>
+
+#include "core/base/ascii.h"
 
 namespace tensord::server {
 namespace {
@@ -143,6 +146,13 @@ std::optional<RestTarget> parse_target(std::string_view path) {
   if (segments[0] == "cudasharedmemory") return memory_target(kCudaActions, segments);
   if (segments[0] == "repository") return repository_target(std::move(segments));
   return std::nullopt;
+}
+
+bool is_image_body(const HttpHead& head) {
+  constexpr std::string_view kImage = "image/";
+  const std::string_view type = head.header("Content-Type");
+  const auto is_same = [](char a, char b) { return to_ascii_lower(a) == b; };
+  return std::ranges::equal(type.substr(0, kImage.size()), kImage, is_same) && head.header(kJsonLengthHeader).empty();
 }
 
 }  // namespace tensord::server

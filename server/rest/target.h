@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "server/http/message.h"
 #include "server/transport/access/call_group.h"
 
 namespace tensord::server {
@@ -48,5 +49,8 @@ struct RestTarget {
 
 // Returns nullopt if the protocol has no such path. Health paths belong to WebHandler.
 std::optional<RestTarget> parse_target(std::string_view path);
+
+// Whether the body is an image file and nothing else: the Content-Type is image/…, and no header says where JSON ends.
+bool is_image_body(const HttpHead& head);
 
 }  // namespace tensord::server

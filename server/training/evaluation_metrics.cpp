@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/ascii.h"
 #include "core/base/error.h"
 #include "core/tensor/device_copy.h"
 
@@ -15,7 +16,14 @@ bool EvaluationMetrics::needs_output(const std::vector<std::string>& metrics) {
   return std::any_of(metrics.begin(), metrics.end(), [](const std::string& metric) { return metric != "loss"; });
 }
 
-void EvaluationMetrics::add(double loss, int64_t rows, const Tensor& given, const Tensor& given_label) {
+bool EvaluationMetrics::is_own(const std::string& metric) {
+  constexpr std::string_view kPrefix = "metric_";
+  return metric.starts_with(kPrefix) && metric.size() > kPrefix.size() &&
+         std::ranges::all_of(metric, [](char c) { return is_ascii_alnum(c) || c == '_'; });
+}
+
+void EvaluationMetrics::add(double loss, int64_t rows, const Tensor& given, const Tensor& given_label,
+                            const std::map<std::string, double>& own) {
   const bool has_output = given.defined() && given_label.defined();
   const Tensor output = has_output ? host_copy(given) : given,
                label = has_output ? host_copy(given_label) : given_label;
@@ -24,8 +32,8 @@ void EvaluationMetrics::add(double loss, int64_t rows, const Tensor& given, cons
   for (const std::string& metric : metrics_) {
     if (ClassMetrics::is_one(metric)) continue;
     Sum& sum = sums_[metric];
-    if (metric == "loss") {
-      sum.total += loss * static_cast<double>(rows);
+    if (metric == "loss" || is_own(metric)) {
+      sum.total += (metric == "loss" ? loss : own.at(metric)) * static_cast<double>(rows);
       sum.count += static_cast<double>(rows);
     } else if (metric == "accuracy") {
       add_accuracy(output, label, 1, sum);

@@ -18,12 +18,16 @@ class EvaluationMetrics {
 
   // `loss` is the mean of a batch of `rows`; `output` and `label` are used if a metric needs them. Accuracies take the
   // classes from dimension 1; an output with one value per row is a score for class 1, with threshold 0 (bce: 0.5).
-  // Throws Error{kInvalidArgument} if the shapes do not match.
-  void add(double loss, int64_t rows, const Tensor& output, const Tensor& label);
+  // `own` has the batch's value of each metric that is a method of the script. Throws Error{kInvalidArgument} if the
+  // shapes do not match.
+  void add(double loss, int64_t rows, const Tensor& output, const Tensor& label,
+           const std::map<std::string, double>& own = {});
   // The mean of each metric.
   std::map<std::string, double> means() const;
   // Whether a metric needs more than the loss.
   static bool needs_output(const std::vector<std::string>& metrics);
+  // Whether the name is that of a method of the script: metric_….
+  static bool is_own(const std::string& metric);
 
  private:
   struct Sum {

@@ -1,6 +1,7 @@
 #include "server/training/training_model.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "core/autograd/variable.h"
@@ -9,6 +10,7 @@
 #include "core/ops/registry.h"
 #include "core/tensor/grad_mode.h"
 #include "server/training/builtin_loss.h"
+#include "server/training/evaluation_metrics.h"
 
 namespace tensord::server {
 namespace {
@@ -232,7 +234,30 @@ TrainingModel::Evaluated TrainingModel::evaluate(std::span<const Tensor> given,
   } else {
     out.loss = loss(batch, is_cancelled);
   }
+  for (const auto& [name, call] : metric_calls_) {
+    const Value value = run(call, std::array{out.output, out.label}, is_cancelled);
+    const bool is_number = value.is_strided() ? value.to_tensor().numel() == 1 : value.is_float() || value.is_int();
+    check(is_number, "evaluation.metrics: '", name, "' must return one number, but returns ",
+          value.is_strided() ? describe(value.to_tensor()) : std::string(value.tag_name()));
+    out.metrics[name] = value.is_strided() ? value.to_tensor().item_double() : value.to_scalar().to_double();
+  }
   return out;
+}
+
+void TrainingModel::use_metrics(const std::vector<std::string>& metrics) {
+  for (const std::string& name : metrics) {
+    if (!EvaluationMetrics::is_own(name)) continue;
+    check(module_->has_method(name), "evaluation.metrics: the model has no method '", name, "'");
+    Call call{.method = &module_->method(name), .arguments = {0, 1}, .is_written = {}};
+    const auto& arguments = call.method->schema().arguments;
+    check(arguments.size() == 2 && takes_tensor(*arguments[0].type) && takes_tensor(*arguments[1].type),
+          "evaluation.metrics: '", name, "' must take two tensors, the output and the label");
+    const jit::AliasAnalysis aliases(call.method->graph(), module_->object());
+    const auto inputs = call.method->graph().inputs();
+    for (size_t i = inputs.size() - 2; i < inputs.size(); ++i)
+      call.is_written.push_back(aliases.has_writers(inputs[i]));
+    metric_calls_[name] = std::move(call);
+  }
 }
 
 const jit::Block* TrainingModel::block_of_loss() const {

@@ -23,6 +23,10 @@ class TrainingModel {
                 bool needs_output, std::vector<std::shared_ptr<const ops::Op>> operator_overrides = {},
                 Device device = {});
 
+  // Uses methods of the script as metrics: those of `metrics` that are named metric_…(output, label). Throws
+  // Error{kInvalidArgument} if there is no such method, or it takes other arguments.
+  void use_metrics(const std::vector<std::string>& metrics);
+
   // The names of the data arrays that make up a batch, in this order.
   const std::vector<std::string>& arrays() const { return arrays_; }
   // Converts an array to what the model takes: floating-point types become the argument's type if the model's file
@@ -43,6 +47,7 @@ class TrainingModel {
     Tensor loss;
     Tensor output;  // undefined unless needs_output
     Tensor label;
+    std::map<std::string, double> metrics;  // of use_metrics()
   };
   // In no-grad mode with `training` off.
   Evaluated evaluate(std::span<const Tensor> batch, const std::function<bool()>& is_cancelled);
@@ -81,10 +86,11 @@ class TrainingModel {
   std::shared_ptr<jit::Module> module_;
   std::unique_ptr<jit::Frame> frame_;
   std::vector<std::string> arrays_;
-  std::map<std::string, DType> declared_;  // declared types of floating-point arrays
-  ResultNames result_names_;               // of forward
-  Call loss_call_;                         // with a method as loss
-  Call forward_call_;                      // with a built-in loss, or for metrics
+  std::map<std::string, DType> declared_;     // declared types of floating-point arrays
+  ResultNames result_names_;                  // of forward
+  Call loss_call_;                            // with a method as loss
+  Call forward_call_;                         // with a built-in loss, or for metrics
+  std::map<std::string, Call> metric_calls_;  // whose arguments are the output and the label
   int label_ = -1;
   bool is_first_ = true;  // no loss was computed yet
   std::string warning_;

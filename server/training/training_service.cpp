@@ -170,7 +170,7 @@ Repository::Source TrainingService::source_of(const ModelSource& model) const {
 void TrainingService::check_names(const char* field, const std::string& file, const TrainingModel& model) const {
   if (file.empty()) return;
   try {
-    check_data_names(resolve_data_file(options_.data_folder, file, field), model.arrays());
+    check_data_names(data_path(file, field), model.arrays());
   } catch (const Error& error) {
     throw Error(error.code(), concat(field, ": ", error.what()));
   }
@@ -178,10 +178,8 @@ void TrainingService::check_names(const char* field, const std::string& file, co
 
 // Finds errors when the job is created, not when its turn comes.
 void TrainingService::check_against_model(const JobSpec& spec, const std::string& archive) const {
-  if (!spec.data.streamed) resolve_data_file(options_.data_folder, spec.data.file, "data.file");
-  if (!spec.evaluation.file.empty()) {
-    resolve_data_file(options_.data_folder, spec.evaluation.file, "evaluation.file");
-  }
+  if (!spec.data.streamed) data_path(spec.data.file, "data.file");
+  if (!spec.evaluation.file.empty()) data_path(spec.evaluation.file, "evaluation.file");
   const CancellationScope scope([this] { return is_stopping_.load(); }, Clock::system().now_ns() + kMaxLoadNs);
   try {
     device_runtime(device_of_job(spec));
@@ -190,6 +188,7 @@ void TrainingService::check_against_model(const JobSpec& spec, const std::string
   }
   TrainingModel model(archive, spec.loss, spec.data.inputs, EvaluationMetrics::needs_output(spec.evaluation.metrics),
                       {}, device_of_job(spec));
+  model.use_metrics(spec.evaluation.metrics);
   check_names("data.file", spec.data.file, model);
   check_names("evaluation.file", spec.evaluation.file, model);
   model.module().check_can_save();
@@ -261,6 +260,7 @@ JobStatus TrainingService::create(JobSpec spec) {
   const bool is_upload = !status.spec.model.upload_id.empty();  // whose file has no extension
   const fs::path file_name = is_upload ? fs::path(format_file_name(source.file)) : source.file;
   keep_base(source.file, store_.new_base_archive(status.id, file_name));
+  keep_data(status);
   store_.save(status);
   log(LogLevel::kInfo, "training job created",
       {{"job", status.id}, {"model", status.spec.model.name}, {"version", status.base_version}});
@@ -378,7 +378,7 @@ std::unique_ptr<Trainer> TrainingService::make_trainer(TrainingJob& job) {
   try {
     return std::make_unique<Trainer>(job, Trainer::Options{.folder = store_.job_folder(job.id()),
                                                            .base_archive = store_.base_archive(job.id()).string(),
-                                                           .data_folder = options_.data_folder,
+                                                           .data_folder = data_folder_of(job),
                                                            .threads = job_threads(job.spec(), options_.threads),
                                                            .plans = options_.plans,
                                                            .memory_bytes = job.spec().resources.memory_bytes,
@@ -393,7 +393,7 @@ std::unique_ptr<WorkerGroup> TrainingService::make_worker_group(TrainingJob& job
   return std::make_unique<WorkerGroup>(job, WorkerGroup::Options{.program = options_.rank_program,
                                                                  .folder = store_.job_folder(job.id()),
                                                                  .base_archive = store_.base_archive(job.id()).string(),
-                                                                 .data_folder = options_.data_folder,
+                                                                 .data_folder = data_folder_of(job),
                                                                  .threads = job_threads(job.spec(), options_.threads),
                                                                  .memory_bytes = job.spec().resources.memory_bytes,
                                                                  .nice = options_.nice,
@@ -406,7 +406,7 @@ std::unique_ptr<WorkerGroup> TrainingService::make_worker_group(TrainingJob& job
 
 // Returns nullopt if the job stops because the daemon stops; it continues at the next start.
 std::optional<TrainingService::Ended> TrainingService::train(TrainingJob& job) {
-  const JobInputs inputs(store_.job_folder(job.id()), options_.data_folder);
+  const JobInputs inputs(store_.job_folder(job.id()), data_folder_of(job));
   return job.spec().distribution.is_wanted() ? train_by_ranks(job, inputs) : train_here(job, inputs);
 }
 

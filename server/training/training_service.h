@@ -79,15 +79,17 @@ class TrainingService {
   // The most ranks of one job that a host starts: each is a process with the whole model.
   static int64_t max_processes();
 
-  // An archive that is being uploaded. Jobs can use it after finish(); otherwise it is removed.
+  // An archive or a file of data that is being uploaded. Jobs can use it after finish(); otherwise it is removed.
   class Upload {
    public:
-    Upload(const TrainingService& service, uint64_t announced_bytes);
+    // `data_name`: the name of a file of data, whose ending is its format; empty: it is an archive.
+    Upload(const TrainingService& service, uint64_t announced_bytes, const std::string& data_name = {});
     ~Upload();
     void write(std::string_view bytes);
-    // Checks that it is an archive. Returns the upload's id.
+    // Returns the upload's id, or what data.file is. Checks that an archive is one.
     std::string finish();
     uint64_t size_bytes() const { return size_bytes_; }
+    const std::string& sha256() const { return sha256_; }  // of data, after finish()
 
    private:
     const TrainingService& service_;
@@ -95,7 +97,27 @@ class TrainingService {
     uint64_t size_bytes_ = 0;
     std::string id_;
     std::ofstream file_;
+    const bool is_data_;
+    Sha256 digest_;
+    std::string sha256_;
     bool is_finished_ = false;
+  };
+
+  // The files of the model that a job made, until this is destroyed.
+  class Download {
+   public:
+    // Throws Error{kFailedPrecondition} if the job has no weights yet.
+    Download(const TrainingService& service, const std::string& id);
+    ~Download();
+    Download(const Download&) = delete;
+    const std::vector<std::filesystem::path>& files() const { return files_; }
+    int64_t step() const { return step_; }  // of the weights
+
+   private:
+    void write_weights(const TrainingService& service, const JobStatus& job);
+    std::filesystem::path folder_;
+    std::vector<std::filesystem::path> files_;
+    int64_t step_ = 0;
   };
 
  private:
@@ -125,6 +147,12 @@ class TrainingService {
   Repository::Source source_of(const ModelSource& model) const;
   // Copies the model, with all files that it reads, into the job's folder.
   static void keep_base(const std::filesystem::path& model, const std::filesystem::path& base);
+  // Where a file of a new job's data is: in the data folder, or an upload.
+  std::string data_path(const std::string& file, const char* field) const;
+  // Gives a new job its own links to the uploads that it uses.
+  void keep_data(const JobStatus& job) const;
+  // The folder with the files that the job names.
+  std::string data_folder_of(const TrainingJob& job) const;
   void check_room_for_job() const;
   void check_ranks(const JobSpec& spec) const;
   void check_against_model(const JobSpec& spec, const std::string& archive) const;

@@ -1,22 +1,15 @@
-// Calls on existing jobs, and uploads.
+// Calls on existing jobs.
 #include <algorithm>
 #include <chrono>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/mutex.h"
-#include "core/jit/archive/model_archive.h"
-#include "core/jit/importers/format.h"
 #include "core/tensor/memory/accounts.h"
 #include "server/training/training_service.h"
 
 namespace tensord::server {
 namespace {
-
-// Limits of uploads that no job uses: their number, and their total size in units of the largest upload. A new upload
-// replaces the least recently written one.
-constexpr size_t kMaxUploads = 32;
-constexpr uint64_t kFullUploads = 4;
 
 namespace fs = std::filesystem;
 
@@ -184,50 +177,6 @@ std::vector<TrainingSample> TrainingService::samples() const {
     }
   }
   return out;
-}
-
-TrainingService::Upload::Upload(const TrainingService& service, uint64_t announced_bytes)
-    : service_(service), announced_bytes_(announced_bytes) {
-  const uint64_t limit = service_.options_.max_upload_bytes;
-  if (limit > 0 && announced_bytes > limit) {
-    fail(ErrorCode::kResourceExhausted, "size_bytes: the server takes uploads of at most ", limit, " bytes, got ",
-         announced_bytes);
-  }
-  // Without a limit on uploads, the store has none either.
-  service_.store_.make_room_for_upload(kMaxUploads, std::min(limit, UINT64_MAX / kFullUploads) * kFullUploads, limit);
-  id_ = service_.store_.make_upload();
-  file_.open(service_.store_.upload_file(id_), std::ios::binary | std::ios::trunc);
-}
-
-TrainingService::Upload::~Upload() {
-  if (is_finished_) return;
-  file_.close();
-  std::error_code ignored;
-  fs::remove(service_.store_.upload_file(id_), ignored);
-}
-
-void TrainingService::Upload::write(std::string_view bytes) {
-  size_bytes_ += bytes.size();
-  const uint64_t limit = service_.options_.max_upload_bytes;
-  if (limit > 0 && size_bytes_ > limit) {
-    fail(ErrorCode::kResourceExhausted, "data: the server takes uploads of at most ", limit, " bytes");
-  }
-  check(announced_bytes_ == 0 || size_bytes_ <= announced_bytes_, "data: more than the ", announced_bytes_,
-        " bytes that were announced");
-  file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (!file_) fail(ErrorCode::kResourceExhausted, "the upload cannot be written; the disk may be full");
-}
-
-std::string TrainingService::Upload::finish() {
-  check(announced_bytes_ == 0 || size_bytes_ == announced_bytes_, "data: got ", size_bytes_, " bytes of the ",
-        announced_bytes_, " that were announced");
-  file_.close();
-  if (!file_) fail(ErrorCode::kResourceExhausted, "the upload cannot be written; the disk may be full");
-  // Other formats are checked when a job uses them.
-  const std::string file = service_.store_.upload_file(id_).string();
-  if (jit::find_format(file) == nullptr) jit::ModelArchive::open(file);
-  is_finished_ = true;
-  return id_;
 }
 
 }  // namespace tensord::server

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from tests.bench.machine import cpu_name
+from tests.bench.machine import describe
 
 LIBRARIES = ("engine", "torch", "numpy")
 
@@ -120,7 +120,7 @@ def main():
 
     torch.set_num_threads(1)
     engine.set_num_threads(1)
-    print(f"{cpu_name()}, one thread; PyTorch {torch.__version__}, NumPy {numpy.__version__}, Python {sys.version.split()[0]}\n")
+    print(f"{describe()}, one thread; PyTorch {torch.__version__}, NumPy {numpy.__version__}, Python {sys.version.split()[0]}\n")
     print("| | engine | PyTorch | NumPy | engine / PyTorch |\n|---|---|---|---|---|")
 
     def row(label, times, unit="µs", scale=1e6):

@@ -8,7 +8,7 @@ import argparse
 import sys
 import time
 
-from tests.bench.machine import cpu_name
+from tests.bench.machine import describe
 
 
 def mlp(nn):
@@ -94,7 +94,7 @@ def main():
     torch.set_num_threads(1)
     engine.set_num_threads(1)
     names = ["engine", "planned, exact", "planned, fused", "PyTorch"] + ([] if arguments.no_compile else ["torch.compile"])
-    print(f"{cpu_name()}, one thread; PyTorch {torch.__version__}, Python {sys.version.split()[0]}\n")
+    print(f"{describe()}, one thread; PyTorch {torch.__version__}, Python {sys.version.split()[0]}\n")
     print(f"| a step of | {' | '.join(names)} | eager / PyTorch | fused / PyTorch |\n|{'---|' * (len(names) + 3)}")
     for label, make in (("MLP 256-512-512-10, 64 rows", mlp), ("resnet18, 8 of 64×64", resnet18), ("encoder, 2 layers of 128, 8 of 32", encoder)):
         steps = {}

@@ -23,6 +23,8 @@ import warnings
 import torch
 from torch import nn
 
+from tests.bench import machine
+
 FORMATS = {"TorchScript": "model.pt", ".pt2": "model.pt2", "ONNX": "model.onnx"}
 PEERS = ("ONNX Runtime", "OpenVINO", "torch.compile", "AOTInductor")
 
@@ -151,6 +153,7 @@ def main():
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.manual_seed(1)
+    print(machine.describe(options.tensord), end="\n\n")
     print("| network | precision | threads | " + " | ".join((*FORMATS, *PEERS)) + " | slowest of the formats |")
     print("|---|---|---|" + "---|" * (len(FORMATS) + len(PEERS) + 1))
     with torch.no_grad(), tempfile.TemporaryDirectory() as name:

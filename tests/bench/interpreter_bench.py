@@ -135,7 +135,7 @@ def main():
     options = parser.parse_args()
     from tensord import engine
 
-    from tests.bench.machine import cpu_name
+    from tests.bench.machine import describe
 
     torch.set_num_threads(1)
     engine.set_num_threads(1)
@@ -144,7 +144,7 @@ def main():
         path = pathlib.Path(folder) / "loops.pt"
         theirs.save(str(path))
         ours = engine.jit.load(str(path))
-    print(f"{cpu_name()}, one thread; PyTorch {torch.__version__}; ns a round\n\n| loop | tensord | PyTorch | ratio |\n|---|---|---|---|")
+    print(f"{describe()}, one thread; PyTorch {torch.__version__}; ns a round\n\n| loop | tensord | PyTorch | ratio |\n|---|---|---|---|")
     for name, label in NAMES.items():
         mine, peer = getattr(ours, name), getattr(theirs, name)
         if abs(float(mine(1000)) - float(peer(1000))) > 1e-9:

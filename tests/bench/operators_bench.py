@@ -8,13 +8,12 @@ Prints Markdown: a row for each operator and size, then how the ratios lie.
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
 import time
 
-from tests.bench.machine import cpu_name
+from tests.bench.machine import describe
 from tests.bench.operator_rows import rows
 
 ENGINE, TORCH = "tensord", "torch"
@@ -120,7 +119,7 @@ def main():
     if options.serve:
         return serve(options.serve)
     peers = {name: Peer(name) for name in (ENGINE, TORCH)}
-    print(f"{cpu_name()}, {os.cpu_count()} cores; times in µs\n\n| operator | threads | forward: tensord | PyTorch | ratio | backward: tensord | PyTorch | ratio |\n" + "|---" * 8 + "|")
+    print(f"{describe()}; times in µs\n\n| operator | threads | forward: tensord | PyTorch | ratio | backward: tensord | PyTorch | ratio |\n" + "|---" * 8 + "|")
     ratios, slow = [], []
     for row in rows():
         if options.only not in row.name:

@@ -19,6 +19,8 @@ import torch
 from torch import nn
 from torch.ao.quantization import quantize_dynamic
 
+from tests.bench import machine
+
 
 class Recurrent(nn.Module):
     def __init__(self):
@@ -77,7 +79,7 @@ def main():
     warnings.filterwarnings("ignore")
     torch.backends.quantized.engine = "fbgemm"
     torch.set_grad_enabled(False)
-    print(f"PyTorch {torch.__version__}; microseconds, median")
+    print(f"{machine.describe(options.tensord)}\nPyTorch {torch.__version__}; microseconds, median")
     print(f"{'model':28}{'input':>12}{'threads':>8}{'f32':>10}{'int8':>10}{'torch f32':>11}{'torch int8':>11}"
           f"{'int8/f32':>10}{'int8/torch':>11}")
     with tempfile.TemporaryDirectory() as folder:

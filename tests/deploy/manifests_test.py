@@ -18,7 +18,7 @@ def known_flags(command):
     return set(re.findall(r"--[a-z0-9-]+", help_output))
 
 
-FLAGS = {command: known_flags(command) for command in ("serve", "train")}
+FLAGS = {command: known_flags(command) for command in ("serve", "train", "fetch")}
 
 
 def faults_of(items):

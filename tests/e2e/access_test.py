@@ -59,6 +59,8 @@ ROWS = {
         "DeleteJob": ("training", NOT_FOUND),
         "StreamData": ("training", NOT_FOUND),
         "UploadModel": ("training", CODE.DATA_LOSS),
+        "UploadData": ("training", INVALID),
+        "DownloadModel": ("training", NOT_FOUND),
         "Rollback": ("training", NOT_FOUND),
         "ListHosts": ("training", OK),
     },

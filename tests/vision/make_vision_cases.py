@@ -217,11 +217,67 @@ def image_folder(folder):
                 "images": [image for image, _ in found], "targets": [target for _, target in found]}, folder / "image_folder.pt")
 
 
+FILTERS = {"nearest": Image.Resampling.NEAREST, "box": Image.Resampling.BOX, "bilinear": Image.Resampling.BILINEAR,
+           "hamming": Image.Resampling.HAMMING, "bicubic": Image.Resampling.BICUBIC, "lanczos": Image.Resampling.LANCZOS}
+
+
+def preprocess_case(data, **options):
+    """What Pillow and torchvision make of a file; `options` are read by preprocess_test.cpp."""
+    image = Image.open(io.BytesIO(data))
+    if options.get("exif"):
+        image = __import__("PIL.ImageOps").ImageOps.exif_transpose(image)
+    colors = options.get("colors", "RGB")
+    image = image.convert("L" if colors == "L" else "RGB")
+    mode = functional.InterpolationMode(options.get("filter", "bilinear"))
+    if "shorter" in options:
+        image = functional.resize(image, options["shorter"], mode)
+    if "resized" in options:
+        image = functional.resize(image, list(options["resized"]), mode)
+    if "cropped" in options:
+        image = functional.center_crop(image, list(options["cropped"]))
+    out = chw(image)
+    if options.get("dtype") != "uint8":
+        out = out * torch.tensor(options["rescale"]) if "rescale" in options else out.float() / 255
+        if colors == "BGR":
+            out = out.flip(0)
+        if "mean" in options:
+            out = functional.normalize(out, options["mean"], options["std"])
+    if options.get("dtype") == "float16":
+        out = out.half()
+    if options.get("channels_last"):
+        out = out.permute(1, 2, 0)
+    return {"bytes": torch.frombuffer(bytearray(data), dtype=torch.uint8), "expected": out.contiguous(),
+            **{name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}}
+
+
+def preprocess_cases():
+    imagenet = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
+    images = dict(image_cases())
+    large = encoded(Image.fromarray(test_image(301, 457)[..., :3]), "JPEG", quality=90)
+    cases = [preprocess_case(large, filter=name, **{kind: value, "dtype": "uint8"}) for name in FILTERS for kind, value in
+             (("shorter", 64), ("resized", (500, 71)), ("resized", (97, 613)), ("resized", (301, 50)), ("resized", (2, 457)))]
+    cases += [preprocess_case(large, filter=name, shorter=256, cropped=(224, 224), **imagenet) for name in ("bilinear", "bicubic")]
+    cases += [
+        preprocess_case(large), preprocess_case(large, shorter=256, cropped=(223, 225), **imagenet),
+        preprocess_case(large, resized=(20, 30), cropped=(33, 19), **imagenet), preprocess_case(large, shorter=33, cropped=(64, 32), **imagenet),
+        preprocess_case(large, resized=(40, 40), rescale=1 / 255, mean=(0.5,), std=(0.5,), channels_last=True),
+        preprocess_case(large, resized=(31, 30), colors="BGR", mean=(0.1, 0.2, 0.3), std=(1.0, 2.0, 3.0)),
+        preprocess_case(large, shorter=50, colors="L", mean=(0.1307,), std=(0.3081,)),
+        preprocess_case(large, shorter=50, dtype="float16", **imagenet),
+        preprocess_case(images["oriented_6.jpg"], exif=True, shorter=15, **imagenet),
+        preprocess_case(images["oriented_6.jpg"], shorter=15, **imagenet),
+    ]
+    cases += [preprocess_case(images[name], shorter=20, cropped=(16, 16), **imagenet)
+              for name in images if name not in ("deep.png", "cmyk.jpg")]
+    return cases
+
+
 def main(output):
     folder = pathlib.Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     torch.save([image_case(*case) for case in image_cases()], folder / "pictures.pt")
     torch.save(transform_cases(), folder / "transforms.pt")
+    torch.save(preprocess_cases(), folder / "preprocess.pt")
     datasets(folder)
     image_folder(folder)
 

@@ -83,16 +83,19 @@ std::pair<int64_t, int64_t> TrainingClient::roll_back(const std::string& model, 
   return {response.withdrawn_version(), response.served_version()};
 }
 
-std::string TrainingClient::upload(const std::string& path, const CallOptions& options, const OnUpload& on_upload) {
+namespace {
+
+// Sends a file in pieces, the first of which is `piece` with what it has already.
+template <class Writer, class Request>
+void send_file(const std::string& path, grpc::ClientContext& context, Writer& writer, Request piece,
+               const TrainingClient::OnUpload& on_upload) {
   std::ifstream in(path, std::ios::binary | std::ios::ate);
-  if (!in) throw NotFoundError(path + ": cannot be read");
+  if (!in) {
+    context.TryCancel();
+    throw NotFoundError(path + ": cannot be read");
+  }
   const auto size = static_cast<uint64_t>(in.tellg());
   in.seekg(0);
-  grpc::ClientContext context;
-  impl_->connection->prepare(context, options, /*is_long=*/true);
-  rpc::UploadModelResponse response;
-  const auto writer = impl_->stub->UploadModel(&context, &response);
-  rpc::UploadModelRequest piece;
   piece.set_size_bytes(size);
   for (uint64_t sent = 0; sent < size; sent += piece.data().size(), piece.set_size_bytes(0)) {
     piece.mutable_data()->resize(std::min<uint64_t>(kUploadPiece, size - sent));
@@ -101,12 +104,71 @@ std::string TrainingClient::upload(const std::string& path, const CallOptions& o
       context.TryCancel();
       throw_error(StatusCode::kDataLoss, path + ": became shorter while it was read");
     }
-    if (!writer->Write(piece)) break;  // the status says why
+    if (!writer.Write(piece)) break;  // the status says why
     if (on_upload) on_upload(sent + piece.data().size(), size);
   }
-  writer->WritesDone();
-  check_status(writer->Finish());
+  writer.WritesDone();
+  check_status(writer.Finish());
+}
+
+// Of a file that the server names: no path.
+void check_download_name(const std::string& name) {
+  const bool is_plain = !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
+                        name.find('\0') == std::string::npos;
+  if (!is_plain) throw_error(StatusCode::kDataLoss, "the server sends a file named '" + name + "'");
+}
+
+}  // namespace
+
+std::string TrainingClient::upload(const std::string& path, const CallOptions& options, const OnUpload& on_upload) {
+  grpc::ClientContext context;
+  impl_->connection->prepare(context, options, /*is_long=*/true);
+  rpc::UploadModelResponse response;
+  const auto writer = impl_->stub->UploadModel(&context, &response);
+  send_file(path, context, *writer, rpc::UploadModelRequest(), on_upload);
   return response.upload_id();
+}
+
+TrainingClient::UploadedData TrainingClient::upload_data(const std::string& path, const CallOptions& options,
+                                                         const OnUpload& on_upload) {
+  grpc::ClientContext context;
+  impl_->connection->prepare(context, options, /*is_long=*/true);
+  rpc::UploadDataResponse response;
+  const auto writer = impl_->stub->UploadData(&context, &response);
+  rpc::UploadDataRequest first;
+  first.set_file_name(path.substr(path.rfind('/') + 1));
+  send_file(path, context, *writer, std::move(first), on_upload);
+  return {response.file(), response.sha256()};
+}
+
+std::vector<TrainingClient::DownloadedFile> TrainingClient::download(const std::string& id, const std::string& folder,
+                                                                     const CallOptions& options) {
+  grpc::ClientContext context;
+  impl_->connection->prepare(context, options, /*is_long=*/true);
+  rpc::DownloadModelRequest request;
+  request.set_id(id);
+  const auto reader = impl_->stub->DownloadModel(&context, request);
+  rpc::DownloadModelResponse response;
+  std::vector<DownloadedFile> files;
+  std::ofstream out;
+  while (reader->Read(&response)) {
+    try {
+      if (!response.file_name().empty()) {
+        check_download_name(response.file_name());
+        files.push_back({response.file_name(), response.size_bytes(), ""});
+        out = std::ofstream(folder + "/" + response.file_name(), std::ios::binary | std::ios::trunc);
+      }
+      out.write(response.data().data(), static_cast<std::streamsize>(response.data().size()));
+      if (!out.flush() || files.empty()) throw_error(StatusCode::kUnavailable, folder + ": cannot be written");
+    } catch (...) {
+      context.TryCancel();
+      reader->Finish();
+      throw;
+    }
+    if (!response.sha256().empty()) files.back().sha256 = response.sha256();
+  }
+  check_status(reader->Finish());
+  return files;
 }
 
 rpc::Job TrainingClient::watch(const std::string& id, const OnChange& on_change, int64_t after_step,

@@ -1,5 +1,7 @@
 """Training jobs against a real daemon."""
 
+import pathlib
+import sys
 import threading
 
 import numpy as np
@@ -8,10 +10,12 @@ import pytest
 import tensord
 from conftest import Trainer, labeled_images
 from tensord import job_spec as specs
+from tensord._parquet import as_job_file
 from tensord._protocol import training as pb
 from tensord.job_spec import JobSpec, job_spec_message
 from tensord.jobs import history_of
 
+PYARROW = pathlib.Path(__file__).resolve().parents[3] / "build" / "pyarrow"  # scripts/setup test
 QUICK = {"data": "images.npz", "loss": "cross_entropy", "label": "label", "lr": 3e-3, "batch_size": 16}
 
 
@@ -190,3 +194,51 @@ def test_a_step_that_comes_again_with_its_evaluation():
     assert history["step"].tolist() == [1, 2] and np.isnan(history["eval_accuracy"][0])
     assert history.evaluations("accuracy")[1].tolist() == [0.5]
     assert history_of([])["step"].tolist() == []
+
+
+def test_uploaded_data_and_the_model_that_comes_home(training_client, trainer, tmp_path):
+    name = training_client.upload_data(trainer.data / "images.npz")
+    job = training_client.train("shapes", steps=2, **{**QUICK, "data": {"file": name}})
+    job.wait(timeout=60)
+    paths = job.download(tmp_path / "trained")
+    assert paths == [str(tmp_path / "trained" / "model.pt")]
+    assert training_client.upload(paths[0])  # it is an archive
+    with pytest.raises(FileExistsError):
+        job.download(tmp_path / "trained")
+    with pytest.raises(tensord.InvalidArgumentError, match="is of no kind"):
+        training_client.upload_data(__file__)
+    with pytest.raises(tensord.InvalidArgumentError, match="columns"):
+        training_client.upload_data(trainer.data / "images.npz", columns=["image"])
+    missing = training_client.job(job.id)
+    missing.info = missing.info.__class__(**{**vars(missing.info), "id": "none"})
+    with pytest.raises(tensord.NotFoundError):
+        missing.download(tmp_path / "other")
+    assert [path.name for path in tmp_path.iterdir()] == ["trained"]
+
+
+def test_parquet(training_client, tmp_path, monkeypatch):
+    path = tmp_path / "rows.parquet"
+    path.write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(tensord.InvalidArgumentError, match="needs pyarrow"):
+        training_client.upload_data(path)
+    monkeypatch.undo()
+    monkeypatch.syspath_prepend(str(PYARROW))
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    data = labeled_images(40)
+    images = data["image"].reshape(40, -1).tolist()
+    kind = arrow.list_(arrow.float32())
+    table = arrow.table({"image": arrow.array(images, kind), "fixed": arrow.array(images, arrow.list_(arrow.float32(), 1024)), "label": data["label"],
+                         "text": ["a"] * 40, "gaps": [None, *range(39)], "ragged": [[0]] + [[0, 1]] * 39, "flag": [True] * 40})
+    parquet.write_table(table, path)
+    with as_job_file(path) as made:
+        arrays = dict(np.load(made))
+    assert sorted(arrays) == ["fixed", "flag", "image", "label"]
+    for name in ("image", "fixed"):
+        np.testing.assert_array_equal(arrays[name], data["image"].reshape(40, -1))
+    np.testing.assert_array_equal(arrays["label"], data["label"])
+    assert training_client.upload_data(path, columns=["label", "image"]).endswith(".npz")
+    for columns, error in ((["none"], "none"), (["text"], "text is string"), (["gaps"], "gaps"), (["ragged"], "ragged")):
+        with pytest.raises(tensord.InvalidArgumentError, match=error):
+            training_client.upload_data(path, columns=columns)

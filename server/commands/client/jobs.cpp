@@ -2,12 +2,14 @@
 #include <CLI/CLI.hpp>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "server/commands/client/connection.h"
 #include "server/commands/client/job_export.h"
@@ -15,6 +17,7 @@
 #include "server/commands/client/json_line.h"
 #include "server/commands/client/table.h"
 #include "server/commands/commands.h"
+#include "server/fetch/checksum.h"
 #include "server/training/jobs/job_json.h"
 #include "server/transport/calls/training_messages.h"
 
@@ -33,6 +36,7 @@ struct JobsOptions {
   std::vector<std::string> ids;   // of export and plot
   std::string csv, tensorboard, mlflow;
   std::string metric = "loss";
+  std::string folder;  // of download
   int world_size = 0;
 };
 
@@ -157,6 +161,32 @@ void roll_back(const JobsOptions& options) {
   }
 }
 
+// The folder appears when all files are there and right.
+int download(const JobsOptions& options) {
+  namespace fs = std::filesystem;
+  const fs::path target = fs::absolute(options.folder.empty() ? options.id : options.folder).lexically_normal();
+  check(target.has_filename(), options.folder, ": expected the folder to make, without a slash at its end");
+  if (fs::exists(fs::symlink_status(target))) fail(ErrorCode::kAlreadyExists, target.string(), ": is there already");
+  const fs::path folder = target.parent_path() / concat(".", target.filename().string(), ".download");
+  std::error_code error;
+  fs::remove_all(folder, error);
+  if (!fs::create_directory(folder, error)) fail_file(folder.string(), "made", error.value());
+  try {
+    for (const TrainingClient::DownloadedFile& file : training(options).download(options.id, folder.string())) {
+      const std::string path = folder / file.name;
+      const bool is_right = fs::file_size(path) == file.size_bytes && checksums_of(path).sha256 == file.sha256;
+      if (!is_right) fail(ErrorCode::kDataLoss, file.name, ": another file arrived than the server sent");
+      if (!options.connection.json) std::cout << printable(file.name) << "  " << file.size_bytes << " bytes\n";
+    }
+    fs::rename(folder, target);
+  } catch (...) {
+    fs::remove_all(folder, error);
+    throw;
+  }
+  if (options.connection.json) print_json_line(nlohmann::json{{"folder", target.string()}});
+  return 0;
+}
+
 using Act = TrainingClient::Job (TrainingClient::*)(const std::string& id, const client::CallOptions& options);
 
 // Makes a handler that performs an action on a job and prints the job's new status.
@@ -217,6 +247,8 @@ void add_jobs_command(CLI::App& app, int* exit_code) {
   add("resume", "Resume from the last checkpoint", resume)
       ->add_option("--world-size", options->world_size, "For a job with several processes: their number from now on");
   add("finish", "End the training now: evaluate and publish as if it were complete", acting(&TrainingClient::finish));
+  add("download", "Bring the job's model here: the published version, otherwise its best or last weights", download)
+      ->add_option("-o,--output", options->folder, "The folder to make; default the job's id or name");
   add("cancel", "Stop for good", acting(&TrainingClient::cancel));
   add("delete", "Delete the job and its checkpoints",
       [](const JobsOptions& given) { return training(given).remove(given.id), 0; });

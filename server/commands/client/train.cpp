@@ -13,6 +13,7 @@
 #include "server/commands/client/optimizer_options.h"
 #include "server/commands/client/table.h"
 #include "server/commands/commands.h"
+#include "server/fetch/checksum.h"
 #include "server/training/jobs/job_json.h"
 #include "server/transport/calls/training_messages.h"
 
@@ -25,6 +26,7 @@ struct TrainOptions {
   ConnectionOptions connection;
   std::string spec_file;
   std::string archive;
+  std::string data, evaluation_data;  // files to upload
   bool detach = false;
   bool attach = false;
   bool lists_optimizers = false;
@@ -61,14 +63,26 @@ JobSpec merged(const TrainOptions& options) {
   return spec;
 }
 
-JobStatus create_job(client::TrainingClient& training, JobSpec spec, const TrainOptions& options) {
-  if (!options.archive.empty()) {
-    ProgressLine line(!options.connection.json);
-    spec.model.upload_id = training.upload(options.archive, {}, [&](uint64_t sent, uint64_t size) {
-      line.show(concat("upload ", bar_text(static_cast<double>(sent) / static_cast<double>(size)), " ",
-                       bytes_text(static_cast<double>(sent))));
-    });
+// Uploads a file of data, unless none is given. Returns its name for the job.
+std::string upload_data(client::TrainingClient& training, const std::string& path,
+                        const client::TrainingClient::OnUpload& on_upload) {
+  if (path.empty()) return {};
+  const client::TrainingClient::UploadedData uploaded = training.upload_data(path, {}, on_upload);
+  if (uploaded.sha256 != checksums_of(path).sha256) {
+    fail(ErrorCode::kDataLoss, path, ": another file arrived at the server, or it changed meanwhile");
   }
+  return uploaded.file;
+}
+
+JobStatus create_job(client::TrainingClient& training, JobSpec spec, const TrainOptions& options) {
+  ProgressLine line(!options.connection.json);
+  const auto show = [&](uint64_t sent, uint64_t size) {
+    line.show(concat("upload ", bar_text(static_cast<double>(sent) / static_cast<double>(size)), " ",
+                     bytes_text(static_cast<double>(sent))));
+  };
+  if (!options.archive.empty()) spec.model.upload_id = training.upload(options.archive, {}, show);
+  if (!options.data.empty()) spec.data.file = upload_data(training, options.data, show);
+  if (!options.evaluation_data.empty()) spec.evaluation.file = upload_data(training, options.evaluation_data, show);
   client::TrainingClient::JobSpec message;
   to_message(spec, message);
   return to_job_status(training.create(message));
@@ -96,9 +110,13 @@ std::string differences(const JobSpec& there, const JobSpec& here) {
 }
 
 // A rerun of the command with changed flags must not return the old job's result.
-void check_same_job(const JobStatus& job, JobSpec given, bool has_archive) {
+void check_same_job(const JobStatus& job, JobSpec given, const TrainOptions& options) {
   // Fields that the server fills in when it creates the job.
-  if (has_archive) given.model.upload_id = job.spec.model.upload_id;
+  if (!options.archive.empty()) given.model.upload_id = job.spec.model.upload_id;
+  if (!options.data.empty() && is_upload(job.spec.data.file)) given.data.file = job.spec.data.file;
+  if (!options.evaluation_data.empty() && is_upload(job.spec.evaluation.file)) {
+    given.evaluation.file = job.spec.evaluation.file;
+  }
   check_job_spec(given);
   if (given.model.version == 0) given.model.version = job.spec.model.version;
   if (given.resources.threads == 0) given.resources.threads = job.spec.resources.threads;
@@ -116,7 +134,7 @@ JobStatus attach_or_create_job(client::TrainingClient& training, const JobSpec& 
       std::find_if(jobs.rbegin(), jobs.rend(), [&](const auto& job) { return job.spec().name() == spec.name; });
   if (found == jobs.rend()) return create_job(training, spec, options);
   JobStatus job = to_job_status(*found);
-  check_same_job(job, spec, !options.archive.empty());
+  check_same_job(job, spec, options);
   return job;
 }
 
@@ -150,7 +168,10 @@ void add_data_options(CLI::App& command, TrainOptions& options) {
   command.add_option("--spec", options.spec_file, "The job as JSON; flags override it");
   command.add_option("--name", spec.name, "A readable name, which commands take in place of the id");
   command.add_option("--tag", options.tags, "NAME=VALUE: a tag of the job; may be repeated")->allow_extra_args(false);
-  command.add_option("--data", spec.data.file, "File in the server's data folder: .npz, .safetensors, .pt, .csv");
+  CLI::Option* data =
+      command.add_option("--data", spec.data.file, "File in the server's data folder: .npz, .safetensors, .pt, .csv");
+  command.add_option("--upload-data", options.data, "A file of this machine instead, which is uploaded for the job")
+      ->excludes(data);
   command.add_flag("--streamed", spec.data.streamed, "A client streams the data");
   command
       .add_option("--input", options.inputs,
@@ -166,6 +187,10 @@ void add_data_options(CLI::App& command, TrainOptions& options) {
   command.add_option("--steps", spec.steps, "Updates of the weights");
   command.add_option("--batch-size", spec.batch_size, "Rows of a batch; default 32");
   command.add_option("--accumulation", spec.accumulation, "Batches whose gradients make one step; default 1");
+  command.add_option(
+      "--loss-scale", spec.loss_scale,
+      "Multiply the loss, so that small gradients do not vanish in float16, such as 65536; adjusted later");
+  command.add_flag("--deterministic", spec.deterministic, "On a GPU: the same bits each time");
   command.add_option("--max-seconds", spec.max_seconds, "End the training after this time, and publish as configured");
   command.add_option("--seed", spec.seed, "Seed of all random numbers");
 }
@@ -179,7 +204,10 @@ void add_training_options(CLI::App& command, TrainOptions& options) {
   command.add_option("--warmup-steps", spec.schedule.warmup_steps, "Steps in which the learning rate rises");
   command.add_option("--clip-norm", spec.clipping.norm, "Largest norm of all gradients together");
   command.add_option("--eval-fraction", spec.evaluation.fraction, "Fraction of the rows used for evaluation");
-  command.add_option("--eval-data", spec.evaluation.file, "File used for evaluation");
+  CLI::Option* evaluation = command.add_option("--eval-data", spec.evaluation.file, "File used for evaluation");
+  command
+      .add_option("--upload-eval-data", options.evaluation_data, "A file of this machine for it, with --upload-data")
+      ->excludes(evaluation);
   command.add_option("--metrics", spec.evaluation.metrics, metric_names())->delimiter(',')->allow_extra_args(false);
   command.add_option("--patience", spec.evaluation.patience,
                      "End the training after this many evaluations without a better --metric");

@@ -11,6 +11,7 @@
 #include "core/jit/runtime/inputs/known_inputs.h"
 #include "core/tensor/tensor.h"
 #include "server/executor/model/datatype.h"
+#include "server/executor/model/encoded_input.h"
 #include "server/metrics/metrics.h"
 
 namespace tensord::server {
@@ -50,6 +51,8 @@ struct TensorSpec {
   // What the graph makes certain where `datatype` and `shape` say nothing; of outputs, if the inputs are as metadata
   // says. For metadata; requests and results are not checked against it.
   jit::KnownInput known = {};
+  // Inputs of encoded files only: what the model says of a file before it decodes it.
+  std::shared_ptr<const EncodedInput> encoded = nullptr;
 
   bool answers_to(const std::string& wanted) const;
 };

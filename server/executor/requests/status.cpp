@@ -5,6 +5,13 @@
 #include "core/base/utf8.h"
 
 namespace tensord::server {
+namespace {
+
+constexpr const char* kTooLargePayload = "tensord/too_large";
+
+}  // namespace
+
+bool is_too_large(const absl::Status& status) { return status.GetPayload(kTooLargePayload).has_value(); }
 
 absl::StatusCode to_status_code(ErrorCode code) {
   switch (code) {
@@ -26,7 +33,11 @@ absl::StatusCode to_status_code(ErrorCode code) {
   return absl::StatusCode::kInternal;
 }
 
-absl::Status to_status(const Error& error) { return {to_status_code(error.code()), to_valid_utf8(error.what())}; }
+absl::Status to_status(const Error& error) {
+  absl::Status status(to_status_code(error.code()), to_valid_utf8(error.what()));
+  if (dynamic_cast<const TooLargeError*>(&error) != nullptr) status.SetPayload(kTooLargePayload, absl::Cord());
+  return status;
+}
 
 absl::Status current_exception_status() {
   try {

@@ -146,6 +146,7 @@ class Planner {
   // Completes what the configuration leaves out from the step's model.
   void complete(TensorSpec& spec, const TensorSpec& of, const Signature& model) const {
     if (!spec.datatype) spec.datatype = of.datatype;
+    if (!spec.encoded) spec.encoded = of.encoded;
     const bool has_same_batch = (model.max_batch_size > 0) == has_batches();
     if (!spec.shape && has_same_batch) spec.shape = of.shape;
   }

@@ -114,7 +114,19 @@ void add_server_inputs(const Signature& signature, const ModelConfig& config, Wa
   }
 }
 
+// An empty string is no image, so these inputs get their example.
+void fill_examples(const Signature& signature, WarmupRequest& request) {
+  for (InferTensor& input : request.inputs) {
+    const auto spec = std::ranges::find_if(signature.inputs, [&](const auto& it) { return it.answers_to(input.name); });
+    if (spec == signature.inputs.end() || !spec->encoded) continue;
+    for (std::string& file : input.strings) {
+      if (file.empty()) file = spec->encoded->example();
+    }
+  }
+}
+
 WarmupRequest finish(WarmupRequest request, const Signature& signature, const std::string& model) {
+  fill_examples(signature, request);
   std::vector<std::string> datatypes;
   for (const InferTensor& input : request.inputs) datatypes.emplace_back(name_of(input.datatype));
   std::vector<InputHeader> headers;
@@ -161,11 +173,15 @@ std::vector<WarmupRequest> recorded(const ModelConfig::Warmup& warmup, const Sig
   return requests;
 }
 
-// Whether zeros can be made for all required inputs.
+// Whether zeros, or examples, can be made for all required inputs.
 bool has_complete_shapes(const Signature& signature) {
   bool has_any = false;
   for (const TensorSpec& spec : signature.inputs) {
     if (spec.is_optional) continue;
+    if (spec.encoded && !spec.encoded->example().empty()) {
+      has_any = true;
+      continue;
+    }
     if (!spec.datatype || *spec.datatype == DataType::kBytes || !spec.shape) return false;
     const size_t first = signature.max_batch_size > 0 ? 1 : 0;
     double bytes = static_cast<double>(size_of(*spec.datatype)) *
@@ -186,6 +202,7 @@ WarmupRequest zeros(int64_t batch_size, const Signature& signature) {
     if (spec.is_optional) continue;
     Dims shape = *spec.shape;
     if (signature.max_batch_size > 0) shape[0] = batch_size;
+    std::replace(shape.begin(), shape.end(), int64_t{-1}, int64_t{1});  // the number of images
     request.inputs.push_back(make_input(spec.name, *spec.datatype, std::move(shape), Source::kZeros, "", request.name));
   }
   return request;

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/base/error.h"
+#include "server/training/evaluation_metrics.h"
 #include "server/training/jobs/optimizer_checks.h"
 
 namespace tensord::server {
@@ -148,7 +149,8 @@ void check_schedule(const JobSpec& job, ScheduleSpec& spec) {
 }
 
 void check_metric(const char* field, const std::string& metric, const LossSpec& loss) {
-  check(is_one_of(metric, kMetrics) || top_n_of(metric) > 0, field, ": '", metric, "' is not one of ", metric_names());
+  check(is_one_of(metric, kMetrics) || top_n_of(metric) > 0 || EvaluationMetrics::is_own(metric), field, ": '", metric,
+        "' is not one of ", metric_names());
   check(metric == "loss" || !loss.label.empty(), field, ": ", metric, " needs loss.label");
 }
 
@@ -156,6 +158,8 @@ void check_evaluation(const JobSpec& job, EvaluationSpec& spec) {
   check(spec.fraction >= 0 && spec.fraction < 1, "evaluation.fraction: must be at least 0 and below 1, got ",
         spec.fraction);
   check_file("evaluation.file", spec.file);
+  check(spec.file.empty() || job.data.streamed || is_upload(spec.file) == is_upload(job.data.file),
+        "evaluation.file: must be uploaded if data.file is, and only then");
   check(spec.fraction == 0 || spec.file.empty(), "evaluation: needs either a fraction or a file");
   check(spec.fraction == 0 || !job.data.streamed, "evaluation.fraction: streamed data needs a file to evaluate with");
   check_at_least("evaluation.every_steps", spec.every_steps, 0);
@@ -208,6 +212,10 @@ void check_length(JobSpec& spec) {
   check_at_least("batch_size", spec.batch_size, 1, kMaxBatchSize);
   check_at_least("max_seconds", spec.max_seconds, 0, kMaxSeconds);
   check(spec.ema_decay >= 0 && spec.ema_decay < 1, "ema_decay: must be at least 0 and below 1, got ", spec.ema_decay);
+  check(spec.loss_scale >= 0 && std::isfinite(spec.loss_scale), "loss_scale: must be at least 0, got ",
+        spec.loss_scale);
+  check(spec.loss_scale == 0 || !spec.distribution.is_wanted(), "loss_scale: not with a distribution");
+  check(spec.loss_scale == 0 || spec.optimizer.name != "lbfgs", "loss_scale: not with lbfgs");
   if (spec.accumulation == 0) spec.accumulation = 1;
   check_at_least("accumulation", spec.accumulation, 1, kMaxBatchSize);
   check(spec.accumulation == 1 || (!spec.data.streamed && !spec.distribution.is_wanted()),
@@ -350,11 +358,12 @@ Device device_of_job(const JobSpec& spec) {
 
 std::string loss_names() { return join(kLosses); }
 std::string schedule_names() { return join(kSchedules); }
-std::string metric_names() { return join(kMetrics) + ", top_N_accuracy"; }
+std::string metric_names() { return join(kMetrics) + ", top_N_accuracy, metric_NAME (a method of the script)"; }
 std::string publish_times() { return join(kPublishTimes); }
 std::string compression_names() { return join(kCompressions); }
 
 bool is_more_better(const std::string& metric) {
+  if (EvaluationMetrics::is_own(metric)) return !metric.ends_with("_loss") && !metric.ends_with("_error");
   return metric.ends_with("accuracy") || is_one_of(metric, kMoreIsBetter);
 }
 

@@ -19,6 +19,10 @@ struct ModelSource {
   std::string upload_id;
 };
 
+// Names of uploaded files in DataSpec.file and EvaluationSpec.file begin so: "@upload-0123456789ab.csv".
+inline constexpr const char* kUploadMark = "@";
+inline bool is_upload(const std::string& file) { return file.starts_with(kUploadMark); }
+
 struct DataSpec {
   std::string file;  // relative to the data folder
   bool streamed = false;
@@ -150,6 +154,8 @@ struct JobSpec {
   std::map<std::string, std::string> tags;
   double ema_decay = 0;
   int64_t accumulation = 1;
+  bool deterministic = false;
+  double loss_scale = 0;
 };
 
 // Validates all fields and sets the defaults that do not depend on the model or the data. Throws

@@ -104,7 +104,8 @@ fs::path JobStore::new_base_archive(const std::string& id, const fs::path& file_
 JobStore::JobStore(const std::string& folder)
     : jobs_(fs::path(folder) / "jobs"),
       uploads_(fs::path(folder) / "uploads"),
-      unreadable_(fs::path(folder) / "unreadable") {
+      unreadable_(fs::path(folder) / "unreadable"),
+      downloads_(fs::path(folder) / "downloads") {
   check_format(folder);
   make_folder(jobs_);
   make_folder(uploads_);
@@ -115,6 +116,8 @@ JobStore::JobStore(const std::string& folder)
     fail(ErrorCode::kUnavailable, folder, ": another daemon uses this training folder, or it cannot be written");
   }
   write_format(folder);
+  std::error_code ignored;
+  fs::remove_all(downloads_, ignored);
 }
 
 JobStore::~JobStore() { close(lock_); }
@@ -180,9 +183,19 @@ void JobStore::set_aside(const std::string& id, const std::string& reason) const
       {{"folder", (error ? job_folder(id) : to).string()}, {"reason", reason}});
 }
 
-std::string JobStore::make_upload() const {
+fs::path JobStore::make_download() const {
+  make_folder(downloads_);
   for (;;) {
-    const std::string id = concat("upload-", random_digits(), random_digits());
+    const fs::path folder = downloads_ / concat(random_digits(), random_digits());
+    std::error_code error;
+    if (fs::create_directory(folder, error)) return folder;
+    if (error) fail_file(folder.string(), "made", error.value());
+  }
+}
+
+std::string JobStore::make_upload(const std::string& ending) const {
+  for (;;) {
+    const std::string id = concat("upload-", random_digits(), random_digits(), ending);
     const int file = open(upload_file(id).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (file >= 0) {
       close(file);

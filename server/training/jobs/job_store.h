@@ -15,7 +15,9 @@ namespace tensord::server {
 //                                            weights beside it
 //   <folder>/jobs/<id>/inputs.json           see job_origin.h
 //   <folder>/jobs/<id>/checkpoint-<step>/    see checkpoint.h
+//   <folder>/jobs/<id>/data/                 uploaded data, under the names in its spec
 //   <folder>/uploads/<id>
+//   <folder>/downloads/                      emptied at each start
 //   <folder>/unreadable/<id>/                jobs that were set aside
 // Thread-safe, but one thread at a time may save the same job.
 class JobStore {
@@ -44,16 +46,19 @@ class JobStore {
   // Keeps the file's extension, which identifies some formats.
   std::filesystem::path new_base_archive(const std::string& id, const std::filesystem::path& file_name) const;
 
-  // Creates an empty file for an upload. Returns its id.
-  std::string make_upload() const;
+  // Creates an empty file for an upload. Returns its id, which ends with `ending` (".csv").
+  std::string make_upload(const std::string& ending = {}) const;
   std::filesystem::path upload_file(const std::string& upload_id) const { return uploads_ / upload_id; }
   // Removes the oldest uploads until there is room for one more of that many bytes.
   void make_room_for_upload(size_t max_files, uint64_t max_bytes, uint64_t bytes) const;
   // Removes uploads that were not written to for that long.
   void remove_uploads(int64_t older_than_seconds) const;
 
+  // Makes an empty folder for files that a client fetches. What is left of earlier ones is removed at the next start.
+  std::filesystem::path make_download() const;
+
  private:
-  std::filesystem::path jobs_, uploads_, unreadable_;
+  std::filesystem::path jobs_, uploads_, unreadable_, downloads_;
   int lock_ = -1;
 };
 

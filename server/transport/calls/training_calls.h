@@ -10,17 +10,19 @@ namespace tensord::server {
 namespace training_rpc = training::v1;
 
 // Every call arrives as bytes, like those of InferenceService.
-using TrainingRpcs = training_rpc::TrainingService::WithRawMethod_ListHosts<
-    training_rpc::TrainingService::WithRawMethod_StreamData<training_rpc::TrainingService::WithRawMethod_CreateJob<
-        training_rpc::TrainingService::WithRawMethod_GetJob<training_rpc::TrainingService::WithRawMethod_ListJobs<
-            training_rpc::TrainingService::WithRawMethod_WatchJob<training_rpc::TrainingService::WithRawMethod_PauseJob<
-                training_rpc::TrainingService::WithRawMethod_ResumeJob<
-                    training_rpc::TrainingService::WithRawMethod_CancelJob<
-                        training_rpc::TrainingService::WithRawMethod_DeleteJob<
-                            training_rpc::TrainingService::WithRawMethod_UploadModel<
-                                training_rpc::TrainingService::WithRawMethod_Rollback<
-                                    training_rpc::TrainingService::WithRawMethod_FinishJob<
-                                        training_rpc::TrainingService::Service>>>>>>>>>>>>>;
+using TrainingRpcs = training_rpc::TrainingService::WithRawMethod_UploadData<
+    training_rpc::TrainingService::WithRawMethod_DownloadModel<training_rpc::TrainingService::WithRawMethod_ListHosts<
+        training_rpc::TrainingService::WithRawMethod_StreamData<training_rpc::TrainingService::WithRawMethod_CreateJob<
+            training_rpc::TrainingService::WithRawMethod_GetJob<training_rpc::TrainingService::WithRawMethod_ListJobs<
+                training_rpc::TrainingService::WithRawMethod_WatchJob<
+                    training_rpc::TrainingService::WithRawMethod_PauseJob<
+                        training_rpc::TrainingService::WithRawMethod_ResumeJob<
+                            training_rpc::TrainingService::WithRawMethod_CancelJob<
+                                training_rpc::TrainingService::WithRawMethod_DeleteJob<
+                                    training_rpc::TrainingService::WithRawMethod_UploadModel<
+                                        training_rpc::TrainingService::WithRawMethod_Rollback<
+                                            training_rpc::TrainingService::WithRawMethod_FinishJob<
+                                                training_rpc::TrainingService::Service>>>>>>>>>>>>>>>;
 
 // State shared by the training calls. Slow calls run on `thread`.
 struct TrainingCalls {
@@ -37,5 +39,7 @@ struct TrainingCalls {
 void wait_training_calls(TrainingCalls& calls, CallQueue queue);
 // Answers the streaming ones.
 void wait_training_streams(TrainingCalls& calls, CallQueue queue);
+// Those that carry files: data that comes, models that go.
+void wait_training_files(TrainingCalls& calls, CallQueue queue);
 
 }  // namespace tensord::server

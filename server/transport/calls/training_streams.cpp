@@ -301,6 +301,7 @@ void wait_training_streams(TrainingCalls& calls, CallQueue queue) {
   GrpcCall::wait_for<WatchJobCall>(queue, calls);
   GrpcCall::wait_for<StreamDataCall>(queue, calls);
   GrpcCall::wait_for<UploadModelCall>(queue, calls);
+  wait_training_files(calls, queue);
 }
 
 }  // namespace tensord::server

@@ -41,6 +41,12 @@ class InputDecoder {
   InputDecoder(const InferMessage& message, const WireMessage& wire, const DecodeOptions& options)
       : message_(message), wire_(wire), options_(options) {}
 
+  void decode(size_t index, const TensorSpec& spec, InferTensor& out, DecodedInputs& totals) {
+    decode(index, out, totals);
+    if (spec.encoded) count_encoded(*spec.encoded, out);
+  }
+
+ private:
   void decode(size_t index, InferTensor& out, DecodedInputs& totals) {
     const InferMessage::Input& input = message_.inputs[index];
     out.name = input.name;
@@ -68,7 +74,6 @@ class InputDecoder {
     }
   }
 
- private:
   std::string what(const InferTensor& input) const {
     return concat("inference input '", input.name, "' for model '", message_.model_name, "'");
   }
@@ -76,6 +81,13 @@ class InputDecoder {
   [[noreturn]] void fail_no_data(const InferMessage::Input& input) const {
     fail(ErrorCode::kInvalidArgument, "unable to find data for input tensor '", input.name, "' for model '",
          message_.model_name, "' in request.");
+  }
+
+  // Refuses files that the model would refuse, and charges what they are decoded to.
+  void count_encoded(const EncodedInput& encoded, const InferTensor& input) const {
+    for (size_t i = 0; i < input.strings.size(); ++i) {
+      count_bytes(encoded.decoded_bytes(input.strings[i], concat("input '", input.name, "', image ", i)));
+    }
   }
 
   // Charges strings before they are allocated: at most as many as `wire_bytes` can hold at `min_bytes` each.
@@ -228,7 +240,7 @@ DecodedInputs decode_inputs(const InferMessage& message, const WireMessage& wire
   out.inputs.resize(message.inputs.size());
   for (size_t i = 0; i < message.inputs.size(); ++i) {
     InferTensor& input = out.inputs[i];
-    decoder.decode(i, input, out);
+    decoder.decode(i, signature.inputs[out.input_indices[i]], input, out);
     input.is_own = input.tensor.defined() && input.tensor.storage()->is_writable();
   }
   return out;

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import warnings
 
+from tests.bench import machine
 from tests.bench.cpu_inference import driver, files, models, report
 
 
@@ -53,7 +54,7 @@ def main() -> int:
     warnings.filterwarnings("ignore")
     chosen = tuple(options.models.split(","))
     results, remarks = [], []
-    print(report.header(options.also), flush=True)
+    print(f"{machine.describe(options.binary)}\n\n{report.header(options.also)}", flush=True)
     for row in models.ROWS:
         if not row.name.startswith(chosen):
             continue

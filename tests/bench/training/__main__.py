@@ -19,6 +19,7 @@ import tempfile
 
 import torch
 
+from tests.bench import machine
 from tests.bench.training import models
 
 
@@ -84,6 +85,7 @@ def measure(row, threads: int, options, folder: pathlib.Path) -> str:
 
 def main() -> int:
     options = parse()
+    print(machine.describe(), end="\n\n")
     print("| model | threads | interpreted ms | planned ms | PyTorch ms | ratio | planned ratio | interpreted MB | planned MB | "
           "PyTorch MB | loss differs by |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|", flush=True)

@@ -22,6 +22,33 @@ MLP = training.ModelSource(name="mlp", version=1)
 WEIGHTS = [0.5, 2.0, 0.0, 1.0, 3.0, 0.25, 1.0, 1.0, 4.0, 0.1]
 
 
+class Scored(torch.nn.Module):
+    """The classifier of the other tests, with metrics of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.mlp = models.Mlp()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.mlp(x)
+
+    @torch.jit.export
+    def metric_hits(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return (outputs.argmax(1) == targets).float().mean()
+
+    @torch.jit.export
+    def metric_miss_error(self, outputs: torch.Tensor, targets: torch.Tensor) -> float:
+        return 1.0 - float((outputs.argmax(1) == targets).float().mean())
+
+    @torch.jit.export
+    def metric_rows(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return (outputs.argmax(1) == targets).float()
+
+    @torch.jit.export
+    def metric_odd(self, outputs: torch.Tensor) -> torch.Tensor:
+        return outputs.mean()
+
+
 class HabitsTest(JobAssertions, RpcAssertions, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -30,6 +57,7 @@ class HabitsTest(JobAssertions, RpcAssertions, unittest.TestCase):
         for name in ("mlp", "binary"):
             models.save(models.Mlp(classes=10 if name == "mlp" else 1), cls.server.models, name)
         models.save(models.Mlp(features=2, classes=2), cls.server.models, "people")
+        models.save(Scored(), cls.server.models, "scored")
         cls.x, cls.y = models.clusters(400, 64, 10, seed=1, spread=8.0)
         cls.server.save_data("clusters.pt", x=cls.x, y=cls.y)
         cls.server.save_data("binary.pt", x=cls.x, y=(cls.y % 2).float())
@@ -65,6 +93,29 @@ class HabitsTest(JobAssertions, RpcAssertions, unittest.TestCase):
                          loss=training.Loss(class_weights=[1.0]))
         failed = self.server.run(model=MLP, epochs=1, loss=training.Loss(class_weights=[1.0, 2.0]))
         self.assertIn("loss.class_weights: 2 weights, but the output has 10 classes", failed.message)
+
+    def test_metrics_of_the_script(self):
+        job = self.server.run(model=training.ModelSource(name="scored"), optimizer=ADAM, epochs=4, batch_size=50,
+                              evaluation=training.Evaluation(fraction=0.25, batch_size=30, metrics=["accuracy", "metric_hits", "metric_miss_error"]),
+                              publish=training.PublishPolicy(when="best", metric="metric_hits", bar=0.5))
+        self.assertEqual((job.state, job.published_version), (COMPLETED, 2), job.message)
+        metrics = job.progress.metrics
+        self.assertAlmostEqual(metrics["metric_hits"], metrics["accuracy"], places=6)  # the mean over rows, not over batches
+        self.assertAlmostEqual(metrics["metric_miss_error"], 1 - metrics["accuracy"], places=6)
+        self.assertEqual(job.progress.best_metric, max(metrics["metric_hits"], job.progress.best_metric))
+        worse = self.server.run(model=training.ModelSource(name="scored", version=1), optimizer=SGD, epochs=2, publish=training.PublishPolicy(
+            when="at_end", metric="metric_miss_error", bar=-1.0), evaluation=training.Evaluation(fraction=0.25, metrics=["metric_miss_error"]))
+        self.assertIn("above the bar of -1", worse.message)
+        ranks = self.server.run(model=training.ModelSource(name="scored", version=1), optimizer=SGD, epochs=1, batch_size=40,
+                                evaluation=training.Evaluation(fraction=0.25, metrics=["metric_hits"]), distribution=training.Distribution(world_size=2))
+        self.assertEqual(ranks.state, COMPLETED, ranks.message)
+        self.assertIn("metric_hits", ranks.progress.metrics)
+        for metric, text in (("metric_none", "the model has no method 'metric_none'"), ("metric_odd", "'metric_odd' must take two tensors"),
+                             ("metric_", "'metric_' is not one of"), ("metric_a b", "is not one of")):
+            self.assert_code(CODE.INVALID_ARGUMENT, "evaluation.metrics: " + text if "two" in text or "no method" in text else text, self.server.create,
+                             model=training.ModelSource(name="scored"), epochs=1, evaluation=training.Evaluation(fraction=0.25, metrics=[metric]))
+        many = self.server.run(model=training.ModelSource(name="scored"), epochs=1, evaluation=training.Evaluation(fraction=0.25, metrics=["metric_rows"]))
+        self.assertIn("'metric_rows' must return one number", many.message)
 
     def test_accumulated_batches_are_one_large_batch(self):
         jobs = [self.server.run(model=MLP, optimizer=SGD, epochs=3, publish=AT_END, batch_size=size, accumulation=count)

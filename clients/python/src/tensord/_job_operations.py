@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
+import tempfile
 import time
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 import grpc
 
@@ -13,7 +16,7 @@ from tensord._connection import Operation
 from tensord._protocol import training as pb
 from tensord._tensors import TensorLike, to_buffer, to_tensor
 from tensord._wire import with_raw_contents
-from tensord.errors import InvalidArgumentError, from_rpc
+from tensord.errors import DataLossError, InvalidArgumentError, from_rpc
 from tensord.jobs import JobInfo, JobState, Point, parse_job, parse_points
 
 T = TypeVar("T")
@@ -22,6 +25,8 @@ SERVICE = "/tensord.training.v1.TrainingService/"
 WATCH = SERVICE + "WatchJob"
 STREAM_DATA = SERVICE + "StreamData"
 UPLOAD = SERVICE + "UploadModel"
+UPLOAD_DATA = SERVICE + "UploadData"
+DOWNLOAD = SERVICE + "DownloadModel"
 
 _PIECE_BYTES = 1 << 20
 
@@ -152,6 +157,80 @@ def _upload(pieces: Iterator[bytes], size_bytes: int) -> Iterator[bytes]:
     for piece in pieces:
         yield pb.UploadModelRequest(data=piece, size_bytes=size).SerializeToString()
         size = None
+
+
+class DataUpload:
+    """A file of data as messages, and the check of what arrived."""
+
+    def __init__(self, path: "Union[str, os.PathLike[str]]") -> None:
+        self._path = os.fspath(path)
+        self._digest = hashlib.sha256()
+
+    def messages(self) -> Iterator[bytes]:
+        first = True
+        with open(self._path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            for piece in iter(lambda: file.read(_PIECE_BYTES), b""):
+                self._digest.update(piece)
+                head: Dict[str, Any] = {"size_bytes": size, "file_name": os.path.basename(self._path)} if first else {}
+                yield pb.UploadDataRequest(data=piece, **head).SerializeToString()
+                first = False
+
+    def name(self, message: bytes) -> str:
+        answer = pb.UploadDataResponse.FromString(message)
+        if answer.sha256 != self._digest.hexdigest():
+            raise DataLossError(f"{self._path}: another file arrived at the server")
+        return str(answer.file)
+
+
+class Download:
+    """Writes the files of a model into a new folder, which appears when all of them are there and right."""
+
+    def __init__(self, job_id: str, folder: "Union[str, os.PathLike[str]]") -> None:
+        self.request = pb.DownloadModelRequest(id=job_id).SerializeToString()
+        self._target = os.path.abspath(os.fspath(folder))
+        if os.path.lexists(self._target):
+            raise FileExistsError(self._target)
+        self._folder = tempfile.mkdtemp(prefix=".download-", dir=os.path.dirname(self._target))
+        self._file: Any = None
+        self._digest = hashlib.sha256()
+
+    def take(self, message: bytes) -> None:
+        piece = pb.DownloadModelResponse.FromString(message)
+        if piece.file_name:
+            name = str(piece.file_name)
+            if name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
+                raise DataLossError(f"the server sends a file named {name!r}")
+            self._file = open(os.path.join(self._folder, name), "wb")
+            self._digest = hashlib.sha256()
+        if self._file is None:
+            raise DataLossError("the server sends a part of a file without its name")
+        self._file.write(piece.data)
+        self._digest.update(piece.data)
+        if piece.sha256:
+            self._file.close()
+            self._file = None
+            if piece.sha256 != self._digest.hexdigest():
+                raise DataLossError("another file arrived than the server sent")
+
+    def finish(self) -> List[str]:
+        """The paths of the files."""
+        if self._file is not None:
+            raise DataLossError("the server ended within a file")
+        os.chmod(self._folder, 0o777 & ~_umask())
+        os.rename(self._folder, self._target)
+        return sorted(os.path.join(self._target, name) for name in os.listdir(self._target))
+
+    def abandon(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _umask() -> int:
+    value = os.umask(0)
+    os.umask(value)
+    return value
 
 
 def parse_upload(message: bytes) -> str:

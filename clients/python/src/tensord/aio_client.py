@@ -11,6 +11,7 @@ from tensord._aio_calls import sleep
 from tensord._aio_client_base import AsyncClientBase
 from tensord._inference import InferOptions, Outputs, Parameter, Result
 from tensord._operations import FileSource, Setting
+from tensord._parquet import Path, as_job_file
 from tensord._shared_memory import SharedMemory
 from tensord._streaming import STATUS_HEADERS
 from tensord._tensors import TensorLike
@@ -221,6 +222,22 @@ class AsyncClient(AsyncClientBase):
                 yield message
 
         return _job_operations.parse_upload(await self._send_stream(_job_operations.UPLOAD, messages(), timeout))
+
+    async def upload_data(self, path: Path, timeout: Optional[float] = None, *,
+                          columns: Optional[Iterable[str]] = None) -> str:
+        """Uploads a file of data for jobs: .npz, .safetensors, .pt, .csv, or .parquet, which pyarrow reads here.
+
+        Returns what `data={"file": …}` and `evaluation={"file": …}` of a job take. `columns`: only these of a .parquet
+        file; by default all that hold numbers, or lists of numbers of one length.
+        """
+        with as_job_file(path, columns) as file:
+            upload = _job_operations.DataUpload(file)
+
+            async def messages() -> AsyncIterator[bytes]:
+                for message in upload.messages():
+                    yield message
+
+            return upload.name(await self._send_stream(_job_operations.UPLOAD_DATA, messages(), timeout))
 
     async def rollback(self, model: str, timeout: Optional[float] = None) -> int:
         """Serves the previous version again and returns its number."""

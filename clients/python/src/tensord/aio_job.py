@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any, AsyncIterator, List, Optional, Union
 
@@ -13,7 +14,7 @@ from tensord._aio_client_base import AsyncClientBase
 from tensord._connection import Operation
 from tensord._job_operations import Batch, JobUpdate, Watch
 from tensord._progress import ProgressBar
-from tensord.errors import DeadlineExceededError, JobFailedError
+from tensord.errors import DeadlineExceededError, JobFailedError, from_rpc
 from tensord.jobs import History, JobInfo, JobState, Point, history_of
 
 
@@ -104,6 +105,24 @@ class AsyncJob:
     async def finish(self, timeout: Optional[float] = None) -> JobInfo:
         """Ends the training after the current step as if it were complete: it is evaluated, and published as configured."""
         return await self._act(_job_operations.finish(self.id), timeout)
+
+    async def download(self, folder: "Union[str, os.PathLike[str]]", timeout: Optional[float] = None) -> List[str]:
+        """Brings the job's model to a new folder: the published version, otherwise the best or the last weights.
+
+        Returns the paths of its files.
+        """
+        download = _job_operations.Download(self.id, folder)
+        call: Any = self._client._channel.unary_stream(_job_operations.DOWNLOAD)(
+            download.request, timeout=timeout, metadata=self._client._call_headers())
+        try:
+            async for message in received(call):
+                download.take(message)
+            return download.finish()
+        except grpc.RpcError as error:
+            raise from_rpc(error) from None
+        finally:
+            call.cancel()
+            download.abandon()
 
     async def delete(self, timeout: Optional[float] = None) -> None:
         """Deletes the job and its checkpoints. Published versions remain."""

@@ -12,6 +12,7 @@ from tensord._calls import sleep
 from tensord._client_base import ClientBase
 from tensord._inference import InferOptions, Outputs, Parameter, Result
 from tensord._operations import FileSource, Setting
+from tensord._parquet import Path, as_job_file
 from tensord._shared_memory import SharedMemory
 from tensord._streaming import STATUS_HEADERS
 from tensord._tensors import TensorLike
@@ -222,6 +223,22 @@ class Client(ClientBase):
                 yield message
 
         return _job_operations.parse_upload(self._send_stream(_job_operations.UPLOAD, messages(), timeout))
+
+    def upload_data(self, path: Path, timeout: Optional[float] = None, *,
+                    columns: Optional[Iterable[str]] = None) -> str:
+        """Uploads a file of data for jobs: .npz, .safetensors, .pt, .csv, or .parquet, which pyarrow reads here.
+
+        Returns what `data={"file": …}` and `evaluation={"file": …}` of a job take. `columns`: only these of a .parquet
+        file; by default all that hold numbers, or lists of numbers of one length.
+        """
+        with as_job_file(path, columns) as file:
+            upload = _job_operations.DataUpload(file)
+
+            def messages() -> Iterator[bytes]:
+                for message in upload.messages():
+                    yield message
+
+            return upload.name(self._send_stream(_job_operations.UPLOAD_DATA, messages(), timeout))
 
     def rollback(self, model: str, timeout: Optional[float] = None) -> int:
         """Serves the previous version again and returns its number."""

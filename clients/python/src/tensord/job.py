@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any, Iterator, List, Optional, Union
 
@@ -14,7 +15,7 @@ from tensord._client_base import ClientBase
 from tensord._connection import Operation
 from tensord._job_operations import Batch, JobUpdate, Watch
 from tensord._progress import ProgressBar
-from tensord.errors import DeadlineExceededError, JobFailedError
+from tensord.errors import DeadlineExceededError, JobFailedError, from_rpc
 from tensord.jobs import History, JobInfo, JobState, Point, history_of
 
 
@@ -105,6 +106,24 @@ class Job:
     def finish(self, timeout: Optional[float] = None) -> JobInfo:
         """Ends the training after the current step as if it were complete: it is evaluated, and published as configured."""
         return self._act(_job_operations.finish(self.id), timeout)
+
+    def download(self, folder: "Union[str, os.PathLike[str]]", timeout: Optional[float] = None) -> List[str]:
+        """Brings the job's model to a new folder: the published version, otherwise the best or the last weights.
+
+        Returns the paths of its files.
+        """
+        download = _job_operations.Download(self.id, folder)
+        call: Any = self._client._channel.unary_stream(_job_operations.DOWNLOAD)(
+            download.request, timeout=timeout, metadata=self._client._call_headers())
+        try:
+            for message in received(call):
+                download.take(message)
+            return download.finish()
+        except grpc.RpcError as error:
+            raise from_rpc(error) from None
+        finally:
+            call.cancel()
+            download.abandon()
 
     def delete(self, timeout: Optional[float] = None) -> None:
         """Deletes the job and its checkpoints. Published versions remain."""

@@ -65,6 +65,23 @@ class TrainingClient {
   // Uploads a model file (TorchScript, .pt2 or ONNX). Returns the id for JobSpec.model.upload_id.
   std::string upload(const std::string& path, const CallOptions& options = {}, const OnUpload& on_upload = {});
 
+  // Uploads a file of data. `file` of the result is JobSpec.data.file, or JobSpec.evaluation.file; `sha256` is of what
+  // arrived.
+  struct UploadedData {
+    std::string file, sha256;
+  };
+  UploadedData upload_data(const std::string& path, const CallOptions& options = {}, const OnUpload& on_upload = {});
+  // Writes the files of the model that the job made into a folder, which must exist: the published version, otherwise
+  // the best or the last weights. Returns what the server says of them; sizes and checksums are for the caller to
+  // compare. What an error leaves in the folder is not complete.
+  struct DownloadedFile {
+    std::string name;
+    uint64_t size_bytes = 0;
+    std::string sha256;
+  };
+  std::vector<DownloadedFile> download(const std::string& id, const std::string& folder,
+                                       const CallOptions& options = {});
+
   // Called with the current job and at each change, with its new curve points; returning false ends the watch.
   using OnChange = std::function<bool(const Job& job, const std::vector<Point>& points)>;
   // Returns the last seen state, once the job is completed, failed, cancelled or paused.

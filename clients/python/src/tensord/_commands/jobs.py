@@ -29,6 +29,9 @@ def add_to(commands: Any) -> None:
         ("delete", with_job(delete), "Delete the job and its checkpoints"),
     ):
         add_command(of_jobs, name, run, help_text).add_argument("id")
+    of_download = add_command(of_jobs, "download", download, "Bring the job's model to a new folder")
+    of_download.add_argument("id")
+    of_download.add_argument("-o", "--output", default="", help="the folder to make; default the job's id or name")
 
 
 def list_jobs(given: argparse.Namespace) -> int:
@@ -51,6 +54,16 @@ def rollback(given: argparse.Namespace) -> int:
         print_json({"served_version": served})
     else:
         print(f"{given.model}: version {served} is served")
+    return 0
+
+
+def download(given: argparse.Namespace) -> int:
+    with connect(given) as client:
+        paths = client.job(given.id).download(given.output or given.id)
+    if given.json:
+        print_json({"files": paths})
+    else:
+        print("\n".join(paths))
     return 0
 
 

@@ -48,6 +48,8 @@ def add_to(commands: Any) -> None:
     command.add_argument("--version", dest="model_version", type=int, default=0,
                          help="version of the model; default the served one")
     command.add_argument("--upload", help="start from this archive instead")
+    command.add_argument("--upload-data", help="a file of this machine as data; .parquet too, where pyarrow is installed")
+    command.add_argument("--upload-eval-data", help="a file of this machine for the evaluation")
     command.add_argument("--spec", help="the job as JSON; flags override it")
     command.add_argument("--streamed", action="store_true", help="a client streams the data")
     command.add_argument("--input", action="append", default=[], metavar="ARGUMENT=ARRAY",
@@ -102,6 +104,9 @@ def train(given: argparse.Namespace) -> int:
         source: Mapping[str, Any] = fields.pop("model", {})
         if given.upload:
             source = {**source, "upload_id": client.upload(given.upload)}
+        for place, path in (("data.file", given.upload_data), ("evaluation.file", given.upload_eval_data)):
+            if path:
+                put(fields, place, client.upload_data(path))
         job = client.train(source, **fields)  # type: ignore[arg-type]
         if given.detach:
             print_job(job.info, True) if given.json else print(job.id)

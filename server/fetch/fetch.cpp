@@ -1,0 +1,211 @@
+#include "server/fetch/fetch.h"
+
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include "core/base/atomic_file.h"
+#include "core/base/file_descriptor.h"
+#include "core/base/read_whole_file.h"
+#include "server/fetch/checksum.h"
+#include "server/fetch/download.h"
+#include "server/fetch/remote_file.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The folder in which files are gathered: files/ becomes the destination, parts/ has what is not complete, versions/
+// says of which version the complete ones are.
+class Staging {
+ public:
+  Staging(const fs::path& target, const std::string& source)
+      : folder_(target.parent_path() / concat(".", target.filename().string(), ".fetch")),
+        lock_(
+            (fs::create_directories(folder_), open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC))) {
+    if (lock_.get() < 0) fail_file(folder_.string(), "opened", errno);
+    if (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+      fail(ErrorCode::kFailedPrecondition, folder_.string(), ": another fetch to this destination is under way");
+    }
+    const std::string source_file = folder_ / "source";
+    if (read_whole_file(source_file).value_or("") != source) {
+      for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) fs::remove_all(entry.path());
+      AtomicFile out(source_file);
+      out.write(source);
+      out.commit();
+    }
+    for (const char* name : {"files", "parts", "versions"}) fs::create_directories(folder_ / name);
+  }
+
+  fs::path files() const { return folder_ / "files"; }
+  fs::path file(const std::string& name) const { return files() / name; }
+  // Names of parts are flat: a long path of folders is not made twice.
+  std::string part(const std::string& name) const { return folder_ / "parts" / sha256_hex(name); }
+
+  bool has(const RemoteFile& wanted) const {
+    const fs::path path = file(wanted.name);
+    if (wanted.version.empty() || !fs::is_regular_file(fs::symlink_status(path))) return false;
+    if (wanted.size && fs::file_size(path) != *wanted.size) return false;
+    return read_whole_file(version_path(wanted.name)).value_or("") == wanted.version;
+  }
+  void note(const RemoteFile& done) const {
+    AtomicFile out(version_path(done.name));
+    out.write(done.version);
+    out.commit();
+  }
+  // Begins anew if there are files that the source has no more.
+  void keep_only(const std::vector<RemoteFile>& files) const {
+    std::set<fs::path> wanted;
+    for (const RemoteFile& one : files) wanted.insert(file(one.name));
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(this->files())) {
+      if (entry.is_directory() || wanted.contains(entry.path())) continue;
+      fs::remove_all(this->files());
+      fs::create_directories(this->files());
+      return;
+    }
+  }
+  void remove() const { fs::remove_all(folder_); }
+
+ private:
+  std::string version_path(const std::string& name) const { return folder_ / "versions" / sha256_hex(name); }
+
+  const fs::path folder_;
+  const FileDescriptor lock_;
+};
+
+void choose(const FetchOptions& options, std::vector<RemoteFile>& files) {
+  if (options.included.empty()) return;
+  std::erase_if(files, [&](const RemoteFile& file) {
+    return std::ranges::none_of(options.included, [&](const std::string& pattern) {
+      return fnmatch(pattern.c_str(), file.name.c_str(), 0) == 0;
+    });
+  });
+}
+
+// Adds the checksums that the user gave.
+void expect_checksums(const FetchOptions& options, bool is_folder, std::vector<RemoteFile>& files) {
+  for (const auto& [name, sha256] : options.sha256) {
+    check(!name.empty() || !is_folder, "--sha256: the source is a folder; give NAME=HEX");
+    const auto found = std::ranges::find_if(files, [&](const auto& file) { return name.empty() || file.name == name; });
+    check(found != files.end(), "--sha256: the source has no file '", name, "'");
+    if (!found->sha256.empty() && found->sha256 != sha256) {
+      fail(ErrorCode::kDataLoss, options.source, ": '", found->name, "' has the SHA-256 ", found->sha256, ", and ",
+           sha256, " is expected");
+    }
+    found->sha256 = found->version = sha256;
+  }
+}
+
+void check_room(const fs::path& folder, const std::vector<RemoteFile>& files, uint64_t max_bytes) {
+  uint64_t total = 0;
+  for (const RemoteFile& file : files) {
+    check(!__builtin_add_overflow(total, file.size.value_or(0), &total), "the sizes of the files overflow");
+  }
+  if (total > max_bytes) {
+    fail(ErrorCode::kResourceExhausted, "the source has ", total, " bytes; --max-size is ", max_bytes);
+  }
+  std::error_code error;
+  const fs::space_info space = fs::space(folder, error);
+  if (!error && total > space.available) {
+    fail(ErrorCode::kResourceExhausted, folder.string(), ": has room for ", space.available, " bytes; the source has ",
+         total);
+  }
+}
+
+void copy_local(const RemoteFile& file, const std::string& path) {
+  copy_to_disk(file.path, path);
+  if (!file.sha256.empty() && checksums_of(path).sha256 != file.sha256) {
+    fs::remove(path);
+    fail(ErrorCode::kDataLoss, file.path, ": has another SHA-256 than expected");
+  }
+}
+
+// Puts a complete file or folder in its place, unless something is there.
+void place(const fs::path& from, const fs::path& target) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0) return;
+  if (errno == EEXIST) fail(ErrorCode::kAlreadyExists, target.string(), ": is there already");
+  // Some network file systems know no RENAME_NOREPLACE.
+  if (errno != EINVAL && errno != ENOSYS) fail_file(target.string(), "written", errno);
+  if (fs::exists(fs::symlink_status(target))) fail(ErrorCode::kAlreadyExists, target.string(), ": is there already");
+  fs::rename(from, target);
+}
+
+Fetched fetch_files(const FetchOptions& options, const fs::path& target,
+                    const std::function<void(const std::string&, uint64_t)>& report) {
+  RemoteFiles remote = list_source(options.source);
+  check(remote.is_folder || options.included.empty(), "--include: the source is one file");
+  check(remote.is_folder || !options.destination.ends_with('/'), options.destination,
+        ": the source is one file; give the file to make");
+  choose(options, remote.files);
+  if (remote.files.empty()) {
+    fail(ErrorCode::kNotFound, options.source,
+         options.included.empty() ? ": has no files" : ": no file matches --include");
+  }
+  check_names(remote.files);
+  expect_checksums(options, remote.is_folder, remote.files);
+  check_room(target.parent_path(), remote.files, options.max_bytes);
+
+  const Staging staging(target, options.source);
+  staging.keep_only(remote.files);
+  Fetched out{.path = target.string()};
+  for (const RemoteFile& file : remote.files) {
+    const fs::path path = staging.file(file.name);
+    if (!staging.has(file)) {
+      fs::create_directories(path.parent_path());
+      if (file.path.empty()) {
+        download(file, remote, staging.part(file.name),
+                 {.max_bytes = options.max_bytes - out.size_bytes, .retries = options.retries});
+      } else {
+        copy_local(file, staging.part(file.name));
+      }
+      fs::rename(staging.part(file.name), path);
+      staging.note(file);
+    }
+    const uint64_t size = fs::file_size(path);
+    out.size_bytes += size;
+    ++out.files;
+    report(file.name, size);
+  }
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(staging.files())) {
+    if (entry.is_directory()) sync_folder(entry.path().string());
+  }
+  place(remote.is_folder ? staging.files() : staging.file(remote.files[0].name), target);
+  sync_folder(target.parent_path().string());
+  staging.remove();
+  return out;
+}
+
+}  // namespace
+
+std::string fetch_path(const FetchOptions& options) {
+  check(!options.destination.empty(), "the destination is empty");
+  std::string path = options.destination;
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  const fs::path whole = fs::absolute(path).lexically_normal();
+  check(whole.has_filename(), options.destination, ": expected the path of a file or folder to make");
+  return whole.string();
+}
+
+Fetched fetch(const FetchOptions& options, const std::function<void(const std::string&, uint64_t)>& report) {
+  const fs::path target = fetch_path(options);
+  try {
+    if (fs::exists(fs::symlink_status(target))) {
+      fail(ErrorCode::kAlreadyExists, target.string(), ": is there already");
+    }
+    fs::create_directories(target.parent_path());
+    return fetch_files(options, target, report);
+  } catch (const fs::filesystem_error& error) {
+    fail_file(error.path1().string(), "written", error.code().value());
+  }
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,180 @@
+// Files that come from clients and go to them: uploads, and models that jobs made.
+#include <algorithm>
+
+#include "core/base/ascii.h"
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/files/table.h"
+#include "core/jit/archive/model_archive.h"
+#include "core/jit/importers/format.h"
+#include "core/jit/runtime/module.h"
+#include "server/training/checkpoint.h"
+#include "server/training/data/batch_source.h"
+#include "server/training/jobs/job_origin.h"
+#include "server/training/training_service.h"
+#include "server/training/weights_update.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Limits of uploads that no job uses: their number, and their total size in units of the largest upload. A new upload
+// replaces the least recently written one.
+constexpr size_t kMaxUploads = 32;
+constexpr uint64_t kFullUploads = 4;
+
+// Formats of data files that jobs read.
+constexpr const char* kDataFormats[] = {"npz", "safetensors", "pt", "csv", "requests"};
+
+// ".csv" of "My file.CSV".
+std::string upload_ending(const std::string& name) {
+  const std::string format = files::extension_of(name);
+  const bool is_known = std::ranges::find(kDataFormats, format) != std::end(kDataFormats);
+  check(is_known, "file_name: '", name,
+        "' is of no kind that jobs read; .npz, .safetensors, .pt, .csv and .requests are");
+  return "." + format;
+}
+
+// The upload's id in a file's name of a spec. Only what make_upload() makes.
+std::string upload_id_of(const std::string& file, const char* field) {
+  const std::string id = file.substr(std::string_view(kUploadMark).size());
+  const bool is_plain = id.starts_with("upload-") &&
+                        std::ranges::all_of(id, [](char c) { return is_ascii_alnum(c) || c == '-' || c == '.'; });
+  check(is_plain, field, ": '", file, "' is no uploaded file");
+  return id;
+}
+
+}  // namespace
+
+std::string TrainingService::data_path(const std::string& file, const char* field) const {
+  if (!is_upload(file)) return resolve_data_file(options_.data_folder, file, field);
+  const fs::path path = store_.upload_file(upload_id_of(file, field));
+  if (!fs::is_regular_file(fs::symlink_status(path))) {
+    fail(ErrorCode::kNotFound, field, ": there is no upload '", file, "'; unused ones are removed after a day");
+  }
+  return path.string();
+}
+
+std::string TrainingService::data_folder_of(const TrainingJob& job) const {
+  const JobSpec& spec = job.spec();
+  const bool has_uploads = is_upload(spec.data.file) || is_upload(spec.evaluation.file);
+  return has_uploads ? (store_.job_folder(job.id()) / "data").string() : options_.data_folder;
+}
+
+void TrainingService::keep_data(const JobStatus& job) const {
+  const fs::path folder = store_.job_folder(job.id) / "data";
+  for (const auto& [file, field] :
+       {std::pair(job.spec.data.file, "data.file"), std::pair(job.spec.evaluation.file, "evaluation.file")}) {
+    if (!is_upload(file) || fs::exists(folder / file)) continue;
+    make_folder(folder);
+    link_or_copy(data_path(file, field), folder / file);
+  }
+}
+
+TrainingService::Upload::Upload(const TrainingService& service, uint64_t announced_bytes, const std::string& data_name)
+    : service_(service), announced_bytes_(announced_bytes), is_data_(!data_name.empty()) {
+  const std::string ending = is_data_ ? upload_ending(data_name) : std::string();
+  const uint64_t limit = service_.options_.max_upload_bytes;
+  if (limit > 0 && announced_bytes > limit) {
+    fail(ErrorCode::kResourceExhausted, "size_bytes: the server takes uploads of at most ", limit, " bytes, got ",
+         announced_bytes);
+  }
+  // Without a limit on uploads, the store has none either.
+  service_.store_.make_room_for_upload(kMaxUploads, std::min(limit, UINT64_MAX / kFullUploads) * kFullUploads, limit);
+  id_ = service_.store_.make_upload(ending);
+  file_.open(service_.store_.upload_file(id_), std::ios::binary | std::ios::trunc);
+}
+
+TrainingService::Upload::~Upload() {
+  if (is_finished_) return;
+  file_.close();
+  std::error_code ignored;
+  fs::remove(service_.store_.upload_file(id_), ignored);
+}
+
+void TrainingService::Upload::write(std::string_view bytes) {
+  size_bytes_ += bytes.size();
+  const uint64_t limit = service_.options_.max_upload_bytes;
+  if (limit > 0 && size_bytes_ > limit) {
+    fail(ErrorCode::kResourceExhausted, "data: the server takes uploads of at most ", limit, " bytes");
+  }
+  check(announced_bytes_ == 0 || size_bytes_ <= announced_bytes_, "data: more than the ", announced_bytes_,
+        " bytes that were announced");
+  if (is_data_) digest_.add(bytes);
+  file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (!file_) fail(ErrorCode::kResourceExhausted, "the upload cannot be written; the disk may be full");
+}
+
+std::string TrainingService::Upload::finish() {
+  check(announced_bytes_ == 0 || size_bytes_ == announced_bytes_, "data: got ", size_bytes_, " bytes of the ",
+        announced_bytes_, " that were announced");
+  file_.close();
+  if (!file_) fail(ErrorCode::kResourceExhausted, "the upload cannot be written; the disk may be full");
+  if (is_data_) {
+    sha256_ = digest_.finish();
+    is_finished_ = true;
+    return kUploadMark + id_;
+  }
+  // Other formats are checked when a job uses them.
+  const std::string file = service_.store_.upload_file(id_).string();
+  if (jit::find_format(file) == nullptr) jit::ModelArchive::open(file);
+  is_finished_ = true;
+  return id_;
+}
+
+TrainingService::Download::Download(const TrainingService& service, const std::string& id)
+    : folder_(service.store_.make_download()) {
+  try {
+    const JobStatus job = service.find(id)->status();
+    const fs::path published =
+        service.repository_.folder_of(job.spec.publish.model) / std::to_string(job.published_version);
+    step_ = published_step(job);
+    if (job.published_version > 0 && fs::is_directory(published)) {
+      for (const fs::directory_entry& entry : fs::directory_iterator(published)) {
+        if (entry.is_regular_file()) link_or_copy(entry.path(), folder_ / entry.path().filename());
+      }
+    } else {
+      write_weights(service, job);
+    }
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) files_.push_back(entry.path());
+    std::ranges::sort(files_);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+    throw;
+  }
+}
+
+TrainingService::Download::~Download() {
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+}
+
+void TrainingService::Download::write_weights(const TrainingService& service, const JobStatus& job) {
+  const fs::path of_job = service.store_.job_folder(job.id);
+  const fs::path base = service.store_.base_archive(job.id);
+  const fs::path out = folder_ / format_file_name(base);
+  if (job.spec.publish.when == "best" && job.progress.best_step > 0) {
+    copy_as_base(base.string(), (of_job / concat("best-", step_, ".pt")).string(), out.string());
+    return;
+  }
+  if (job.spec.ema_decay > 0) {
+    fail(ErrorCode::kFailedPrecondition, "job '", job.id, "' has averages of its weights (ema_decay), which only its ",
+         "published version has");
+  }
+  const std::optional<Checkpoints::Found> newest = Checkpoints(of_job, job.spec.checkpoints.keep).newest();
+  if (!newest) fail(ErrorCode::kFailedPrecondition, "job '", job.id, "' has no checkpoint yet, and no model");
+  step_ = newest->step;
+  // Checkpoints are in training mode.
+  jit::LoadOptions options;
+  options.for_training = true;
+  const std::shared_ptr<jit::Module> module = jit::Module::load(newest->model_file(), options);
+  module->set_training(false);
+  const fs::path apart = folder_ / "checkpoint.pt";
+  module->save(apart.string());
+  copy_as_base(base.string(), apart.string(), out.string());
+  fs::remove(apart);
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,179 @@
+// The calls that carry files: data for jobs, and the models that they made.
+#include <grpcpp/support/async_stream.h>
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+
+#include "core/base/error.h"
+#include "server/executor/requests/status.h"
+#include "server/training/training_service.h"
+#include "server/transport/calls/training_calls.h"
+#include "server/transport/grpc/byte_buffer.h"
+#include "server/transport/grpc/grpc_status.h"
+#include "server/transport/grpc/message_bytes.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr uint64_t kDownloadPiece = 1 << 20;
+
+// Writes an upload piece by piece on the work thread.
+class UploadDataCall final : public GrpcCall {
+ public:
+  UploadDataCall(const CallQueue& queue, TrainingCalls& calls)
+      : GrpcCall(queue, {CallGroup::kTraining, &calls.streams}), calls_(calls) {}
+
+ private:
+  void ask(void* tag) override {
+    calls_.rpcs.RequestUploadData(&context(), &reader_, queue().queue, queue().queue, tag);
+  }
+  std::shared_ptr<GrpcCall> successor() const override { return std::make_shared<UploadDataCall>(queue(), calls_); }
+
+  void accept() override { reader_.Read(&bytes_, read_.begin()); }
+
+  void on_read(bool ok) {
+    calls_.thread.post([this, ok] { ok ? write() : finish(); });
+  }
+
+  void write() {
+    try {
+      RequestLimits::Admission admission = queue().limits->hold(bytes_.Length());
+      training_rpc::UploadDataRequest request;
+      read_message(bytes_, *queue().limits, admission, request);
+      if (!upload_) {
+        TrainingService& service = calls_.service();
+        check(!request.file_name().empty(), "file_name: needed in the first message");
+        upload_ = std::make_unique<TrainingService::Upload>(service, request.size_bytes(), request.file_name());
+      }
+      upload_->write(request.data());
+      reader_.Read(&bytes_, read_.begin());
+    } catch (...) {
+      end(to_grpc_status(current_exception_status()));
+    }
+  }
+
+  void finish() {
+    try {
+      check(upload_ != nullptr, "data: the upload is empty");
+      training_rpc::UploadDataResponse response;
+      response.set_size_bytes(upload_->size_bytes());
+      response.set_file(upload_->finish());
+      response.set_sha256(upload_->sha256());
+      reader_.Finish(to_byte_buffer(response), grpc::Status::OK, finish_tag());
+    } catch (...) {
+      end(to_grpc_status(current_exception_status()));
+    }
+  }
+
+  void end(const grpc::Status& status) {
+    upload_.reset();
+    reader_.FinishWithError(status, finish_tag());
+  }
+
+  void refuse(const grpc::Status& status) override { end(status); }
+
+  TrainingCalls& calls_;
+  grpc::ByteBuffer bytes_;
+  grpc::ServerAsyncReader<grpc::ByteBuffer, grpc::ByteBuffer> reader_{&context()};
+  std::unique_ptr<TrainingService::Upload> upload_;
+  Operation<UploadDataCall> read_{this, &UploadDataCall::on_read};
+};
+
+// Reads the files of a model piece by piece on the work thread; the next one when the client has taken the last.
+class DownloadModelCall final : public GrpcCall {
+ public:
+  DownloadModelCall(const CallQueue& queue, TrainingCalls& calls)
+      : GrpcCall(queue, {CallGroup::kTraining, &calls.streams}), calls_(calls) {}
+
+ private:
+  void ask(void* tag) override {
+    calls_.rpcs.RequestDownloadModel(&context(), &bytes_, &writer_, queue().queue, queue().queue, tag);
+  }
+  std::shared_ptr<GrpcCall> successor() const override { return std::make_shared<DownloadModelCall>(queue(), calls_); }
+
+  void accept() override {
+    calls_.thread.post([this] { begin(); });
+  }
+
+  void begin() {
+    try {
+      RequestLimits::Admission admission = queue().limits->hold(bytes_.Length());
+      training_rpc::DownloadModelRequest request;
+      read_message(bytes_, *queue().limits, admission, request);
+      download_ = std::make_unique<TrainingService::Download>(calls_.service(), request.id());
+    } catch (...) {
+      return end(to_grpc_status(current_exception_status()));
+    }
+    send();
+  }
+
+  void send() {
+    try {
+      if (next_ == download_->files().size()) return end(grpc::Status::OK);
+      training_rpc::DownloadModelResponse response;
+      if (!file_.is_open()) open(response);
+      read(response);
+      admission_ = queue().limits->hold(response.ByteSizeLong());
+      writer_.Write(to_byte_buffer(response), written_.begin());
+    } catch (...) {
+      end(to_grpc_status(current_exception_status()));
+    }
+  }
+
+  void open(training_rpc::DownloadModelResponse& response) {
+    const std::filesystem::path& path = download_->files()[next_];
+    file_.open(path, std::ios::binary);
+    left_bytes_ = std::filesystem::file_size(path);
+    digest_ = std::make_unique<Sha256>();
+    response.set_file_name(path.filename().string());
+    response.set_size_bytes(left_bytes_);
+    if (next_ == 0) response.set_step(download_->step());
+  }
+
+  void read(training_rpc::DownloadModelResponse& response) {
+    std::string& data = *response.mutable_data();
+    data.resize(std::min(kDownloadPiece, left_bytes_));
+    file_.read(data.data(), static_cast<std::streamsize>(data.size()));
+    if (!file_) fail(ErrorCode::kUnavailable, download_->files()[next_].filename().string(), ": cannot be read");
+    digest_->add(data);
+    left_bytes_ -= data.size();
+    if (left_bytes_ > 0) return;
+    response.set_sha256(digest_->finish());
+    file_.close();
+    ++next_;
+  }
+
+  void on_written(bool ok) {
+    admission_ = {};
+    if (!ok) return end({grpc::StatusCode::CANCELLED, "the client has gone"});
+    calls_.thread.post([this] { send(); });
+  }
+
+  void end(const grpc::Status& status) {
+    file_.close();
+    download_.reset();
+    writer_.Finish(status, finish_tag());
+  }
+  void refuse(const grpc::Status& status) override { writer_.Finish(status, finish_tag()); }
+
+  TrainingCalls& calls_;
+  grpc::ByteBuffer bytes_;
+  grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context()};
+  RequestLimits::Admission admission_;  // for the piece that the client has not taken yet
+  std::unique_ptr<TrainingService::Download> download_;
+  size_t next_ = 0;
+  std::ifstream file_;
+  uint64_t left_bytes_ = 0;
+  std::unique_ptr<Sha256> digest_;
+  Operation<DownloadModelCall> written_{this, &DownloadModelCall::on_written};
+};
+
+}  // namespace
+
+void wait_training_files(TrainingCalls& calls, CallQueue queue) {
+  GrpcCall::wait_for<UploadDataCall>(queue, calls);
+  GrpcCall::wait_for<DownloadModelCall>(queue, calls);
+}
+
+}  // namespace tensord::server

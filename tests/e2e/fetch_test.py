@@ -1,0 +1,442 @@
+"""`tensord fetch` against a server of the test: web files, S3 with its signatures, a hub; what breaks on the way, and what is refused."""
+
+import base64
+import datetime
+import hashlib
+import hmac
+import http.server
+import json
+import os
+import re
+import ssl
+import subprocess
+import tempfile
+import threading
+import unittest
+import urllib.parse
+
+from tests.e2e.daemon_process import BINARY
+
+KEY, SECRET, SESSION, REGION = "AKIDEXAMPLE", "secret/with+signs", "session", "eu-west-9"
+HF_TOKEN = "hf_secret"
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def pattern(size, seed=1):
+    """Bytes that no compression or repetition could hide mistakes in."""
+    return b"".join(hashlib.sha256(f"{seed} {i}".encode()).digest() for i in range(-(-size // 32)))[:size]
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, body=b"", **fields):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in fields.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        with self.server.lock:
+            self.server.seen.append((self.path, dict(self.headers.items())))
+        path, _, query = self.path.partition("?")
+        for prefix, handle in (("/s3/", self.s3), ("/bucket", self.s3), ("/api/", self.hub_api), ("/owner/", self.hub_file), ("/", self.file)):
+            if path.startswith(prefix):
+                return handle(urllib.parse.unquote(path), query)
+
+    def file(self, path, _query, etag=None):
+        server = self.server
+        if path in server.redirects:
+            return self.answer(302, b"elsewhere", Location=server.redirects[path])
+        if server.failures.get(path):
+            return self.answer(server.failures[path].pop(0), b'{"error":"not now"}')
+        if path not in server.files:
+            return self.answer(404, b"<Error><Message>no such thing</Message></Error>")
+        self.send_bytes(path, server.files[path], server.etags.get(path, etag))
+
+    def send_bytes(self, path, data, etag):
+        """All or a range, cut off as server.cuts says."""
+        first = 0
+        wanted = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
+        if wanted and self.headers.get("If-Range", etag) == etag and int(wanted[1]) < len(data):
+            first = int(wanted[1])
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {first}-{len(data) - 1}/{len(data)}")
+        elif wanted and self.headers.get("If-Range", etag) == etag:
+            return self.answer(416)
+        else:
+            self.send_response(200)
+        cuts = self.server.cuts.get(path, [])
+        end = min(len(data), first + cuts.pop(0)) if cuts else len(data)
+        self.send_header("Content-Length", str(len(data) - first))
+        if etag:
+            self.send_header("ETag", etag)
+        self.end_headers()
+        self.wfile.write(data[first:end])
+        if end < len(data):
+            self.close_connection = True
+
+    # -- S3 --
+
+    def signature_fault(self):
+        """Why the request's signature is not AWS's version 4; empty if it is."""
+        given = re.fullmatch(r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/s3/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]{64})",
+                             self.headers.get("Authorization", ""))
+        if not given:
+            return "no signature"
+        key, day, region, names, signature = given.groups()
+        stamp = self.headers["x-amz-date"]
+        now = datetime.datetime.now(datetime.timezone.utc)
+        then = datetime.datetime.strptime(stamp, "%Y%m%dT%H%M%SZ").replace(tzinfo=datetime.timezone.utc)
+        if (key, region) != (KEY, REGION) or not stamp.startswith(day) or abs((now - then).total_seconds()) > 900:
+            return "other credentials or time"
+        if not {"host", "x-amz-date", "x-amz-content-sha256", "x-amz-security-token"} <= set(names.split(";")):
+            return "fields that are not signed"
+        path, _, query = self.path.partition("?")
+        pairs = sorted(urllib.parse.parse_qsl(query, keep_blank_values=True))
+        canonical_query = "&".join(f"{urllib.parse.quote(k, safe='-_.~')}={urllib.parse.quote(v, safe='-_.~')}" for k, v in pairs)
+        canonical_path = urllib.parse.quote(urllib.parse.unquote(path), safe="/-_.~")
+        fields = "".join(f"{name}:{self.headers[name].strip()}\n" for name in names.split(";"))
+        canonical = "\n".join(["GET", canonical_path, canonical_query, fields, names, self.headers["x-amz-content-sha256"]])
+        to_sign = "\n".join(["AWS4-HMAC-SHA256", stamp, f"{day}/{region}/s3/aws4_request", sha256(canonical.encode())])
+        secret = ("AWS4" + SECRET).encode()
+        for part in (day, region, "s3", "aws4_request", to_sign):
+            secret = hmac.new(secret, part.encode(), hashlib.sha256).digest()
+        if self.headers["x-amz-security-token"] != SESSION:
+            return "another session"
+        return "" if secret.hex() == signature else "another signature"
+
+    def s3(self, path, query):
+        fault = self.signature_fault()
+        if fault:
+            return self.answer(403, f"<Error><Code>SignatureDoesNotMatch</Code><Message>{fault}</Message></Error>".encode())
+        bucket, _, key = path.lstrip("/").partition("/")
+        objects = self.server.objects
+        if key:
+            if key not in objects:
+                return self.answer(404, b"<Error><Message>The specified key does not exist.</Message></Error>")
+            return self.send_bytes(path, objects[key], f'"{hashlib.md5(objects[key]).hexdigest()}"')
+        asked = dict(urllib.parse.parse_qsl(query))
+        keys = sorted(k for k in objects if k.startswith(asked.get("prefix", "")))
+        start = int(base64.b64decode(asked["continuation-token"])) if "continuation-token" in asked else 0
+        page = keys[start:start + 2]
+        xml = "".join(f"<Contents><Key>{k.replace('&', '&amp;').replace('<', '&lt;')}</Key><ETag>&quot;{hashlib.md5(objects[k]).hexdigest()}&quot;</ETag>"
+                      f"<Size>{len(objects[k])}</Size></Contents>" for k in page)
+        more = start + 2 < len(keys)
+        token = f"<NextContinuationToken>{base64.b64encode(str(start + 2).encode()).decode()}</NextContinuationToken>" if more else ""
+        self.answer(200, f'<?xml version="1.0"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>{bucket}</Name>'
+                         f"<IsTruncated>{str(more).lower()}</IsTruncated>{token}{xml}</ListBucketResult>".encode())
+
+    # -- The hub --
+
+    def hub_api(self, path, query):
+        if self.headers.get("Authorization") != f"Bearer {HF_TOKEN}":
+            return self.answer(401, b'{"error":"Invalid credentials"}')
+        if path == "/api/models/owner/name/revision/v1":
+            return self.answer(200, json.dumps({"sha": COMMIT}).encode())
+        if path != f"/api/models/owner/name/tree/{COMMIT}":
+            return self.answer(404, b'{"error":"Repository not found"}')
+        entries = [{"type": "directory", "path": "onnx", "oid": "0" * 40, "size": 0}]
+        for name, data in sorted(self.server.hub.items()):
+            entry = {"type": "file", "path": name, "size": len(data), "oid": hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()}
+            if len(data) > 1000:
+                entry.update(oid="1" * 40, lfs={"oid": sha256(data), "size": len(data), "pointerSize": 134})
+            entry.update(self.server.hub_changes.get(name, {}))
+            entries.append(entry)
+        half = len(entries) // 2
+        if "cursor" in query:
+            return self.answer(200, json.dumps(entries[half:]).encode())
+        self.answer(200, json.dumps(entries[:half]).encode(), Link=f'<{self.server.url}{self.path}&cursor=x>; rel="next"')
+
+    def hub_file(self, path, query):
+        name = path.removeprefix(f"/owner/name/resolve/{COMMIT}/")
+        if name == path or name not in self.server.hub or self.headers.get("Authorization") != f"Bearer {HF_TOKEN}":
+            return self.answer(404, b"Entry not found")
+        if len(self.server.hub[name]) > 1000:  # large files are elsewhere, and that place must not see the token
+            self.server.other.files["/lfs/" + name] = self.server.hub[name]
+            return self.answer(302, Location=f"{self.server.other.url}/lfs/{name}?signed=secret")
+        self.send_bytes(path, self.server.hub[name], '"git"')
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, context=None):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.lock = threading.Lock()
+        self.seen, self.files, self.etags, self.redirects, self.failures, self.cuts = [], {}, {}, {}, {}, {}
+        self.objects, self.hub, self.hub_changes, self.other = {}, {}, {}, None
+        self.url = f"{'https' if context else 'http'}://{'localhost' if context else '127.0.0.1'}:{self.server_port}"
+        if context:
+            self.socket = context.wrap_socket(self.socket, server_side=True)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, *_):
+        pass
+
+
+class FetchTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.server, self.other = Server(), Server()
+        self.server.other = self.other
+        for server in (self.server, self.other):
+            self.addCleanup(server.server_close)
+            self.addCleanup(server.shutdown)
+
+    def path(self, *names):
+        return os.path.join(self.folder.name, *names)
+
+    def fetch(self, source, destination, *flags, code=0, **environment):
+        done = subprocess.run([BINARY, "fetch", source, destination, *flags], capture_output=True, text=True, timeout=120,
+                              env={**os.environ, **environment})
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout if code == 0 else done.stderr
+
+    def fetch_s3(self, source, destination, *flags, code=0, **environment):
+        return self.fetch(source, destination, *flags, code=code, **{
+            "AWS_ENDPOINT_URL": self.server.url, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_SESSION_TOKEN": SESSION,
+            "AWS_REGION": REGION, **environment})
+
+    def fetch_hub(self, source, destination, *flags, code=0, **environment):
+        return self.fetch(source, destination, *flags, code=code, **{"HF_ENDPOINT": self.server.url, "HF_TOKEN": HF_TOKEN, **environment})
+
+    def read(self, *names):
+        with open(self.path(*names), "rb") as file:
+            return file.read()
+
+    def all_files(self, *names):
+        root = self.path(*names)
+        return {os.path.relpath(os.path.join(folder, name), root): self.read(*names, os.path.relpath(os.path.join(folder, name), root))
+                for folder, _, files in os.walk(root) for name in files}
+
+    def requests(self, path):
+        return [fields for seen, fields in self.server.seen if seen.partition("?")[0] == path]
+
+    # -- Files of the web --
+
+    def test_a_file_and_its_checksum(self):
+        data = self.server.files["/a/model.onnx"] = pattern(300_000)
+        out = self.fetch(self.server.url + "/a/model.onnx?token=1", self.path("m", "1", "model.onnx"), "--sha256", sha256(data).upper())
+        self.assertIn("1 file, 300000 bytes", out)
+        self.assertEqual(self.all_files("m"), {"1/model.onnx": data})
+        self.assertEqual(self.server.seen[0][0], "/a/model.onnx?token=1")
+
+        error = self.fetch(self.server.url + "/a/model.onnx", self.path("m", "1", "model.onnx"), code=1)
+        self.assertIn("model.onnx: is there already", error)
+        self.assertIn("is there already", self.fetch(self.server.url + "/a/model.onnx", self.path("m", "1", "model.onnx"), "--skip-existing"))
+
+    def test_a_wrong_checksum_leaves_nothing(self):
+        self.server.files["/model.pt"] = b"what somebody put there"
+        error = self.fetch(self.server.url + "/model.pt", self.path("x", "model.pt"), "--sha256", sha256(b"other"), code=1)
+        self.assertIn(f"has the SHA-256 {sha256(b'what somebody put there')}, and {sha256(b'other')} is expected", error)
+        self.assertFalse(os.path.exists(self.path("x", "model.pt")))
+        self.assertEqual(len(self.requests("/model.pt")), 1)
+        self.assertIn("--sha256: expected 64", self.fetch(self.server.url + "/model.pt", self.path("y"), "--sha256", "ab", code=2))
+
+    def test_a_connection_that_ends_is_continued(self):
+        data = self.server.files["/model.pt"] = pattern(500_000)
+        self.server.etags["/model.pt"] = '"one"'
+        self.server.cuts["/model.pt"] = [100_000, 150_000]
+        self.fetch(self.server.url + "/model.pt", self.path("model.pt"))
+        self.assertEqual(self.read("model.pt"), data)
+        ranges = [(fields.get("Range"), fields.get("If-Range")) for fields in self.requests("/model.pt")]
+        self.assertEqual(ranges, [(None, None), ("bytes=100000-", '"one"'), ("bytes=250000-", '"one"')])
+
+    def test_an_interrupted_fetch_is_continued_by_the_next(self):
+        data = self.server.files["/model.pt"] = pattern(500_000)
+        for name, etag, change, first in (("same", '"one"', False, "bytes=100000-"), ("changed", '"one"', True, "bytes=100000-"),
+                                          ("unknown", None, False, None)):
+            with self.subTest(name):
+                self.server.files["/model.pt"], self.server.etags["/model.pt"], self.server.cuts["/model.pt"] = data, etag, [100_000]
+                error = self.fetch(self.server.url + "/model.pt", self.path(name), "--retries", "0", code=3)
+                self.assertIn("/model.pt: ", error)
+                self.assertFalse(os.path.exists(self.path(name)))
+                expected = data
+                if change:
+                    expected = self.server.files["/model.pt"] = pattern(400_000, seed=2)
+                    self.server.etags["/model.pt"] = '"two"'
+                self.server.seen.clear()
+                self.fetch(self.server.url + "/model.pt", self.path(name))
+                self.assertEqual(self.read(name), expected)
+                self.assertEqual(self.requests("/model.pt")[0].get("Range"), first)
+        self.assertEqual(sorted(os.listdir(self.folder.name)), ["changed", "same", "unknown"])
+
+    def test_a_continued_file_with_a_wrong_beginning_is_brought_anew(self):
+        data = self.server.files["/model.pt"] = pattern(200_000)
+        self.server.cuts["/model.pt"] = [50_000]
+        checksum = ("--sha256", sha256(data))
+        self.fetch(self.server.url + "/model.pt", self.path("m"), *checksum, "--retries", "0", code=3)
+        part = next(os.path.join(folder, name) for folder, _, names in os.walk(self.folder.name) for name in names if name.endswith(".part"))
+        with open(part, "r+b") as file:
+            file.write(b"damaged")
+        self.server.seen.clear()
+        self.fetch(self.server.url + "/model.pt", self.path("m"), *checksum)
+        self.assertEqual(self.read("m"), data)
+        self.assertEqual([fields.get("Range") for fields in self.requests("/model.pt")], ["bytes=50000-", None])
+
+    def test_errors_of_the_server(self):
+        self.server.files["/model.pt"] = b"model"
+        self.server.failures["/model.pt"] = [503, 429]
+        self.fetch(self.server.url + "/model.pt", self.path("works"))
+        for status, code, text in ((403, 1, "status 403: not now; the credentials do not allow it"), (401, 1, "status 401"), (400, 1, "status 400"),
+                                   (503, 3, "status 503: not now")):
+            self.server.failures["/model.pt"] = [status]
+            self.assertIn(text, self.fetch(self.server.url + "/model.pt", self.path("fails"), "--retries", "0", code=code))
+        self.assertIn("/none: status 404: no such thing", self.fetch(self.server.url + "/none", self.path("fails"), code=1))
+        self.assertIn("Connection", self.fetch("http://127.0.0.1:9/model.pt", self.path("fails"), "--retries", "0", code=3))
+        self.assertFalse(os.path.exists(self.path("fails")))
+
+    def test_redirects(self):
+        self.other.files["/real"] = b"model"
+        self.server.redirects.update({"/moved": self.other.url + "/real", "/up/down/here": "../there", "/up/there": "/moved", "/loop": "/loop"})
+        self.fetch(self.server.url + "/up/down/here", self.path("model"))
+        self.assertEqual(self.read("model"), b"model")
+        self.assertIn("more than 5 redirects", self.fetch(self.server.url + "/loop", self.path("loop"), code=1))
+        self.server.redirects["/loop"] = "ftp://127.0.0.1/x"
+        self.assertIn("expected http://HOST", self.fetch(self.server.url + "/loop", self.path("loop"), code=1))
+
+    def test_tls(self):
+        key, certificate = self.path("key.pem"), self.path("cert.pem")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out",
+                        certificate, "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"], check=True, capture_output=True)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        secure = Server(context)
+        self.addCleanup(secure.server_close)
+        self.addCleanup(secure.shutdown)
+        secure.files["/model"] = self.server.files["/model"] = b"model"
+        self.fetch(secure.url + "/model", self.path("model"), SSL_CERT_FILE=certificate)
+        self.assertEqual(self.read("model"), b"model")
+        self.fetch(secure.url + "/model", self.path("untrusted"), "--retries", "0", code=3)
+        wrong_host = secure.url.replace("localhost", "127.0.0.1")
+        self.fetch(wrong_host + "/model", self.path("untrusted"), "--retries", "0", code=3, SSL_CERT_FILE=certificate)
+        self.assertFalse(os.path.exists(self.path("untrusted")))
+        secure.redirects["/down"] = self.server.url + "/model"
+        self.assertIn("which is not encrypted", self.fetch(secure.url + "/down", self.path("plain"), code=1, SSL_CERT_FILE=certificate))
+
+    def test_limits(self):
+        self.server.files["/model.pt"] = pattern(5000)
+        self.assertIn("--max-size", self.fetch(self.server.url + "/model.pt", self.path("m"), "--max-size", "4999", code=1))
+        self.fetch(self.server.url + "/model.pt", self.path("m"), "--max-size", "5000")
+        for source in ("ftp://host/x", "http:///x", "http://user:word@127.0.0.1/x", "http://127.0.0.1/a b", "http://127.0.0.1/", "models/x"):
+            self.fetch(source, self.path("bad"), code=1)
+        self.assertIn("give the file to make", self.fetch(self.server.url + "/model.pt", self.path("folder") + "/", code=1))
+
+    # -- S3 --
+
+    def test_a_prefix_of_a_bucket(self):
+        objects = {"models/resnet/config.pbtxt": b"max_batch_size: 8", "models/resnet/1/model.onnx": pattern(70_000),
+                   "models/resnet/2/a & <b>+ü.onnx": b"second", "models/resnet/2/": b"", "models/other/1/model.pt": b"other"}
+        self.server.objects = objects
+        out = self.fetch_s3("s3://bucket/models/resnet/", self.path("resnet"))
+        self.assertIn("3 files", out)
+        self.assertEqual(self.all_files("resnet"), {"config.pbtxt": b"max_batch_size: 8", "1/model.onnx": objects["models/resnet/1/model.onnx"],
+                                                    "2/a & <b>+ü.onnx": b"second"})
+        self.assertEqual(len(self.requests("/bucket")), 2)  # pages of the listing
+        self.fetch_s3("s3://bucket/models/resnet/", self.path("only"), "--include", "2/*")
+        self.assertEqual(list(self.all_files("only")), ["2/a & <b>+ü.onnx"])
+
+    def test_an_object(self):
+        self.server.objects = {"models/m.onnx": b"bytes"}
+        self.fetch_s3("s3://bucket/models/m.onnx", self.path("m.onnx"), "--sha256", sha256(b"bytes"))
+        self.assertEqual(self.read("m.onnx"), b"bytes")
+        self.assertIn("The specified key does not exist", self.fetch_s3("s3://bucket/none", self.path("none"), code=1))
+        self.assertIn("no object begins so", self.fetch_s3("s3://bucket/none/", self.path("none"), code=1))
+
+    def test_s3_credentials(self):
+        self.server.objects = {"m": b"bytes"}
+        error = self.fetch_s3("s3://bucket/m", self.path("m"), code=1, AWS_SECRET_ACCESS_KEY="wrong")
+        self.assertIn("status 403: another signature", error)
+        self.assertNotIn("wrong", error)
+        self.assertIn("no signature", self.fetch_s3("s3://bucket/m", self.path("m"), code=1, AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY=""))
+        self.assertIn("need each other", self.fetch_s3("s3://bucket/m", self.path("m"), code=1, AWS_ACCESS_KEY_ID=""))
+        self.assertIn("expected s3://BUCKET", self.fetch_s3("s3://Up_per/m", self.path("m"), code=1))
+
+    def test_names_that_lead_elsewhere(self):
+        for key in ("p/../x", "p//etc/passwd", "p/./x", "p/a\\b", "p/a\nb", "p/" + "n" * 300):
+            self.server.objects = {key: b"x", "p/good": b"x"}
+            with self.subTest(key=key):
+                self.assertIn("not a relative path of plain names", self.fetch_s3("s3://bucket/p/", self.path("out"), code=1))
+        self.server.objects = {"p/a": b"x", "p/a/b": b"x"}
+        self.assertIn("both as a file and as a folder", self.fetch_s3("s3://bucket/p/", self.path("out"), code=1))
+        self.assertEqual(os.listdir(self.folder.name), [])
+
+    def test_an_interrupted_folder_is_continued(self):
+        self.server.objects = {"p/1": pattern(1000), "p/2": pattern(90_000, seed=2), "p/3": b"three"}
+        self.server.cuts["/bucket/p/2"] = [40_000]
+        self.fetch_s3("s3://bucket/p/", self.path("out"), "--retries", "0", code=3)
+        self.assertFalse(os.path.exists(self.path("out")))
+        self.server.seen.clear()
+        self.server.objects["p/3"] = b"tree"
+        self.fetch_s3("s3://bucket/p/", self.path("out"))
+        self.assertEqual(self.all_files("out"), {key[2:]: data for key, data in self.server.objects.items()})
+        self.assertEqual(self.requests("/bucket/p/1"), [])
+        self.assertEqual(self.requests("/bucket/p/2")[0]["Range"], "bytes=40000-")
+
+    # -- The hub --
+
+    def test_a_repository_of_a_hub(self):
+        self.server.hub = {"config.json": b"{}", "onnx/model.onnx": pattern(50_000), "README.md": b"text"}
+        self.fetch_hub("hf://owner/name@v1", self.path("all"))
+        self.assertEqual(self.all_files("all"), self.server.hub)
+        # The token went to the hub and to nobody else.
+        self.assertTrue(all(fields["Authorization"] == "Bearer " + HF_TOKEN for _, fields in self.server.seen))
+        self.assertEqual([(path, "Authorization" in fields) for path, fields in self.other.seen], [("/lfs/onnx/model.onnx?signed=secret", False)])
+        self.fetch_hub("hf://owner/name@v1/onnx/model.onnx", self.path("model.onnx"))
+        self.assertEqual(self.read("model.onnx"), self.server.hub["onnx/model.onnx"])
+        self.assertIn("there is no such file", self.fetch_hub("hf://owner/name@v1/none", self.path("none"), code=1))
+        self.assertIn("status 401: Invalid credentials", self.fetch_hub("hf://owner/name@v1", self.path("none"), code=1, HF_TOKEN=""))
+        self.assertIn("expected hf://OWNER", self.fetch_hub("hf://owner", self.path("none"), code=1))
+        self.assertIn("expected hf://OWNER", self.fetch_hub("hf://owner/../x", self.path("none"), code=1))
+
+    def test_checksums_of_a_hub(self):
+        self.server.hub = {"config.json": b"{}", "model.onnx": pattern(50_000)}
+        for name, change, text in (("config.json", {"oid": "2" * 40}, "has the git hash"), ("model.onnx", {"lfs": {"oid": "3" * 64}}, "has the SHA-256"),
+                                   ("config.json", {"size": 1}, "the listing says 1"), ("config.json", {"size": 3}, "has 2 bytes, and 3 are expected"),
+                                   ("model.onnx", {"lfs": {"oid": "../x"}}, "has no SHA-256")):
+            self.server.hub_changes = {name: change}
+            error = self.fetch_hub("hf://owner/name@v1", self.path("m"), code=1)
+            self.assertIn(text, error)
+            self.assertNotIn("signed=secret", error)
+            self.assertFalse(os.path.exists(self.path("m")))
+
+    # -- This machine --
+
+    def test_files_of_this_machine(self):
+        os.makedirs(self.path("from", "1"))
+        for name in ("config.pbtxt", "1/model.pt"):
+            with open(self.path("from", name), "w") as file:
+                file.write(name)
+        self.fetch("file://" + self.path("from"), self.path("to"), "--sha256", "config.pbtxt=" + sha256(b"config.pbtxt"))
+        self.assertEqual(self.all_files("to"), {"config.pbtxt": b"config.pbtxt", "1/model.pt": b"1/model.pt"})
+        self.fetch("file://" + self.path("from", "config.pbtxt"), self.path("one"))
+        self.assertEqual(self.read("one"), b"config.pbtxt")
+        os.symlink("/etc/passwd", self.path("from", "1", "link"))
+        self.assertIn("is a symbolic link", self.fetch("file://" + self.path("from"), self.path("links"), code=1))
+        self.assertIn("is not there", self.fetch("file:///none/at/all", self.path("none"), code=1))
+        self.assertIn("expected an absolute path", self.fetch("file://from", self.path("none"), code=1))
+
+    def test_one_at_a_time(self):
+        data = self.server.files["/model.pt"] = pattern(1000)
+        self.server.failures["/model.pt"] = [503]
+        with subprocess.Popen([BINARY, "fetch", self.server.url + "/model.pt", self.path("m")], stdout=subprocess.PIPE) as first:
+            while not self.server.seen:
+                pass
+            self.assertIn("another fetch to this destination", self.fetch(self.server.url + "/model.pt", self.path("m"), code=1))
+            first.communicate()
+        self.assertEqual(self.read("m"), data)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,215 @@
+"""Files between clients and jobs: data that clients upload, and models that they bring home."""
+
+import hashlib
+import os
+import subprocess
+import tempfile
+import unittest
+
+import grpc
+import numpy as np
+import torch
+
+from tests.e2e.daemon import BINARY, RpcAssertions, training
+from tests.e2e.training import training_models as models
+from tests.e2e.training.training_daemon import COMPLETED, PAUSED, JobAssertions, TrainingDaemon
+
+CODE = grpc.StatusCode
+SGD = training.Optimizer(name="sgd", lr=0.05)
+AT_END = training.PublishPolicy(when="at_end")
+MLP = training.ModelSource(name="mlp", version=1)
+LIMIT = 1 << 20
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+class TrainFilesTest(JobAssertions, RpcAssertions, unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        torch.manual_seed(0)
+        cls.server = TrainingDaemon("--training-max-upload", str(LIMIT))
+        cls.folder = tempfile.TemporaryDirectory()
+        models.save(models.Mlp(), cls.server.models, "mlp")
+        cls.x, cls.y = models.clusters(400, 64, 10, seed=1, spread=8.0)
+        cls.server.save_data("clusters.pt", x=cls.x, y=cls.y)
+        cls.local = os.path.join(cls.folder.name, "mine.npz")
+        np.savez(cls.local, x=cls.x.numpy(), y=cls.y.numpy())
+        with open(cls.local, "rb") as file:
+            cls.data = file.read()
+        cls.server.start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+        cls.folder.cleanup()
+
+    def upload(self, data, name="mine.npz", size=None, piece=100_000):
+        messages = [training.UploadDataRequest(data=data[at:at + piece], file_name=name if at == 0 else "",
+                                               size_bytes=(len(data) if size is None else size) if at == 0 else 0)
+                    for at in range(0, max(len(data), 1), piece)]
+        return self.server.stub.UploadData(iter(messages), timeout=300)
+
+    def uploads(self):
+        return os.listdir(os.path.join(self.server.jobs, "uploads"))
+
+    def download(self, job_id):
+        """The files, each checked against what the server says of it."""
+        files, name, size, step = {}, None, {}, None
+        for message in self.server.stub.DownloadModel(training.DownloadModelRequest(id=job_id), timeout=300):
+            if message.file_name:
+                name, size[message.file_name] = message.file_name, message.size_bytes
+                files[name] = b""
+                step = step or message.step
+            files[name] += message.data
+            if message.sha256:
+                self.assertEqual(message.sha256, sha256(files[name]))
+        self.assertEqual({name: len(data) for name, data in files.items()}, size)
+        self.assertEqual(os.listdir(os.path.join(self.server.jobs, "downloads")), [])
+        return files, step
+
+    def loaded(self, data):
+        path = os.path.join(self.folder.name, "downloaded.pt")
+        with open(path, "wb") as file:
+            file.write(data)
+        return torch.jit.load(path)
+
+    def command(self, *arguments, code=0):
+        done = subprocess.run([BINARY, *arguments, "--address", self.server.daemon.ready["grpc"]], capture_output=True, text=True, timeout=300,
+                              cwd=self.folder.name)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def test_uploaded_data_trains_as_a_file_of_the_server_does(self):
+        uploaded = self.upload(self.data)
+        self.assertEqual((uploaded.size_bytes, uploaded.sha256), (len(self.data), sha256(self.data)))
+        fields = dict(model=MLP, optimizer=SGD, epochs=2, publish=AT_END, evaluation=training.Evaluation(fraction=0.25))
+        jobs = [self.server.create(data=file, **fields) for file in (uploaded.file, "clusters.pt")]
+        one, other = (self.finished(job, "mlp") for job in jobs)
+        self.assert_same(one, other)
+        self.assertEqual(one[0].spec.data.file, uploaded.file)
+
+        # The job has its own copy, which goes with it.
+        kept = os.path.join(self.server.jobs, "jobs", jobs[0].id, "data", uploaded.file)
+        with open(kept, "rb") as file:
+            self.assertEqual(file.read(), self.data)
+        os.remove(os.path.join(self.server.jobs, "uploads", uploaded.file[1:]))
+        self.assert_code(CODE.NOT_FOUND, "data.file: there is no upload", self.server.create, data=uploaded.file, epochs=1)
+        self.server.stub.DeleteJob(training.DeleteJobRequest(id=jobs[0].id), timeout=60)
+        self.assertFalse(os.path.exists(kept))
+
+    def test_uploaded_evaluation_data_and_several_processes(self):
+        csv = "".join(",".join(f"{v!r}" for v in [*row, int(label)]) + "\n" for row, label in zip(self.x[:40].tolist(), self.y[:40]))
+        head = ",".join([*(f"c{i}" for i in range(64)), "y"]) + "\n"
+        rows = self.upload((head + csv).encode(), "Rows of mine.CSV")
+        self.assertTrue(rows.file.endswith(".csv"))
+        data = training.Data(file=rows.file, inputs={"x": ",".join(f"c{i}" for i in range(64))})
+        for size in (0, 2):
+            job = self.server.run(model=MLP, data=data, optimizer=SGD, epochs=1, batch_size=20, evaluation=training.Evaluation(file=rows.file),
+                                  distribution=training.Distribution(world_size=size))
+            self.assertEqual(job.state, COMPLETED, job.message)
+            self.assertIn("loss", job.progress.metrics)
+        self.assert_code(CODE.INVALID_ARGUMENT, "evaluation.file: must be uploaded if data.file is", self.server.create, data=rows.file, epochs=1,
+                         evaluation=training.Evaluation(file="clusters.pt"))
+        self.assert_code(CODE.INVALID_ARGUMENT, "data.file: ", self.server.create, model=MLP, data=rows.file, epochs=1)  # has no x
+
+    def test_uploads_that_are_refused_leave_nothing(self):
+        before = set(self.uploads())
+        for code, text, call in (
+                (CODE.INVALID_ARGUMENT, "file_name: 'mine.exe' is of no kind", lambda: self.upload(self.data, "mine.exe")),
+                (CODE.INVALID_ARGUMENT, "file_name: 'npz' is of no kind", lambda: self.upload(self.data, "npz")),
+                (CODE.INVALID_ARGUMENT, "file_name: needed", lambda: self.upload(self.data, "")),
+                (CODE.INVALID_ARGUMENT, "that were announced", lambda: self.upload(self.data, size=5)),
+                (CODE.INVALID_ARGUMENT, "that were announced", lambda: self.upload(self.data, size=len(self.data) + 1)),
+                (CODE.INVALID_ARGUMENT, "the upload is empty", lambda: self.server.stub.UploadData(iter([]), timeout=60)),
+                (CODE.RESOURCE_EXHAUSTED, "at most 1048576 bytes", lambda: self.upload(b"", size=LIMIT + 1)),
+                (CODE.RESOURCE_EXHAUSTED, "at most 1048576 bytes", lambda: self.upload(bytes(LIMIT + 1), size=0))):
+            with self.subTest(text):
+                self.assert_code(code, text, call)
+        self.assertLessEqual(set(self.uploads()), before)  # one may have made room
+        for file in ("@upload-none.npz", "@../../data/clusters.pt", "@upload-../../x", "@"):
+            with self.subTest(file), self.assertRaises(grpc.RpcError) as caught:
+                self.server.create(data=file, epochs=1)
+            self.assertIn(caught.exception.code(), (CODE.NOT_FOUND, CODE.INVALID_ARGUMENT))
+
+    def test_the_quota_of_uploads(self):
+        """Four of the largest size; the oldest makes room."""
+        names = [self.upload(bytes([i]) * LIMIT).file for i in range(6)]
+        kept = set(self.uploads())
+        self.assertIn(names[-1][1:], kept)
+        self.assertNotIn(names[0][1:], kept)
+        self.assertLessEqual(sum(os.path.getsize(os.path.join(self.server.jobs, "uploads", name)) for name in kept), 4 * LIMIT)
+
+    def test_a_published_model_comes_home(self):
+        job = self.server.run(model=MLP, optimizer=SGD, epochs=1, publish=AT_END)
+        files, step = self.download(job.id)
+        self.assertEqual((sorted(files), step), (["job.json", "model.pt"], 8))
+        with open(self.server.model_file("mlp", job.published_version), "rb") as file:
+            self.assertEqual(files["model.pt"], file.read())
+
+    def test_weights_that_were_not_published(self):
+        evaluation = training.Evaluation(fraction=0.25, metrics=["accuracy"])
+        best = training.PublishPolicy(when="best", metric="accuracy", bar=2.0, model="mlp")
+        last = self.server.run(model=MLP, optimizer=SGD, epochs=2)
+        unpublished = self.server.run(model=MLP, optimizer=SGD, epochs=3, evaluation=evaluation, publish=best)
+        published = self.server.run(model=MLP, optimizer=SGD, epochs=2, publish=AT_END)
+        self.assertEqual((last.published_version, unpublished.published_version), (0, 0))
+        files, step = self.download(last.id)
+        self.assertEqual((list(files), step), (["model.pt"], 16))
+        module = self.loaded(files["model.pt"])
+        self.assertFalse(module.training)
+        for name, weight in self.server.weights("mlp", published.published_version).items():
+            self.assertTrue(torch.equal(weight, module.state_dict()[name]), name)
+        files, step = self.download(unpublished.id)
+        self.assertEqual(step, unpublished.progress.best_step)
+        rows = self.loaded(files["model.pt"])(self.x)
+        self.assertGreater((rows.argmax(1) == self.y).float().mean().item(), 0.5)
+
+        self.assert_code(CODE.NOT_FOUND, "there is no training job", lambda: self.download("none"))
+        streamed = self.server.create(model=MLP, data=training.Data(streamed=True), steps=3)
+        self.assert_code(CODE.FAILED_PRECONDITION, "has no checkpoint yet", lambda: self.download(streamed.id))
+        self.server.stub.CancelJob(training.CancelJobRequest(id=streamed.id), timeout=60)
+        averaged = self.server.run(model=MLP, optimizer=SGD, epochs=1, ema_decay=0.9)
+        self.assert_code(CODE.FAILED_PRECONDITION, "ema_decay", lambda: self.download(averaged.id))
+
+    def test_a_client_that_leaves(self):
+        job = self.server.run(model=MLP, optimizer=SGD, epochs=1)
+        call = self.server.stub.DownloadModel(training.DownloadModelRequest(id=job.id), timeout=60)
+        next(iter(call))
+        call.cancel()
+        for _ in range(100):
+            if not os.listdir(os.path.join(self.server.jobs, "downloads")):
+                break
+            self.server.get(job.id)
+        self.download(job.id)
+
+    def test_the_commands(self):
+        out = self.command("train", "mlp", "--upload-data", self.local, "--upload-eval-data", self.local, "--label", "y", "--loss", "cross_entropy",
+                           "--epochs", "1", "--name", "from-here", "--batch-size", "50")
+        self.assertIn("job from-here-", out)
+        self.assertIn("job from-here-", self.command("train", "mlp", "--upload-data", self.local, "--upload-eval-data", self.local, "--label", "y",
+                                                     "--loss", "cross_entropy", "--epochs", "1", "--name", "from-here", "--batch-size", "50", "--attach"))
+        self.assertIn("model.pt", self.command("jobs", "download", "from-here"))
+        self.assertEqual(os.listdir(os.path.join(self.folder.name, "from-here")), ["model.pt"])
+        torch.jit.load(os.path.join(self.folder.name, "from-here", "model.pt"))
+        self.assertIn("is there already", self.command("jobs", "download", "from-here", code=1))
+        self.command("jobs", "download", "none", "-o", "nowhere", code=1)
+        self.assertFalse(any("nowhere" in name for name in os.listdir(self.folder.name)))
+        self.assertIn("mine.none", self.command("train", "mlp", "--upload-data", "mine.none", "--label", "y", "--loss", "mse", "--epochs", "1", code=1))
+
+    def test_jobs_with_uploads_survive_a_restart(self):
+        uploaded = self.upload(self.data)
+        job = self.server.create(model=MLP, data=uploaded.file, optimizer=SGD, epochs=200, checkpoints=training.CheckpointPolicy(every_steps=5))
+        self.server.wait_until(job.id, lambda it: it.progress.checkpoint_step > 0)
+        os.remove(os.path.join(self.server.jobs, "uploads", uploaded.file[1:]))
+        self.server.stub.PauseJob(training.PauseJobRequest(id=job.id), timeout=60)
+        self.assertEqual(self.server.watch(job.id)[0].state, PAUSED)
+        self.server.restart()
+        self.server.stub.ResumeJob(training.ResumeJobRequest(id=job.id), timeout=60)
+        self.server.stub.FinishJob(training.FinishJobRequest(id=job.id), timeout=60)
+        self.assertEqual(self.server.watch(job.id)[0].state, COMPLETED)
+
+
+if __name__ == "__main__":
+    unittest.main()
