@@ -41,7 +41,7 @@ class NoModelsTest(unittest.TestCase):
             page.wait_polls()
             self.assertIn("No models yet", page.text(".models .empty"))
             self.assertIn("model.pt", page.text(".models .empty"))
-            self.assertIn("start the server again", page.text(".models .empty"))
+            self.assertIn("Start the server again", page.text(".models .empty"))
             self.assertFalse(page.find("input[type=search]").is_displayed())
             self.assertFalse(page.is_wider_than_screen())
             page.go("#/models/none/1")

@@ -11,13 +11,13 @@ const MAX_TOP = 5;  // of the largest values, where an output is one row of scor
 
 // One input: what is typed, or a file.
 class Field {
-  constructor(spec, changed) {
+  constructor(spec, rows, changed) {
     this.spec = {name: spec.name, datatype: spec.datatype, shape: spec.shape || null};
     this.bytes = null;
     const isText = spec.datatype === "BYTES", id = `input-${spec.name}`;
     this.text = element("textarea", {
       id,
-      rows: 2,
+      rows,
       spellcheck: "false",
       placeholder: isText ? "text, one element a line" : "[[1, 2], [3, 4]], or random:1,3",
       oninput: changed,
@@ -35,12 +35,11 @@ class Field {
     const ofType = {"aria-label": `Data type of ${spec.name}`, onchange: changed};
     this.type = spec.datatype ? null : element("select", ofType, ...types);
     this.problem = element("p", {class: "bad-text problem", hidden: true});
+    const kind = `${spec.datatype || "any type"} ${spec.shape ? shape(spec.shape) : ""}`;
+    const label =
+        element("label", {"for": id}, element("b", {}, spec.name), " ", element("span", {class: "soft"}, kind));
     this.element = element(
-        "div", {class: "field"},
-        element(
-            "label", {"for": id}, element("b", {}, spec.name), " ",
-            element("span", {class: "soft"}, `${spec.datatype || "any type"} ${spec.shape ? shape(spec.shape) : ""}`)),
-        this.type, this.text, this.file, this.problem);
+        "div", {class: "field"}, element("div", {class: "bar"}, label, this.type, this.file), this.text, this.problem);
   }
 
   async #read(changed) {
@@ -79,7 +78,8 @@ export class AskForm {
     this.name = description.name;
     this.version = needsVersion ? description.version : "";
     this.server = server;
-    this.fields = description.metadata.inputs.map((spec) => new Field(spec, () => this.#showCode()));
+    const {inputs} = description.metadata, rows = inputs.length > 2 ? 1 : 2;
+    this.fields = inputs.map((spec) => new Field(spec, rows, () => this.#showCode()));
     this.button = element("button", {type: "submit", class: "main"}, "Ask");
     this.busy = element("span", {class: "soft", role: "status"});
     this.answer = element(

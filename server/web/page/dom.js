@@ -62,11 +62,9 @@ export const modelLink = (name, version) =>
 // What makes the server serve a model that it does not serve, as texts and elements.
 export function loadHint(mode, name) {
   if (mode === "poll") return ["The server looks for changes of the folder by itself."];
-  if (mode === "explicit") return ["Then: ", element("code", {}, `tensord load ${name}`)];
-  return [
-    "Then start the server again; with ", element("code", {}, "--model-control-mode poll"),
-    " it looks for changes by itself."
-  ];
+  if (mode === "explicit") return ["Load it with ", element("code", {}, `tensord load ${name}`)];
+  const poll = element("code", {}, "--model-control-mode poll");
+  return ["Start the server again to load it; with ", poll, " it looks for changes by itself."];
 }
 
 export const jobLink = (id) => `#/jobs/${encodeURIComponent(id)}`;
