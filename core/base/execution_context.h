@@ -27,6 +27,16 @@ struct GradMode {
   bool operator==(const GradMode&) const = default;
 };
 
+// How numbers are computed where there is a choice: PyTorch's use_deterministic_algorithms and allow_tf32. The CPU's
+// kernels do the same with and without; those of CUDA ask.
+struct Numerics {
+  // The same call gives the same bits again: sums are in a fixed order. What has no such kernel is refused by name.
+  bool is_deterministic = false;
+  // Operands of float32 products and convolutions may be rounded to TF32's 11 significant bits.
+  bool allows_tf32_products = false, allows_tf32_convolutions = false;
+  bool operator==(const Numerics&) const = default;
+};
+
 // All thread-local settings that work depends on. Each thread has one context and changes its fields with ContextPart.
 // Code that passes work to another thread captures the context and installs it there with an ExecutionScope, so a new
 // field reaches all such threads. Settings of one thread alone (the script it interprets, the node it runs) do not
@@ -35,6 +45,7 @@ struct ExecutionContext {
   uint32_t memory_owner = 0;  // the owner that allocations are charged to, an OwnerId (core/tensor/allocator.h)
   int threads = 0;            // thread budget of kernels (parallel.h); 0 means nobody has set one
   GradMode grad_mode;
+  Numerics numerics;
   // What each call of an operator goes through beside what its tensors ask for, and what it does not go through.
   DispatchKeySet included_keys, excluded_keys;
   // Below: not owned. They live until the scope that set them ends, so long as the thread that has it waits.

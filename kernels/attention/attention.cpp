@@ -69,5 +69,56 @@ OP("tensord::attention")
     .gradient(&gradient_of_attention)
     .saves("query, key, value, mask");
 
+// The same, with what a gradient by kernels needs: log(sum(exp(scores))) of each row, in float32, or float64 for
+// float64; and the state of the generator that dropout of the weights drew from (two of int64: seed and offset). On
+// CUDA alone; elsewhere training composes attention of plain operators.
+OP("tensord::attention_training")
+    .infer([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double scale,
+              const std::optional<double>& fill, bool, bool, bool, double dropout) -> std::vector<TensorMeta> {
+      check(dropout >= 0 && dropout <= 1, "dropout probability has to be between 0 and 1, but got ", dropout);
+      const TensorMeta out = infer_attention(query, key, value, mask, scale, fill, true, false, false, false);
+      const Dims rows = out.sizes.span().first(out.sizes.size() - 1);
+      const DType sums = query.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+      return {out, {rows, sums, {}, query.device()}, {Dims{2}, DType::kInt64, {}, query.device()}};
+    })
+    .gradient(&gradient_of_attention_training)
+    .saves("query, key, value, mask, result0, result1, result2")
+    .random();
+
+// The gradients of query, key and value that the mask asks for; the others have no elements.
+OP("tensord::attention_backward")
+    .infer([](const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask,
+              const Tensor& result, const Tensor& statistics, const Tensor& philox, double scale,
+              const std::optional<double>& fill, bool, bool, bool, double,
+              const std::vector<bool>& needed) -> std::vector<TensorMeta> {
+      const TensorMeta out = infer_attention(query, key, value, mask, scale, fill, true, false, false, false);
+      const Dims rows = out.sizes.span().first(out.sizes.size() - 1);
+      const DType sums = query.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+      for (const Tensor* t : {&grad, &result})
+        check(t->sizes() == out.sizes && t->dtype() == query.dtype(), "attention_backward: got ", describe(*t),
+              " for a result of ", to_string(out.sizes));
+      check(statistics.sizes() == rows && statistics.dtype() == sums && statistics.is_contiguous(),
+            "attention_backward: got statistics ", describe(statistics));
+      check(philox.sizes() == Dims{2} && philox.dtype() == DType::kInt64 && philox.is_contiguous(),
+            "attention_backward: got a state ", describe(philox));
+      check(needed.size() == 3, "attention_backward: output_mask must have 3 items");
+      const auto meta = [&](size_t i, const Tensor& x) {
+        return TensorMeta{needed[i] ? x.sizes() : Dims{0}, x.dtype(), {}, x.device()};
+      };
+      return {meta(0, query), meta(1, key), meta(2, value)};
+    });
+
+// What the dropout of attention_training multiplied the weights by: zeros and 1 / (1 - dropout).
+OP("tensord::attention_kept")
+    .infer([](const Tensor& statistics, const Tensor& philox, int64_t keys, double) -> TensorMeta {
+      check(statistics.ndim() >= 1 && statistics.is_contiguous() && is_floating(statistics.dtype()) && keys >= 0 &&
+                philox.sizes() == Dims{2} && philox.dtype() == DType::kInt64 && philox.is_contiguous(),
+            "attention_kept: got ", describe(statistics), " and ", describe(philox));
+      Dims sizes = statistics.sizes();
+      sizes.push_back(keys);
+      return {sizes, statistics.dtype(), {}, statistics.device()};
+    })
+    .constant_result();
+
 }  // namespace
 }  // namespace tensord::kernels

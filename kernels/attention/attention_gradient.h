@@ -16,6 +16,7 @@ struct PlainAttention {
   bool fills_where = true;
   bool is_causal = false;
   bool is_safe = false;  // a row whose scores are all minus infinity is zero
+  double dropout = 0;    // of tensord::attention_training; weights() are those before it
 
   // True where the mask hides a score. REQUIRES: mask and fill.
   Tensor hidden() const;
@@ -25,5 +26,10 @@ struct PlainAttention {
 
 // The gradient of tensord::attention.
 std::vector<Tensor> gradient_of_attention(const ops::GradArgs& args);
+// The gradient of tensord::attention_training.
+std::vector<Tensor> gradient_of_attention_training(const ops::GradArgs& args);
+
+// Whether tensord::attention_training and tensord::attention_backward have a kernel for these tensors.
+bool has_attention_backward(const Tensor& query);
 
 }  // namespace tensord::kernels

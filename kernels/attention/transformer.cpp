@@ -2,6 +2,7 @@
 // evaluation. The pass expand_layers usually replaces them before execution; this code runs those that are left, call
 // by call.
 #include "core/ops/transformer.h"
+#include "core/autograd/variable.h"
 #include "core/ops/attributes/exported.h"
 
 #include "core/ops/attributes/may_lack_results.h"
@@ -117,6 +118,10 @@ struct DotProduct {
     return has_bools() ? std::optional(-std::numeric_limits<double>::infinity()) : std::nullopt;
   }
 
+  bool is_recorded() const {
+    return is_grad_enabled() &&
+           (autograd::requires_grad(query) || autograd::requires_grad(key) || autograd::requires_grad(value));
+  }
   void check_arguments() const {
     check(query.ndim() >= 2, "scaled_dot_product_attention: query must have at least 2 dimensions");
     check(!(mask && is_causal),
@@ -124,8 +129,14 @@ struct DotProduct {
   }
   Tensor run() const {
     check_arguments();
-    if (dropout > 0) return with_weights().first;
     Runner runner;
+    if (has_attention_backward(query) && (dropout > 0 || is_recorded())) {
+      return runner
+          .call("tensord::attention_training",
+                {query, key, value, optional(mask), factor(), Value(fill()), !has_bools(), is_causal, is_safe, dropout})
+          .to_tensor();
+    }
+    if (dropout > 0) return with_weights().first;
     return runner
         .call("tensord::attention",
               {query, key, value, optional(mask), factor(), Value(fill()), !has_bools(), is_causal, false, is_safe})

@@ -39,6 +39,7 @@ DnnConvJob dnn_job(ConvResult result, const ConvGeometry& g, const Tensor& image
   DnnConvJob job;
   job.result = result;
   job.dtype = static_cast<int8_t>(weight.dtype());
+  job.allows_tf32 = weight.dtype() == DType::kFloat32 && execution_context().numerics.allows_tf32_convolutions;
   job.spatial = std::max(2, static_cast<int>(g.spatial()));
   job.groups = static_cast<int>(g.groups);
   job.samples = static_cast<int>(image.size(0));

@@ -91,4 +91,21 @@ TENSORD_DEVICE_CALL void atomic_add_element(void* data, int8_t dtype, int64_t i,
   }
 }
 
+// Calls fn(i) for all elements of planes (one for each sample and channel), whose results are added within their plane:
+// a thread for each element, or, for sums in a fixed order, for each plane.
+template <class Fn>
+__device__ __forceinline__ void for_each_of_planes(bool is_ordered, bool is_last, int64_t samples, int64_t channels,
+                                                   int64_t elements, const Fn& fn) {
+  const int64_t planes = samples * channels;
+  if (!is_ordered) {
+    for (int64_t i = thread_index(); i < planes * elements; i += thread_count()) fn(i);
+    return;
+  }
+  for (int64_t plane = thread_index(); plane < planes; plane += thread_count()) {
+    const int64_t sample = plane / channels, channel = plane % channels;
+    for (int64_t k = 0; k < elements; ++k)
+      fn(is_last ? (sample * elements + k) * channels + channel : plane * elements + k);
+  }
+}
+
 }  // namespace tensord::cuda

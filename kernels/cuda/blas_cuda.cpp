@@ -127,7 +127,8 @@ class Caller {
 
 }  // namespace
 
-bool product_by_library(const KernelContext& context, const ProductJob& product, const Tensor& bias) {
+bool product_by_library(const KernelContext& context, const ProductJob& product, const Tensor& bias,
+                        BlasEpilogue epilogue) {
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   if (!has_blas_dtype(product.dtype) || product.k == 0 || std::max({product.m, product.n, product.k}) > kMax)
     return false;
@@ -139,6 +140,9 @@ bool product_by_library(const KernelContext& context, const ProductJob& product,
   if (!job && !bias) job = blas_job(rows = product);
   if (!job) return false;
   if (bias) job->bias = bias.raw_data();
+  job->epilogue = epilogue;
+  job->allows_tf32 =
+      static_cast<DType>(job->dtype) == DType::kFloat32 && execution_context().numerics.allows_tf32_products;
   const cuda::DeviceScope scope(context.device.index);
   return Caller(context, rows, *job).queue_all();
 }

@@ -15,10 +15,14 @@ struct BlasMatrix {
   int64_t batch_stride = 0;
 };
 
+enum class BlasEpilogue : int8_t { kNone, kRelu, kGelu };  // kGelu: by tanh
+
 // c = alpha a b + beta c + bias for each batch, by cuBLASLt: a is m × k, b is k × n. float32 and below are summed in
-// float32, without TF32.
+// float32.
 struct BlasJob {
-  int8_t dtype = 0;  // of all: float16, bfloat16, float32, float64
+  int8_t dtype = 0;                             // of all: float16, bfloat16, float32, float64
+  bool allows_tf32 = false;                     // float32 operands may be rounded to TF32
+  BlasEpilogue epilogue = BlasEpilogue::kNone;  // of what was summed
   int64_t m = 0, n = 0, k = 0;
   int32_t batches = 1;
   double alpha = 1, beta = 0;

@@ -9,10 +9,11 @@
 namespace tensord::kernels {
 
 // A convolution by cuDNN, without a bias: image, grid and weight are dense, channels first, in two or three dimensions.
-// float32 and below are summed in float32, without TF32.
+// float32 and below are summed in float32.
 struct DnnConvJob {
   ConvResult result = ConvResult::kGrid;
-  int8_t dtype = 0;  // of all: float16, bfloat16, float32, float64
+  int8_t dtype = 0;          // of all: float16, bfloat16, float32, float64
+  bool allows_tf32 = false;  // float32 operands may be rounded to TF32
   int spatial = 2, groups = 1, samples = 1;
   int image_channels = 0, grid_channels = 0;  // of all groups
   int image[3] = {}, grid[3] = {}, kernel[3] = {}, stride[3] = {}, padding[3] = {}, dilation[3] = {};

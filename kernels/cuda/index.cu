@@ -55,12 +55,23 @@ __global__ void move_kernel(const __grid_constant__ IndexJob job) {
   }
 }
 
+// The offset in x of each position.
+__global__ void places_kernel(const __grid_constant__ IndexJob job) {
+  for (int64_t i = thread_index(); i < job.numel; i += thread_count()) {
+    const IndexOffsets at = index_offsets(job, i);
+    pointer<int64_t>(job.other)[i] = at.is_used ? at.x : INT64_MAX;
+  }
+}
+
+template <class T>
+__device__ __forceinline__ T factor_of(const IndexJob& job) {
+  return sizeof(T) == 8 && T(1) / T(2) == T(0) ? static_cast<T>(job.integer_factor) : static_cast<T>(job.factor);
+}
 template <class T>
 __global__ void add_kernel(const __grid_constant__ IndexJob job) {
   void* const x = pointer<void>(job.x);
   const void* const other = pointer<void>(job.other);
-  const T factor =
-      sizeof(T) == 8 && T(1) / T(2) == T(0) ? static_cast<T>(job.integer_factor) : static_cast<T>(job.factor);
+  const T factor = factor_of<T>(job);
   for (int64_t i = thread_index(); i < job.numel; i += thread_count()) {
     const IndexOffsets at = index_offsets(job, i);
     if (at.is_used) atomic_add_element(x, job.dtype, at.x, load_element<T>(other, job.dtype, at.other) * factor);
@@ -92,10 +103,45 @@ __global__ void join_kernel(const __grid_constant__ IndexJob job) {
   }
 }
 
+// --- in the order of the positions: one thread has all that write to one element of x
+
+// The last write to an element stays.
+template <class Word>
+__global__ void ordered_move_kernel(const __grid_constant__ IndexJob job) {
+  const int64_t* const places = pointer<int64_t>(job.places);
+  for (int64_t i = thread_index(); i < job.numel; i += thread_count()) {
+    const bool is_last = i + 1 == job.numel || places[i + 1] != places[i];
+    if (!is_last || places[i] == INT64_MAX) continue;
+    const int64_t from = index_offsets(job, pointer<int64_t>(job.order)[i]).other;
+    pointer<Word>(job.x)[places[i]] = pointer<Word>(job.other)[from];
+  }
+}
+
+template <class T>
+__global__ void ordered_join_kernel(const __grid_constant__ IndexJob job) {
+  const int64_t* const places = pointer<int64_t>(job.places);
+  const int64_t* const order = pointer<int64_t>(job.order);
+  void* const x = pointer<void>(job.x);
+  const T factor = factor_of<T>(job);
+  const JoinOf<T> join{job.use};
+  for (int64_t i = thread_index(); i < job.numel; i += thread_count()) {
+    const int64_t place = places[i];
+    if (place == INT64_MAX || (i > 0 && places[i - 1] == place)) continue;
+    T value = load_element<T>(x, job.dtype, place);
+    for (int64_t k = i; k < job.numel && places[k] == place; ++k) {
+      const T next = load_element<T>(pointer<void>(job.other), job.dtype, index_offsets(job, order[k]).other);
+      value = job.use == IndexUse::kAdd ? value + next * factor : join(value, next);
+    }
+    store_element(x, job.dtype, place, value);
+  }
+}
+
 template <class Word>
 void launch_move(const IndexJob& job, StreamHandle stream) {
-  launch(job.use == IndexUse::kRead ? move_kernel<Word, true> : move_kernel<Word, false>,
-         dim3(blocks_for(job.numel, 128)), dim3(128), 0, stream, job);
+  const auto kernel = job.use == IndexUse::kRead ? move_kernel<Word, true>
+                      : job.places.at            ? ordered_move_kernel<Word>
+                                                 : move_kernel<Word, false>;
+  launch(kernel, dim3(blocks_for(job.numel, 128)), dim3(128), 0, stream, job);
 }
 
 // --- embedding_bag
@@ -177,13 +223,18 @@ struct alignas(16) IndexedPair {
 }  // namespace
 
 void index(const IndexJob& job, cuda::StreamHandle stream) {
+  const auto run = [&](void (*kernel)(IndexJob)) {
+    launch(kernel, dim3(blocks_for(job.numel, 128)), dim3(128), 0, stream, job);
+  };
+  if (job.use == IndexUse::kPlaces) return run(places_kernel);
   if (job.use >= IndexUse::kAdd) {
-    const bool adds = job.use == IndexUse::kAdd,
-               is_single = job.dtype == kF32 || job.dtype == kF16 || job.dtype == kBF16;
-    const auto kernel = job.dtype == kF64 ? (adds ? add_kernel<double> : join_kernel<double>)
-                        : is_single       ? (adds ? add_kernel<float> : join_kernel<float>)
-                                          : (adds ? add_kernel<int64_t> : join_kernel<int64_t>);
-    return launch(kernel, dim3(blocks_for(job.numel, 128)), dim3(128), 0, stream, job);
+    const bool adds = job.use == IndexUse::kAdd;
+    const auto run_of = [&]<class T>(T) {
+      run(job.places.at ? ordered_join_kernel<T> : adds ? add_kernel<T> : join_kernel<T>);
+    };
+    if (job.dtype == kF64) return run_of(double());
+    if (job.dtype == kF32 || job.dtype == kF16 || job.dtype == kBF16) return run_of(float());
+    return run_of(int64_t());
   }
   switch (job.width) {
     case 1: return launch_move<uint8_t>(job, stream);

@@ -1,6 +1,7 @@
 // Reads and writes by tensors of indices on a CUDA device.
 #include "kernels/cuda/index.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "core/ops/complex.h"
@@ -12,6 +13,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/view/view.h"
 #include "ops/factory.h"
+#include "ops/index.h"
 #include "ops/pointwise.h"
 
 namespace tensord::kernels {
@@ -32,6 +34,15 @@ IndexedAccess of_pairs(IndexedAccess access) {
     index.step *= 2;
   }
   return access;
+}
+
+// Whether the result depends on the order in which positions of one element come, and must be the same each time. Sums
+// and products of integers are the same in any order, and so is one number that is written to all positions.
+bool needs_order(IndexUse use, DType dtype, const IndexedAccess& access) {
+  if (!execution_context().numerics.is_deterministic || use == IndexUse::kRead) return false;
+  if (use != IndexUse::kWrite) return is_floating(dtype);
+  const auto& steps = access.other_strides;
+  return std::any_of(steps.begin(), steps.end(), [](int64_t step) { return step != 0; });
 }
 
 }  // namespace
@@ -83,6 +94,14 @@ void run_indexed_cuda(IndexUse use, const Tensor& x, const IndexedAccess& access
   job.other = other.raw_data();
   const ops::KernelContext context(x.device());
   job.errors = errors_of(context);
+  if (!needs_order(use, x.dtype(), access)) return launch(context, &KernelTable::index, job);
+  IndexJob places = job;
+  const Tensor offsets = Tensor::empty(Dims{job.numel}, DType::kInt64, x.device());
+  places.use = IndexUse::kPlaces;
+  places.other = offsets.raw_data();
+  launch(context, &KernelTable::index, places);
+  const auto [sorted, order] = ops::sort(offsets, {.stable = true});
+  job.places = sorted.raw_data(), job.order = order.raw_data();
   launch(context, &KernelTable::index, job);
 }
 

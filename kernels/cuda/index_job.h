@@ -9,11 +9,14 @@ namespace tensord::kernels {
 
 inline constexpr int kIndexDims = 12, kIndexTensors = 6;
 
-enum class IndexUse : int8_t { kRead, kWrite, kAdd, kMultiply, kLargest, kSmallest };
+enum class IndexUse : int8_t { kRead, kPlaces, kWrite, kAdd, kMultiply, kLargest, kSmallest };
 
 // For each position of a nest of loops one element of x, at the offset that the loops give and one index of each tensor
 // of indices adds to, and one element of `other`: other = x, x = other, or x becomes their sum, product, maximum or
-// minimum.
+// minimum. kPlaces writes the offsets into x, as int64, to a dense `other`; INT64_MAX for positions that are left out.
+//
+// With `places`, positions that write to one element of x do so in their order: `places` are the offsets of kPlaces in
+// ascending order, and `order` the positions that they are of, those of one offset in ascending order.
 struct IndexJob {
   IndexUse use = IndexUse::kRead;
   int8_t dtype = 0;
@@ -31,6 +34,7 @@ struct IndexJob {
   int64_t index_sizes[kIndexTensors] = {}, index_steps[kIndexTensors] = {}, index_dims[kIndexTensors] = {};
   cuda::DeviceAddress indices[kIndexTensors];
   cuda::DeviceAddress x, other;
+  cuda::DeviceAddress places, order;  // null: in any order
   cuda::ErrorSink errors;
 };
 

@@ -23,6 +23,14 @@ void launch(const ops::KernelContext& context, void (*KernelTable::*kernel)(cons
   cuda::check_cuda(cuda::api().check_launch(), "launch of a kernel");
 }
 
+// For kernels whose sums are in the order in which threads come: throws Error{kUnimplemented} where the caller asks for
+// the same bits each time.
+inline void refuse_deterministic(const char* op) {
+  if (execution_context().numerics.is_deterministic)
+    fail(ErrorCode::kUnimplemented, op,
+         " does not have a deterministic implementation on CUDA, but deterministic algorithms are asked for");
+}
+
 // Where the kernels of the thread's call note errors.
 inline cuda::ErrorSink errors_of(const ops::KernelContext& context) {
   return {cuda::error_word_of(*context.stream), ops::OperatorScope::name()};

@@ -1,4 +1,6 @@
 // Matrix products on a CUDA device: views of the operands as (batches of) matrices.
+#include "kernels/cuda/product_cuda.h"
+
 #include <optional>
 
 #include "core/ops/run.h"
@@ -47,16 +49,27 @@ ProductJob product_job(double alpha, const Tensor& a, const Tensor& b, double be
   return job;
 }
 
+// What the epilogue does, in place.
+void activate(const KernelContext& context, const Tensor& x, BlasEpilogue epilogue) {
+  if (epilogue == BlasEpilogue::kNone) return;
+  static const ops::Op &relu = ops::get_op("aten::relu"), &gelu = ops::get_op("aten::gelu");
+  Tensor out = x;
+  const ops::Value arguments[] = {x, std::string("tanh")};
+  const bool is_relu = epilogue == BlasEpilogue::kRelu;
+  (is_relu ? relu : gelu).kernel(kCUDA)->fill(context, std::span(arguments, is_relu ? 1 : 2), std::span(&out, 1));
+}
+
 // With a bias, it is added to each row of c, and beta is 0.
 void product(const KernelContext& context, double alpha, const Tensor& a, const Tensor& b, double beta, const Tensor& c,
-             const Tensor& bias = {}) {
+             const Tensor& bias = {}, BlasEpilogue epilogue = BlasEpilogue::kNone) {
   if (c.numel() == 0) return;
   ProductJob job = product_job(alpha, a, b, beta, c);
-  if (product_by_library(context, job, bias)) return;
-  if (bias) return c.copy_from(bias), product(context, alpha, a, b, 1, c);
+  if (product_by_library(context, job, bias, epilogue)) return;
+  if (bias) return c.copy_from(bias), product(context, alpha, a, b, 1, c, {}, epilogue);
   constexpr int64_t kMaxTiles = int64_t{1} << 31;
   check((job.m / 32 + 1) * (job.n / 32 + 1) < kMaxTiles, "a product on CUDA of more tiles than a grid has blocks");
   launch(context, &KernelTable::product, job);
+  activate(context, c, epilogue);
 }
 
 Tensor as_column(const Tensor& v) { return unsqueeze(v, v.ndim()); }
@@ -107,11 +120,11 @@ void addbmm_cuda(const KernelContext& context, const Tensor& self, const Tensor&
 // With one matrix on the right, all rows of the left form one matrix if their memory allows it.
 Tensor rows_of(const Tensor& a) { return a.is_contiguous() ? view(a, {-1, a.sizes().back()}) : a; }
 void product_of_rows(const KernelContext& context, const Tensor& a, const Tensor& b, double beta, const Tensor& out,
-                     const Tensor& bias = {}) {
+                     const Tensor& bias = {}, BlasEpilogue epilogue = BlasEpilogue::kNone) {
   if (out.numel() == 0) return;
   const bool is_folded = a.numel() != 0 && a.is_contiguous() && out.is_contiguous();
-  if (is_folded) return product(context, 1, rows_of(a), b, beta, rows_of(out), bias);
-  product(context, 1, a, b, beta, out, bias);
+  if (is_folded) return product(context, 1, rows_of(a), b, beta, rows_of(out), bias, epilogue);
+  product(context, 1, a, b, beta, out, bias, epilogue);
 }
 
 void matmul_cuda(const KernelContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
@@ -124,14 +137,7 @@ void matmul_cuda(const KernelContext& context, const Tensor& a, const Tensor& b,
 
 void linear_cuda(const KernelContext& context, const Tensor& input, const Tensor& weight,
                  const std::optional<Tensor>& bias, Tensor& out) {
-  if (out.numel() == 0) return;
-  const bool is_vector = weight.ndim() == 1;
-  const Tensor right = is_vector ? as_column(weight) : transpose(weight, 0, 1);
-  Tensor left = input, to = is_vector ? as_column(out) : out;
-  if (left.ndim() == 1) left = unsqueeze(left, 0), to = unsqueeze(to, 0);
-  if (bias && is_row(*bias, to)) return product_of_rows(context, left, right, 0, to, *bias);
-  if (bias) out.copy_from(*bias);
-  product_of_rows(context, left, right, bias ? 1 : 0, to);
+  linear_on_cuda(context, input, weight, bias, BlasEpilogue::kNone, out);
 }
 
 void outer_cuda(const KernelContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
@@ -156,4 +162,17 @@ IMPL("aten::outer", kCUDA, outer_cuda);
 IMPL("aten::ger", kCUDA, outer_cuda);
 
 }  // namespace
+
+void linear_on_cuda(const KernelContext& context, const Tensor& input, const Tensor& weight,
+                    const std::optional<Tensor>& bias, BlasEpilogue epilogue, Tensor& out) {
+  if (out.numel() == 0) return;
+  const bool is_vector = weight.ndim() == 1;
+  const Tensor right = is_vector ? as_column(weight) : transpose(weight, 0, 1);
+  Tensor left = input, to = is_vector ? as_column(out) : out;
+  if (left.ndim() == 1) left = unsqueeze(left, 0), to = unsqueeze(to, 0);
+  if (bias && is_row(*bias, to)) return product_of_rows(context, left, right, 0, to, *bias, epilogue);
+  if (bias) out.copy_from(*bias);
+  product_of_rows(context, left, right, bias ? 1 : 0, to, {}, epilogue);
+}
+
 }  // namespace tensord::kernels

@@ -38,6 +38,7 @@ void deform_columns_backward_cuda(const DeformGeometry& geometry, const Tensor& 
                                   const Tensor& of_offset, const Tensor& of_mask) {
   DeformJob job = deform_job(geometry, input, offset, mask, grad);
   job.is_backward = true;
+  if (of_input) refuse_deterministic("deform_conv2d_backward");
   if (of_input) job.of_input = of_input.raw_data();
   if (of_offset) job.of_offset = of_offset.raw_data();
   if (of_mask) job.of_mask = of_mask.raw_data();
@@ -47,6 +48,7 @@ void deform_columns_backward_cuda(const DeformGeometry& geometry, const Tensor& 
 void regions_cuda(RegionTask task, bool is_backward, const RegionGrid& grid, const Tensor& image, const Tensor& boxes,
                   const Tensor& out, const Tensor& places) {
   const KernelContext context(image.device());
+  if (is_backward) refuse_deterministic("the gradient of roi_align, roi_pool, ps_roi_align or ps_roi_pool");
   RegionJob job;
   job.task = task;
   job.is_backward = is_backward;

@@ -78,6 +78,7 @@ std::unique_ptr<ops::PreparedCall> prepare_packed(const ops::PrepareArgs& args) 
   return std::make_unique<CallWithConstants>(std::move(call), std::move(operands));
 }
 PREPARE("tensord::packed", DeviceKind::kCPU, &prepare_packed);
+PREPARE("tensord::packed", kCUDA, &prepare_packed);
 PREPARE("tensord::packed.other", DeviceKind::kCPU, &prepare_packed);
 
 }  // namespace

@@ -166,70 +166,104 @@ void adagrad_step_cuda(const TensorList& params, const TensorList& grads, const 
 
 // --- clipping
 
-Tensor reduced(const Reduction& reduction, const Tensor& in, const Tensor& to, int64_t place) {
-  const Tensor out = to.as_view(Dims(in.sizes().size(), 1), Dims(in.sizes().size(), 1), place);
-  run_reduction(reduction, in, out);
-  return to;
-}
+// Gradients without elements are left out; those with gaps are copied, and change() copies them back.
+class DeviceGradients {
+ public:
+  DeviceGradients(const TensorList& grads, bool is_written) {
+    for (const Tensor& grad : grads) {
+      check(is_floating(grad.dtype()), "gradients of ", name_of(grad.dtype()), " cannot be clipped");
+      check_there(grad, grads[0].device(), is_written);
+      if (grad.numel() == 0) continue;
+      const bool is_dense = is_non_overlapping_and_dense(grad.sizes(), grad.strides());
+      given_.push_back(grad);
+      dense_.push_back(is_dense ? grad : grad.contiguous());
+    }
+  }
+  size_t size() const { return given_.size(); }
+  Device device() const { return given_[0].device(); }
+
+  // As few launches as spans allow; calls before(job) for each.
+  template <class Before>
+  void run(OptimJob job, const Before& before) const {
+    const KernelContext context(device());
+    for (const bool is_double : {false, true}) {
+      job.is_double = is_double;
+      job.spans = 0;
+      for (size_t i = 0; i < dense_.size(); ++i) {
+        if ((dense_[i].dtype() == DType::kFloat64) != is_double) continue;
+        DeviceSpan& span = job.span[job.spans++];
+        span.count = dense_[i].numel();
+        span.grad = dense_[i].raw_data(), span.grad_dtype = static_cast<int8_t>(dense_[i].dtype());
+        if (job.spans == kOptimSpans) queue(context, job, before);
+      }
+      if (job.spans > 0) queue(context, job, before);
+    }
+  }
+  void change(OptimStep step, double number) const {
+    if (given_.empty()) return;
+    OptimJob job;
+    job.step = step;
+    job.number = number;
+    run(job, [](OptimJob&) {});
+    for (size_t i = 0; i < given_.size(); ++i) {
+      if (!dense_[i].is_same(given_[i])) given_[i].copy_from(dense_[i]);
+      given_[i].storage()->bump_version();
+    }
+  }
+
+ private:
+  template <class Before>
+  static void queue(const KernelContext& context, OptimJob& job, const Before& before) {
+    before(job);
+    launch(context, &KernelTable::optim_step, job);
+    job.spans = 0;
+  }
+
+  std::vector<Tensor> given_, dense_;
+};
 
 // The norm over all gradients, for which the host waits.
-double norm_of_all(const TensorList& grads, double norm_type, bool is_written) {
+double norm_of_all(const DeviceGradients& grads, double norm_type) {
   check(norm_type > 0, "expected a norm type above 0 but got ", norm_type);
-  Reduction reduction;
+  if (grads.size() == 0) return 0;
   const bool is_max = std::isinf(norm_type);
-  reduction.reducer = norm_type == 1   ? Reducer::kAbsolutes
-                      : norm_type == 2 ? Reducer::kSquares
-                      : is_max         ? Reducer::kMaxAbsolute
-                                       : Reducer::kPowers;
-  reduction.power = norm_type;
-  for (const Tensor& grad : grads) {
-    check(is_floating(grad.dtype()), "gradients of ", name_of(grad.dtype()), " cannot be clipped");
-    check_there(grad, grads[0].device(), is_written);
-  }
-  if (grads.empty()) return 0;
-  const auto count = static_cast<int64_t>(grads.size());
-  const Tensor parts = Tensor::empty(Dims{count}, DType::kFloat64, grads[0].device()),
-               total = Tensor::empty(Dims{1}, DType::kFloat64, grads[0].device());
-  zero_elements(parts);
-  for (int64_t i = 0; i < count; ++i) {
-    const Tensor& grad = grads[static_cast<size_t>(i)];
-    reduction.compute = grad.dtype();
-    if (grad.numel() > 0) reduced(reduction, grad, parts, i);
-  }
-  const Reduction join{.reducer = is_max ? Reducer::kMax : Reducer::kSum, .compute = DType::kFloat64};
-  const double sum = reduced(join, parts, total, 0).item_double();
+  OptimJob job;
+  job.step = OptimStep::kNorm;
+  job.norm = norm_type == 1   ? GradientNorm::kAbsolutes
+             : norm_type == 2 ? GradientNorm::kSquares
+             : is_max         ? GradientNorm::kLargest
+                              : GradientNorm::kPowers;
+  job.number = norm_type;
+  const auto count = static_cast<int64_t>(grads.size()) * kNormParts;
+  const Tensor parts = Tensor::empty(Dims{count}, DType::kFloat64, grads.device()),
+               total = Tensor::empty(Dims{1}, DType::kFloat64, grads.device());
+  int64_t done = 0;
+  grads.run(job, [&](OptimJob& one) {
+    one.parts = static_cast<const double*>(parts.raw_data()) + done;
+    done += one.spans * kNormParts;
+  });
+  run_reduction({.reducer = is_max ? Reducer::kMax : Reducer::kSum, .compute = DType::kFloat64}, parts, total);
+  const double sum = total.item_double();
   return is_max || norm_type == 1 ? sum : norm_type == 2 ? std::sqrt(sum) : std::pow(sum, 1 / norm_type);
 }
 
-void change(const char* name, const Tensor& grad, std::initializer_list<ops::Value> numbers) {
-  std::vector<ops::Value> arguments{grad};
-  arguments.insert(arguments.end(), numbers);
-  Tensor out = grad;
-  ops::get_op(name).kernel(kCUDA)->fill(KernelContext(grad.device()), arguments, std::span(&out, 1));
-  grad.storage()->bump_version();
+double grad_norm_cuda(const TensorList& grads, double norm_type) {
+  return norm_of_all(DeviceGradients(grads, false), norm_type);
 }
 
-double grad_norm_cuda(const TensorList& grads, double norm_type) { return norm_of_all(grads, norm_type, false); }
-
-double clip_grad_norm_cuda(const TensorList& grads, double max_norm, double norm_type, bool error_if_nonfinite) {
-  const double norm = norm_of_all(grads, norm_type, true);
+double clip_grad_norm_cuda(const TensorList& given, double max_norm, double norm_type, bool error_if_nonfinite) {
+  const DeviceGradients grads(given, true);
+  const double norm = norm_of_all(grads, norm_type);
   check(!error_if_nonfinite || std::isfinite(norm), "The total norm of order ", norm_type,
         " for gradients from `parameters` is non-finite, so it cannot be clipped. To disable this error and scale the "
         "gradients by the non-finite norm anyway, set `error_if_nonfinite=False`");
   const double factor = max_norm / (norm + 1e-6);
-  if (factor >= 1) return norm;
-  for (const Tensor& grad : grads) {
-    if (grad.numel() > 0) change("aten::mul.Scalar", grad, {factor});
-  }
+  if (!(factor >= 1)) grads.change(OptimStep::kScale, factor);
   return norm;
 }
 
 void clip_grad_value_cuda(const TensorList& grads, double value) {
-  for (const Tensor& grad : grads) {
-    check(is_floating(grad.dtype()), "gradients of ", name_of(grad.dtype()), " cannot be clipped");
-    check_there(grad, grads[0].device(), true);
-    if (grad.numel() > 0) change("aten::clamp", grad, {-value, value});
-  }
+  DeviceGradients(grads, true).change(OptimStep::kClamp, value);
 }
 
 IMPL("tensord::sgd_step_", kCUDA, sgd_step_cuda);

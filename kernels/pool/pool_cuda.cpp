@@ -72,6 +72,7 @@ void max_pool_backward_cuda(const PoolProblem& pool, const Tensor& g, const Tens
   if (g.numel() != 0) {
     const KernelContext context(out.device());
     PoolJob job = pool_job(pool, PoolTask::kMaxBackward, x, g);
+    job.is_ordered = execution_context().numerics.is_deterministic;
     job.loop = static_cast<int8_t>(wide);
     set_written(job, pool, sums);
     if (indices)  // x may then be a meta tensor

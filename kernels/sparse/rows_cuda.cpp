@@ -14,6 +14,7 @@ IMPL("tensord::group_softmax", kCUDA,
      [](const KernelContext& context, const Tensor& given_groups, const Tensor& given, int64_t count, bool is_log,
         Tensor& out) {
        if (out.numel() == 0) return;
+       refuse_deterministic("softmax of a sparse tensor");
        const Tensor groups = given_groups.contiguous(), values = given.contiguous();
        const Tensor dense = out.is_contiguous() ? out : Tensor::empty(out.sizes(), out.dtype(), out.device());
        GroupSoftmaxJob job;

@@ -65,6 +65,7 @@ void resample_backward_cuda(const Resampling& resampling, const Tensor& g, const
   zero_elements(sums);
   ResampleJob job;
   job.is_backward = true;
+  job.is_ordered = execution_context().numerics.is_deterministic;
   if (g.numel() != 0) run_resampling(resampling, job, sums, g);
   if (!is_direct) out.copy_from(sums);
 }
@@ -100,6 +101,7 @@ void grid_sample_backward_cuda(const GridSampling& how, const Tensor& grad, cons
                                const Tensor& of_input, const Tensor& of_grid) {
   GridSampleJob job = grid_job(how, input, grid, grad);
   job.is_backward = true;
+  if (of_input) refuse_deterministic("grid_sampler_backward");
   if (of_input) job.of_input = of_input.raw_data(), set_image_strides(of_input, job.of_input_strides);
   if (of_grid) job.of_grid = of_grid.raw_data();
   launch(ops::KernelContext(grad.device()), &KernelTable::grid_sample, job);

@@ -125,6 +125,18 @@ void bind_runtime(nb::module_& module) {
     }
     set_thread_budget(threads);
   }, nb::arg("threads"), "For the calling thread: each has its own number.");
+  module.def("use_deterministic_algorithms",
+             [](bool mode) { execution_context().numerics.is_deterministic = mode; }, nb::arg("mode"),
+             "For the calling thread, and threads that the engine starts for it.");
+  module.def("are_deterministic_algorithms_enabled", [] { return execution_context().numerics.is_deterministic; });
+  module.def("_allows_tf32", [](bool of_products) {
+    const Numerics& numerics = execution_context().numerics;
+    return of_products ? numerics.allows_tf32_products : numerics.allows_tf32_convolutions;
+  });
+  module.def("_allow_tf32", [](bool of_products, bool value) {
+    Numerics& numerics = execution_context().numerics;
+    (of_products ? numerics.allows_tf32_products : numerics.allows_tf32_convolutions) = value;
+  });
   module.def("manual_seed", [](uint64_t value) {
     seed(ops::default_generator(), value);
     return nb::module_::import_("tensord.engine._engine").attr("default_generator");

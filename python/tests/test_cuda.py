@@ -214,3 +214,30 @@ def test_names_are_those_of_torch():
     import torch
     for name in engine.cuda.__all__:
         assert hasattr(torch.cuda, name), name
+
+
+def test_deterministic_algorithms_and_tf32():
+    run("""
+        assert not engine.are_deterministic_algorithms_enabled()
+        engine.use_deterministic_algorithms(True)
+        assert engine.are_deterministic_algorithms_enabled()
+        image = engine.rand(1, 1, 4, 4).cuda().requires_grad_()
+        sampled = engine.nn.functional.grid_sample(image, engine.zeros(1, 2, 2, 2).cuda(), align_corners=False)
+        with pytest.raises(RuntimeError, match="grid_sampler_backward does not have a deterministic implementation"):
+            sampled.sum().backward()
+        engine.use_deterministic_algorithms(False)
+
+        assert engine.get_float32_matmul_precision() == "highest" and not engine.backends.cuda.matmul.allow_tf32
+        a, one = engine.full((8, 8), 1 + 2**-12).cuda(), engine.ones(8, 8).cuda()
+        exact = (a @ one).cpu()
+        engine.set_float32_matmul_precision("high")
+        assert engine.backends.cuda.matmul.allow_tf32 and engine.get_float32_matmul_precision() == "high"
+        assert (a @ one).cpu().tolist() == [[8.0] * 8] * 8 != exact.tolist()
+        engine.backends.cuda.matmul.allow_tf32 = False
+        assert (a @ one).cpu().tolist() == exact.tolist()
+        assert not engine.backends.cudnn.allow_tf32
+        with pytest.raises(ValueError, match="highest"):
+            engine.set_float32_matmul_precision("low")
+        with pytest.raises(AttributeError):
+            engine.backends.cudnn.benchmark = True
+    """)

@@ -20,8 +20,10 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       ->allow_extra_args(false);
   command.add_option("--jit-limit", options.limits, "PASS:N: the pass makes at most N changes; may be repeated")
       ->allow_extra_args(false);
-  command.add_option("--precision", options.precision, "Type of the weights in large matrix products")
-      ->check(CLI::IsMember({"f32", "bf16", "int8"}))
+  command
+      .add_option("--precision", options.precision,
+                  "Type of the weights in large matrix products; tf32: f32 weights, rounded to TF32 on a GPU")
+      ->check(CLI::IsMember({"f32", "tf32", "bf16", "int8"}))
       ->capture_default_str();
   command.add_flag("--no-optimize", options.no_optimize, "Disable all passes");
   command.add_flag("--no-plan", options.no_plan, "Interpret every run instead of planning for shapes");
@@ -31,7 +33,7 @@ jit::LoadOptions load_options(const ModelOptions& options) {
   jit::LoadOptions out;
   out.device = parse_device(options.device);
   out.optimize = !options.no_optimize;
-  out.precision = jit::parse_precision(options.precision);
+  jit::set_precision(out, options.precision);
   out.plan.is_enabled = !options.no_plan;
   for (const std::string& pass : options.disabled) jit::disable_pass(out, pass);
   for (const std::string& limit : options.limits) jit::limit_pass(out, limit);

@@ -11,7 +11,7 @@ inline constexpr const char* kAutoPrecision = "auto";
 
 // How one model is compiled and run: the `parameters` of its config.pbtxt.
 struct EngineOverrides {
-  std::optional<std::string> precision;                     // precision: f32, bf16, int8, auto
+  std::optional<std::string> precision;                     // precision: f32, tf32, bf16, int8, auto
   std::optional<double> precision_tolerance;                // precision_tolerance, of auto
   std::optional<int> plan_cache_size;                       // plan_cache_size; 0 turns plans off
   std::optional<std::vector<std::string>> disabled_passes;  // jit_disable

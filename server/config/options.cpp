@@ -55,8 +55,8 @@ void add_options(CLI::App& app, ServerOptions& options) {
       ->allow_extra_args(false);
   app.add_option("--precision", options.engine.precision,
                  "Type of the weights in large matrix products: f32, bf16, int8, or auto, the fastest on the warm-up "
-                 "requests")
-      ->check(CLI::IsMember({"f32", "bf16", "int8", kAutoPrecision}))
+                 "requests; tf32: f32, rounded to TF32 on a GPU")
+      ->check(CLI::IsMember({"f32", "tf32", "bf16", "int8", kAutoPrecision}))
       ->capture_default_str();
   app.add_option("--plan-cache-size", options.engine.plan_cache_size,
                  "Input shapes for each model whose plans are kept; 0: interpret every run")

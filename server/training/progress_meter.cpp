@@ -39,6 +39,8 @@ void ProgressMeter::add_step(const Step& step) {
   progress_.samples += static_cast<uint64_t>(step.rows);
   progress_.next_batch = step.next_batch;
   progress_.planned_steps += step.is_planned;
+  progress_.skipped_steps += step.is_skipped;
+  progress_.loss_scale = step.loss_scale;
   if (step.gradient_norm >= 0) progress_.gradient_norm = step.gradient_norm;
   for (Sums* sums : {&point_, &rate_}) {
     sums->loss += step.loss;

@@ -28,6 +28,8 @@ class ProgressMeter {
     double gradient_norm = -1;  // below 0: not measured
     int64_t next_batch = 0;
     bool is_planned = false;
+    bool is_skipped = false;
+    double loss_scale = 0;  // of the next step
   };
   void add_step(const Step& step);
   void add_evaluation(int64_t step, double epoch, const std::map<std::string, double>& metrics);

@@ -56,6 +56,7 @@ Trainer::Trainer(TrainingJob& job, Options options)
     zero_ = std::make_unique<nn::ZeroRedundancy>(*optimizer_, *options_.group);
   }
   parameters_ = model_->trained_parameters();
+  if (spec_.loss_scale > 0) loss_scale_.emplace(spec_.loss_scale);
   if (spec_.ema_decay > 0) average_ = std::make_unique<WeightAverage>(parameters_, spec_.ema_decay);
   data_ = read_job_data(spec_, options_.data_folder, *model_);
   source_ = make_source();
@@ -100,6 +101,7 @@ std::unique_ptr<TrainingStep> Trainer::make_update() {
                           .zero = zero_.get(),
                           .statistics = statistics_.get(),
                           .ranks = ranks_.get(),
+                          .loss_scale = loss_scale_ ? &*loss_scale_ : nullptr,
                           .plans = options_.plans,
                           .is_cancelled = cancel_check(),
                           .request = [this] { return request(); },
@@ -178,6 +180,7 @@ std::function<bool()> Trainer::cancel_check() const {
 Trainer::Outcome Trainer::run() {
   const MemoryOwnerScope owner_scope(owner_);
   const ops::GeneratorGuard generator(generator_);
+  const ContextPart<&ExecutionContext::numerics> numerics({.is_deterministic = spec_.deterministic});
   const EnableGradGuard grad;
   model_->module().set_training(true);
   try {
@@ -252,7 +255,8 @@ void Trainer::train(std::span<const std::vector<Tensor>> batches) {
     done.learning_rate = learning_rate_->current();
     const TrainingStep::Done update = update_->run(given, done.rows, meter_->wants_point(number));
     done.loss = update.loss;
-    done.gradient_norm = update.gradient_norm;
+    done.gradient_norm = update.is_skipped ? -1 : update.gradient_norm;
+    done.is_skipped = update.is_skipped;
     record_plan(update);
     done.is_planned = update.is_planned;
     agreed_ = update.request;
@@ -262,7 +266,8 @@ void Trainer::train(std::span<const std::vector<Tensor>> batches) {
                 concat("step ", number, ", batch ", source_->batches() - 1,
                        spec_.data.streamed ? std::string() : concat(" (epoch ", epoch_ + 1, ")"), ": ", error.what()));
   }
-  if (average_) average_->update();
+  if (average_ && !done.is_skipped) average_->update();
+  if (loss_scale_) done.loss_scale = loss_scale_->value();
   step_ = number;
   epoch_batches_ += std::ssize(batches);
   learning_rate_->after_step();

@@ -14,6 +14,7 @@
 #include "server/training/data/batch_source.h"
 #include "server/training/jobs/training_job.h"
 #include "server/training/learning_rate.h"
+#include "server/training/loss_scale.h"
 #include "server/training/progress_meter.h"
 #include "server/training/ranks/rank_group.h"
 #include "server/training/ranks/statistics_groups.h"
@@ -101,6 +102,7 @@ class Trainer {
   std::unique_ptr<nn::Optimizer> optimizer_;
   std::unique_ptr<nn::ZeroRedundancy> zero_;  // null: each rank has the whole optimizer state
   std::unique_ptr<LearningRate> learning_rate_;
+  std::optional<LossScale> loss_scale_;
   std::unique_ptr<WeightAverage> average_;  // null: none
   std::unique_ptr<ProgressMeter> meter_;
   std::unique_ptr<RankGroup> ranks_;  // null: single process

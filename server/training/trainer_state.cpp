@@ -71,6 +71,7 @@ ops::Value Trainer::state() const {
            ops::to_device(optimizer_state_.is_none() ? optimizer_->state_dict() : optimizer_state_, Device{}));
   if (!compression_state_.is_none()) dict.set("compression", compression_state_);
   dict.set("learning_rate", learning_rate_->state_dict());
+  if (loss_scale_) dict.set("loss_scale", loss_scale_->state_dict());
   if (average_) dict.set("average", average_->state_dict());
   dict.set("source", source_->state_dict());
   dict.set("generator", generator_state(generator_));
@@ -104,6 +105,7 @@ void Trainer::restore(const Checkpoints::Found& found) {
     learning_rate_->load_state_dict(dict.at("learning_rate"));
     optimizer_->load_state_dict(dict.at("optimizer"));
     if (dict.has("compression")) compression_state_ = dict.at("compression");
+    if (loss_scale_ && dict.has("loss_scale")) loss_scale_->load_state_dict(dict.at("loss_scale"));
     if (average_ && dict.has("average")) average_->load_state_dict(dict.at("average"));
     source_->load_state_dict(dict.at("source"));
     set_generator_state(generator_, dict.at("generator"));

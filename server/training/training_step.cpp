@@ -28,6 +28,7 @@ TrainingStep::TrainingStep(Parts parts, std::vector<std::pair<std::string, Tenso
 
 std::string TrainingStep::unsupported_plan_reason() const {
   if (parts_.ranks) return "the job has several processes";
+  if (parts_.loss_scale) return "the loss is scaled";
   if (parts_.spec.accumulation > 1) return "a step adds the gradients of several batches";
   if (!parts_.model.device().is_host()) return concat("the job trains on ", to_string(parts_.model.device()));
   return needs_closure_ ? "the optimizer computes the loss as often as it likes" : "";
@@ -37,15 +38,16 @@ TrainingStep::Done TrainingStep::run(std::span<const std::vector<Tensor>> batche
   Done done{.loss = NAN, .plan_reason = {}};
   if (needs_closure_) {
     parts_.optimizer.step([&] {
-      const Tensor loss = compute_gradients(batches, rows, wants_norm, done.gradient_norm);
+      const Tensor loss = compute_gradients(batches, rows, wants_norm, done);
       if (std::isnan(done.loss)) done.loss = loss.item_double();  // the first evaluation, before any update
       return loss;
     });
     say_plan(done);
     return done;
   }
-  done.loss = compute_gradients(batches, rows, wants_norm, done.gradient_norm).item_double();
+  done.loss = compute_gradients(batches, rows, wants_norm, done).item_double();
   say_plan(done);
+  if (done.is_skipped) return done;
   if (parts_.zero) {
     parts_.zero->step();
   } else {
@@ -71,17 +73,17 @@ Tensor TrainingStep::accumulate_gradients(std::span<const std::vector<Tensor>> b
     const double share = static_cast<double>(batch.front().size(0)) / static_cast<double>(rows);
     const Tensor loss = loss_of(batch);
     mean += loss.item_double() * share;
-    autograd::backward(ops::mul(loss, share));
+    autograd::backward(ops::mul(loss, share * scale()));
   }
   return Tensor::scalar(mean, DType::kFloat64);
 }
 
 Tensor TrainingStep::compute_gradients(std::span<const std::vector<Tensor>> batches, int64_t rows, bool wants_norm,
-                                       double& norm) {
+                                       Done& done) {
   parts_.optimizer.zero_grad();
   if (parts_.spec.accumulation > 1) {
     const Tensor loss = accumulate_gradients(batches, rows);
-    clip(wants_norm, norm);
+    clip(wants_norm, done);
     return loss;
   }
   const std::span<const Tensor> batch = batches.front();
@@ -91,15 +93,15 @@ Tensor TrainingStep::compute_gradients(std::span<const std::vector<Tensor>> batc
   const int64_t own_rows = batch.empty() ? 0 : batch.front().size(0);
   const bool is_idle = parts_.ranks && own_rows == 0;
   // The first step runs unplanned to inspect the model's outputs.
-  if (!parts_.ranks && !std::exchange(is_first_, false)) {
+  if (!parts_.ranks && !parts_.loss_scale && !std::exchange(is_first_, false)) {
     const Tensor loss = run_planned(batch);
-    clip(wants_norm, norm);
+    clip(wants_norm, done);
     return loss;
   }
   const Tensor loss = is_idle ? Tensor() : loss_of(batch);
   backward(loss, own_rows, rows);
   statistics.reset();
-  clip(wants_norm, norm);
+  clip(wants_norm, done);
   return is_idle ? Tensor::scalar(0.0, DType::kFloat64) : autograd::detach(loss);
 }
 
@@ -120,7 +122,7 @@ Tensor TrainingStep::loss_of(std::span<const Tensor> batch) {
 
 void TrainingStep::backward(const Tensor& loss, int64_t own_rows, int64_t rows) {
   if (!parts_.ranks) {
-    autograd::backward(loss);
+    autograd::backward(parts_.loss_scale ? ops::mul(loss, scale()) : loss);
     return;
   }
   const double value = loss.defined() ? loss.item_double() : 0;
@@ -128,18 +130,25 @@ void TrainingStep::backward(const Tensor& loss, int64_t own_rows, int64_t rows) 
   parts_.ranks->backward(loss, own_rows, rows);
 }
 
-void TrainingStep::clip(bool wants_norm, double& norm) {
+void TrainingStep::clip(bool wants_norm, Done& done) {
   const ClippingSpec& clipping = parts_.spec.clipping;
+  const double scale = this->scale();
+  double& norm = done.gradient_norm;
   if (clipping.norm > 0) {
-    norm = nn::clip_grad_norm_(tensors_, clipping.norm);
-  } else if (wants_norm) {
-    norm = nn::grad_norm(tensors_);
+    norm = nn::clip_grad_norm_(tensors_, clipping.norm * scale) / scale;
+  } else if (wants_norm || parts_.loss_scale) {
+    norm = nn::grad_norm(tensors_) / scale;
   }
-  if (!std::isfinite(norm)) {
+  done.is_skipped = parts_.loss_scale && !std::isfinite(norm);
+  if (parts_.loss_scale) {
+    parts_.optimizer.set_gradient_scale(scale);
+    parts_.loss_scale->update(!done.is_skipped);
+  }
+  if (!std::isfinite(norm) && !done.is_skipped) {
     fail(ErrorCode::kFailedPrecondition, "the gradient is not finite, first that of parameter '",
          first_non_finite(parameters_, /*gradients=*/true), "'");
   }
-  if (clipping.value > 0) nn::clip_grad_value_(tensors_, clipping.value);
+  if (clipping.value > 0) nn::clip_grad_value_(tensors_, clipping.value * scale);
 }
 
 // Explains a non-finite loss: non-finite weights, non-finite data, or weights that have grown.

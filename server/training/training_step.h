@@ -12,6 +12,7 @@
 #include "core/nn/optim/zero.h"
 #include "server/training/jobs/job_spec.h"
 #include "server/training/jobs/training_job.h"
+#include "server/training/loss_scale.h"
 #include "server/training/ranks/rank_group.h"
 #include "server/training/ranks/statistics_groups.h"
 #include "server/training/training_model.h"
@@ -29,6 +30,7 @@ class TrainingStep {
     nn::ZeroRedundancy* zero;             // null: each rank updates all parameters
     StatisticsGroups* statistics;         // null: batch norm statistics are per rank
     RankGroup* ranks;                     // null: single process
+    LossScale* loss_scale = nullptr;      // null: none
     std::string plans;                    // "off", "exact" or "fused": how steps that repeat are planned
     std::function<bool()> is_cancelled;   // stops even a running step
     std::function<JobRequest()> request;  // the request that rank 0 passes to the others
@@ -43,6 +45,7 @@ class TrainingStep {
     JobRequest request = JobRequest::kNone;  // agreed by all ranks; kNone for a single process
     bool checkpoint_is_due = false;
     bool is_planned = false;
+    bool is_skipped = false;  // the gradients were not finite, and the loss scale is smaller now
     std::string plan_reason;  // why steps like this one are interpreted; empty: they are not, or it is not known yet
   };
   // `rows` is the size of the batch, of which `batches` have this rank's part; several are computed one after the
@@ -52,7 +55,7 @@ class TrainingStep {
  private:
   void say_plan(Done& done) const;
   // Computes the batch's clipped gradients, in the parameters. Returns the detached loss.
-  Tensor compute_gradients(std::span<const std::vector<Tensor>> batches, int64_t rows, bool wants_norm, double& norm);
+  Tensor compute_gradients(std::span<const std::vector<Tensor>> batches, int64_t rows, bool wants_norm, Done& done);
   // Adds the gradients of several batches. Returns the mean loss of all rows.
   Tensor accumulate_gradients(std::span<const std::vector<Tensor>> batches, int64_t rows);
   Tensor loss_of(std::span<const Tensor> batch);
@@ -62,7 +65,9 @@ class TrainingStep {
   // Backward pass including other ranks; `loss` is undefined if this rank has no rows. From here to clip(), the
   // parameters have the gradients of the whole batch.
   void backward(const Tensor& loss, int64_t own_rows, int64_t rows);
-  void clip(bool wants_norm, double& norm);
+  void clip(bool wants_norm, Done& done);
+  // By which the gradients are too large.
+  double scale() const { return parts_.loss_scale ? parts_.loss_scale->value() : 1; }
   void check_loss(double loss, std::span<const Tensor> batch) const;
 
   const Parts parts_;

@@ -44,6 +44,7 @@ json counts_json(const ModelCounts& counts) {
            {"received_bytes", counts.received_bytes},
            {"sent_bytes", counts.sent_bytes},
            {"load_seconds", counts.load_seconds},
+           {"precision", counts.precision},
            {"last_request_ms", counts.last_request_unix_ms},
            {"last_failure", {{"error", counts.last_failure.error}, {"ms", counts.last_failure.unix_ms}}}};
   if (requests == 0) return out;  // most of a repository's models are idle: no empty histograms

@@ -22,6 +22,23 @@ using CudaDnnTwin = CudaTwins;
 
 Value ints(const Dims& numbers) { return ops::make_int_list(numbers); }
 
+// 1 + 2^-12 is 1 in TF32.
+TEST_F(CudaConvolutions, RoundToTf32WhereItIsAllowed) {
+  if (!has_libraries()) GTEST_SKIP() << "the libraries are off";
+  const auto first_of = [](DType dtype) {
+    const Tensor image =
+                     ops::call_by_name("aten::full_like", Tensor::empty(Dims{1, 4, 3, 3}, dtype).to(kGpu), 1 + 0x1p-12),
+                 weight = ops::call_by_name("aten::ones_like", Tensor::empty(Dims{2, 4, 1, 1}, dtype).to(kGpu));
+    const ops::Op& op = ops::get_op("aten::conv2d");
+    const Tensor out = ops::run(op, ops::bind(op, {image, weight})).front().to_tensor();
+    return out.to(Device{}).to(DType::kFloat64).data<double>()[0];
+  };
+  EXPECT_EQ(first_of(DType::kFloat32), 4 + 0x1p-10);
+  const ContextPart<&ExecutionContext::numerics> scope({.allows_tf32_convolutions = true});
+  EXPECT_EQ(first_of(DType::kFloat32), 4);
+  EXPECT_EQ(first_of(DType::kFloat64), 4 + 0x1p-10);
+}
+
 TEST_F(CudaConvolutions, AreCallsOfTheLibrary) {
   if (!has_libraries()) GTEST_SKIP() << "the libraries are off";
   const auto calls_of = [](const std::vector<Value>& arguments, const char* name = "aten::convolution") {

@@ -137,6 +137,20 @@ TEST_F(CudaProducts, AreCallsOfTheLibraryWithoutCopies) {
   EXPECT_EQ(calls_of("aten::mm", {square.to(DType::kInt64), square.to(DType::kInt64)}), 0u);
 }
 
+// 1 + 2^-12 is 1 in TF32.
+TEST_F(CudaProducts, RoundToTf32WhereItIsAllowed) {
+  if (!has_libraries()) GTEST_SKIP() << "the libraries are off";
+  const auto first_of = [](DType dtype) {
+    const Tensor a = ops::call_by_name("aten::full_like", Tensor::empty(Dims{8, 8}, dtype).to(kGpu), 1 + 0x1p-12),
+                 one = ops::call_by_name("aten::ones_like", a);
+    return ops::call_by_name("aten::mm", a, one).to(Device{}).to(DType::kFloat64).data<double>()[0];
+  };
+  EXPECT_EQ(first_of(DType::kFloat32), 8 + 0x1p-9);
+  const ContextPart<&ExecutionContext::numerics> scope({.allows_tf32_products = true});
+  EXPECT_EQ(first_of(DType::kFloat32), 8);
+  EXPECT_EQ(first_of(DType::kFloat64), 8 + 0x1p-9);
+}
+
 // What a test gets wrong.
 struct Faults {
   int64_t ld_a = 8, ld_b = 32, ld_c = 8;

@@ -6,6 +6,7 @@
 #include "core/jit/ir/walk.h"
 #include "core/jit/passes/passes.h"
 #include "core/jit/runtime/interpreter.h"
+#include "core/jit/runtime/module.h"
 #include "core/ops/op.h"
 #include "core/tensor/device_copy.h"
 #include "tests/device/cuda_fixture.h"
@@ -140,6 +141,43 @@ TEST_F(CudaPrograms, MemoryOfCancelledRunsIsKept) {
   running->synchronize();
   const Tensor zeros = call_by_name("aten::zeros_like", fresh[0]).to(Device{});
   for (const Tensor& tensor : fresh) EXPECT_EQ(difference(tensor.to(Device{}), zeros), "");
+}
+
+// Linear, its bias and the activation behind it are one call of cuBLASLt; other activations are kernels of their own.
+TEST_F(CudaPrograms, ActivationsAreEpiloguesOfLinear) {
+  struct Case {
+    const char* expression;
+    uint64_t work;  // calls and kernels of a planned run
+  };
+  const Tensor weight = ramp({6, 5}, 0.7), bias = ramp({6}, 0.2), x = ramp({4, 5}, 0.3);
+  for (const Case& one : {Case{"torch.relu(y)", 1}, Case{"torch.gelu(y, approximate=\"tanh\")", 1},
+                          Case{"torch.gelu(y)", 2}, Case{"torch.relu(torch.relu(y) * 2)", 3}}) {
+    SCOPED_TRACE(one.expression);
+    const std::string source = concat(R"(class Net(Module):
+  __parameters__ = ["weight", "bias"]
+  weight : Tensor
+  bias : Tensor
+  def forward(self, x: Tensor) -> Tensor:
+    y = torch.linear(x, self.weight, self.bias)
+    return )",
+                                      one.expression, "\n");
+    jit::LoadOptions options;
+    const auto on_host = jit::Module::compile(source, {{"weight", weight.clone()}, {"bias", bias.clone()}}, options);
+    options.device = kGpu;
+    const auto module = jit::Module::compile(source, {{"weight", weight.clone()}, {"bias", bias.clone()}}, options);
+    jit::Frame frame, frame_of_host;
+    const Value given[] = {x.to(kGpu)}, here[] = {x};
+    const auto run = [&] { return module->method("forward").run(frame, given).to_tensor(); };
+    const Tensor expected = on_host->method("forward").run(frame_of_host, here).to_tensor();
+    EXPECT_EQ(difference(run().to(Device{}), expected, 1e-6), "");
+    synchronize(kGpu);
+    const std::optional<uint64_t> before = queued_work();
+    const Tensor out = run();
+    if (before && !std::getenv("TENSORD_CUDA_LIBRARIES")) {
+      EXPECT_EQ(*queued_work(), *before + one.work);
+    }
+    EXPECT_EQ(difference(out.to(Device{}), expected, 1e-6), "");
+  }
 }
 
 }  // namespace

@@ -402,6 +402,20 @@ class CudaTest(unittest.TestCase, RpcAssertions):
             for i, (*_, reason) in enumerate(cases):
                 self.assertIn(reason, reasons[f"case_{i}"])
 
+    def test_tf32_is_for_the_models_that_ask_for_it(self):
+        tf32 = 'parameters { key: "precision" value { string_value: "tf32" } }'
+        sums = nn.Linear(16, 1, bias=False)
+        nn.init.constant_(sums.weight, 1 + 2**-12)  # 1 in TF32
+        root = self.only(sums, ROWS + tf32 + GPU % (1, "0"))
+        save(sums, root, "exact", ROWS + GPU % (1, "0"))
+        save(sums, root, "cpu", ROWS + tf32 + "instance_group [ { kind: KIND_CPU } ]")
+        exact = 16 + 2**-8
+        for arguments, expected in (((), exact), (("--precision", "tf32"), 16)):
+            with daemon(root, *arguments) as server:
+                for name, value in (("m", 16), ("exact", expected), ("cpu", exact)):
+                    for _ in range(2):
+                        np.testing.assert_equal(infer(server, name, x=np.ones((2, 16), np.float32))["OUTPUT__0"], [[value]] * 2)
+
     def test_the_flag_places_models_without_groups(self):
         root = self.only(Scale(), ROWS)
         with daemon(root, "--device", "cuda:1", "--workers", "2") as server:

@@ -153,7 +153,7 @@ class WarmupTest(unittest.TestCase):
         self.assertNotIn('tensord_model_precision{model="bf16"', self.daemon.metrics())
 
     def test_wrong_settings_are_named(self):
-        self.assert_unavailable("fp16", "parameters 'precision' must be f32, bf16, int8 or auto, got 'fp16'")
+        self.assert_unavailable("fp16", "parameters 'precision' must be f32, tf32, bf16, int8 or auto, got 'fp16'")
         self.assert_unavailable("bad_tolerance", "parameters 'precision_tolerance' must be above 0, up to 1, got '2'")
         self.assert_unavailable("bad_pass", "jit_disable")
         self.assert_unavailable("bad_pass", "nonsense")

@@ -188,8 +188,8 @@ TEST(LoadFlags, AsTheyAreSpelled) {
   EXPECT_THAT(error_of([&] { disable_pass(options, "none"); }), HasSubstr("there is no pass 'none'"));
   EXPECT_EQ(options.passes.limits.size(), 2u);
   for (const char* text : {"f32", "bf16", "int8"}) EXPECT_STREQ(to_string(parse_precision(text)), text);
-  EXPECT_EQ(error_of([] { parse_precision("f16"); }), "'f16': expected f32, bf16 or int8");
-  EXPECT_EQ(error_of([] { parse_precision(""); }), "'': expected f32, bf16 or int8");
+  EXPECT_EQ(error_of([] { parse_precision("f16"); }), "'f16': expected f32, tf32, bf16 or int8");
+  EXPECT_EQ(error_of([] { parse_precision(""); }), "'': expected f32, tf32, bf16 or int8");
 }
 
 }  // namespace

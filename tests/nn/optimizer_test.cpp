@@ -398,12 +398,15 @@ class WithMasters {
     low_optimizer_->use_master_weights();
     high_optimizer_ = make_optimizer(kind, {{.params = high_, .options = {}}}, options);
   }
-  void steps(int count) {
+  // The losses of `low` are multiplied by `scale`.
+  void steps(int count, double scale = 1) {
+    low_optimizer_->set_gradient_scale(scale);
     for (int step = 0; step < count; ++step) {
       for (size_t i = 0; i < low_.size(); ++i) {
         const NoGradGuard without_grad;
         const Tensor grad = ops::call_by_name("aten::randn", low_[i].sizes()).to(low_[i].dtype());
-        autograd::set_grad(low_[i], step % 7 == 3 && i == 1 ? Tensor() : grad);
+        const Tensor scaled = ops::call_by_name("aten::mul.Scalar", grad, scale);
+        autograd::set_grad(low_[i], step % 7 == 3 && i == 1 ? Tensor() : scaled);
         autograd::set_grad(high_[i], step % 7 == 3 && i == 1 ? Tensor() : grad.to(DType::kFloat32));
       }
       low_optimizer_->step();
@@ -456,6 +459,20 @@ TEST(MasterWeights, StateDictHoldsThem) {
   pair.steps(20);
   pair.expect_rounded();
   EXPECT_THROW(pair.low_optimizer_->use_master_weights(), Error);
+}
+
+TEST(MasterWeights, GradientsOfScaledLossesAreDividedInFloat32) {
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    for (const char* kind : {"sgd", "adamw"}) {
+      WithMasters pair(kind, {{"lr", 0.01}}, dtype);
+      pair.steps(5);
+      pair.steps(5, 256);
+      pair.expect_rounded();
+      pair.steps(5, 0.25);
+      pair.steps(5);
+      pair.expect_rounded();
+    }
+  }
 }
 
 TEST(MasterWeights, FollowWhatIsWritten) {

@@ -22,10 +22,16 @@ void limit_pass(LoadOptions& options, const std::string& text) {
 }
 
 ops::Precision parse_precision(const std::string& text) {
+  if (text == "tf32") return ops::Precision::kF32;
   for (const ops::Precision precision : {ops::Precision::kF32, ops::Precision::kBf16, ops::Precision::kInt8}) {
     if (text == to_string(precision)) return precision;
   }
-  fail(ErrorCode::kInvalidArgument, "'", text, "': expected f32, bf16 or int8");
+  fail(ErrorCode::kInvalidArgument, "'", text, "': expected f32, tf32, bf16 or int8");
+}
+
+void set_precision(LoadOptions& options, const std::string& text) {
+  options.precision = parse_precision(text);
+  options.allows_tf32 = text == "tf32";
 }
 
 const char* to_string(ops::Precision precision) {

@@ -21,6 +21,7 @@ struct LoadOptions {
   PassOptions passes;    // which passes run, and what they dump
   bool optimize = true;  // false: interpret the graphs as the frontend made them
   ops::Precision precision = ops::Precision::kF32;
+  bool allows_tf32 = false;  // of float32 products and convolutions on CUDA, besides what the calling thread allows
   PlanOptions plan;
   // The module can be trained: its tensors are private writable memory with the archive's requires_grad, neither they
   // nor `training` are constants (no freezing, packing or plans), and methods run in the caller's grad mode. Otherwise

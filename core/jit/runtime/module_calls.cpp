@@ -54,6 +54,9 @@ const Graph& Method::graph() const { return *impl_->graph; }
 
 Value Method::run(Frame& frame, std::span<const Value> arguments, RunOptions options) const {
   const GradModeGuard guard(impl_->options.for_training ? execution_context().grad_mode : own_mode(impl_->options));
+  Numerics numerics = execution_context().numerics;
+  if (impl_->options.allows_tf32) numerics.allows_tf32_products = numerics.allows_tf32_convolutions = true;
+  const ContextPart<&ExecutionContext::numerics> numerics_scope(numerics);
   std::vector<Value>& bound = frame.bound_;
   impl_->bind(arguments, bound);
   if (impl_->hooks->is_active()) [[unlikely]]

@@ -12,6 +12,7 @@
 #include "core/tensor/device_runtime.h"
 #include "core/tensor/grad_mode.h"
 #include "ops/pointwise.h"
+#include "ops/view.h"
 
 namespace tensord::nn {
 
@@ -154,8 +155,10 @@ Tensor Optimizer::step(const Closure& closure) {
   const NoGradGuard without_grad;
   check_layouts();
   std::vector<Update> updates, sparse, rounded;
+  std::vector<std::pair<Tensor, State*>> scaled;  // with masters that were updated by unscaled gradients
   for (const ParamGroup& group : groups_) {
     updates.clear();
+    scaled.clear();
     sparse.clear();
     rounded.clear();
     for (const Tensor& param : group.params) {
@@ -164,6 +167,14 @@ Tensor Optimizer::step(const Closure& closure) {
       if (!grad.defined()) continue;
       State& state = states_[param.impl()];
       ++state.step;
+      if (gradient_scale_ != 1) {
+        const bool is_wide = has_master(param);
+        if (is_wide) follow(state, param);
+        Tensor unscaled = ops::mul(is_wide ? grad.to(DType::kFloat32) : grad, 1 / gradient_scale_);
+        updates.push_back({is_wide ? state.master : param, std::move(unscaled), &state});
+        if (is_wide) scaled.emplace_back(param, &state);
+        continue;
+      }
       if (!has_master(param)) {
         (ops::as_sparse(grad) ? sparse : updates).push_back({param, std::move(grad), &state});
         continue;
@@ -173,6 +184,10 @@ Tensor Optimizer::step(const Closure& closure) {
     }
     if (!updates.empty()) update(group.options, updates);
     if (!rounded.empty()) update(group.options, rounded);
+    for (const auto& [param, state] : scaled) {
+      ops::copy_(param, state->master);
+      state->written_version = param.version();
+    }
     for (const Update& each : sparse) update_sparse(group.options, each);
     for (const Update& each : rounded) each.state->written_version = each.rounded.version();
   }
@@ -186,6 +201,8 @@ void Optimizer::check_layouts() const {
       const Tensor grad = keeps(param) ? autograd::grad(param) : Tensor();
       if (!grad.defined()) continue;
       const bool is_sparse = static_cast<bool>(ops::as_sparse(grad));
+      if (is_sparse && gradient_scale_ != 1)
+        fail(ErrorCode::kUnimplemented, kind_, ": sparse gradients cannot be scaled");
       check(!is_sparse || param.dtype() == DType::kFloat32 || param.dtype() == DType::kFloat64, kind_, ": ",
             name_of(param.dtype()), " cannot be trained");
       if (is_sparse && !takes_sparse())

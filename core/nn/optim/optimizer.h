@@ -76,6 +76,9 @@ class Optimizer {
   // parameter is the rounded copy. If the parameter is written between two steps, the copy follows. The copy is state
   // "master_param" of the state dict. Throws Error{kFailedPrecondition} after the first step.
   virtual void use_master_weights();
+  // Later steps divide the gradients by this number, in float32 for parameters with master weights: for losses that
+  // were multiplied by it. Sparse gradients are refused unless it is 1. LBFGS does not take it.
+  void set_gradient_scale(double scale) { gradient_scale_ = scale; }
   // Sets these options in every group.
   void set_options(const Options& options);
   // The options of groups without overrides.
@@ -147,6 +150,7 @@ class Optimizer {
   const std::vector<const char*> tensor_names_;
   const StepKind step_kind_;
   bool has_masters_ = false;
+  double gradient_scale_ = 1;
   std::optional<std::unordered_set<const TensorImpl*>> kept_;  // not set: all
 };
 

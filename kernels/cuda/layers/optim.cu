@@ -85,14 +85,60 @@ __global__ void optim_kernel(const __grid_constant__ OptimJob job) {
   }
 }
 
+// --- gradients
+
+__device__ __forceinline__ double norm_term(const OptimJob& job, double x) {
+  const double size = ::fabs(x);
+  switch (job.norm) {
+    case GradientNorm::kSquares: return x * x;
+    case GradientNorm::kPowers: return ::pow(size, job.number);
+    default: return size;
+  }
+}
+struct JoinNorms {
+  bool is_largest;
+  __device__ __forceinline__ double operator()(double a, double b) const {
+    if (!is_largest) return a + b;
+    return a != a || a > b ? a : b;
+  }
+};
+
+// Blocks and threads have fixed elements, so the norm has the same bits each time.
+__global__ void norm_kernel(const __grid_constant__ OptimJob job) {
+  SHARED(parts, double[32]);
+  const DeviceSpan& span = job.span[blockIdx.y];
+  const JoinNorms join{job.norm == GradientNorm::kLargest};
+  double sum = 0;
+  for (int64_t i = thread_index(); i < span.count; i += thread_count())
+    sum = join(sum, norm_term(job, load_element<double>(pointer<void>(span.grad), span.grad_dtype, i)));
+  sum = block_reduce(sum, parts, 0.0, join);
+  if (threadIdx.x == 0) pointer<double>(job.parts)[static_cast<int64_t>(blockIdx.y) * kNormParts + blockIdx.x] = sum;
+}
+
+template <class T>
+__global__ void change_kernel(const __grid_constant__ OptimJob job) {
+  const DeviceSpan& span = job.span[blockIdx.y];
+  void* const data = pointer<void>(span.grad);
+  const T number = static_cast<T>(job.number);
+  for (int64_t i = thread_index(); i < span.count; i += thread_count()) {
+    const T x = load_element<T>(data, span.grad_dtype, i);
+    const T clamped = x > number ? number : x < -number ? -number : x;
+    store_element(data, span.grad_dtype, i, job.step == OptimStep::kScale ? x * number : clamped);
+  }
+}
+
 }  // namespace
 
 void optim_step(const OptimJob& job, cuda::StreamHandle stream) {
   int64_t longest = 0;
   for (int i = 0; i < job.spans; ++i) longest = job.span[i].count > longest ? job.span[i].count : longest;
   if (longest == 0) return;
-  const dim3 grid(blocks_for(longest, 128, 4096), static_cast<unsigned>(job.spans));
-  launch(job.is_double ? optim_kernel<double> : optim_kernel<float>, grid, dim3(128), 0, stream, job);
+  const bool is_norm = job.step == OptimStep::kNorm;
+  const dim3 grid(is_norm ? kNormParts : blocks_for(longest, 128, 4096), static_cast<unsigned>(job.spans));
+  auto* kernel = job.is_double ? optim_kernel<double> : optim_kernel<float>;
+  if (is_norm) kernel = norm_kernel;
+  if (job.step > OptimStep::kNorm) kernel = job.is_double ? change_kernel<double> : change_kernel<float>;
+  launch(kernel, grid, dim3(128), 0, stream, job);
 }
 
 }  // namespace tensord::kernels

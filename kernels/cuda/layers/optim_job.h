@@ -6,7 +6,8 @@
 
 namespace tensord::kernels {
 
-enum class OptimStep : int8_t { kSgd, kAdam, kRmsprop, kAdagrad };
+// The latter three are of gradients alone, which lie in `grad`: parts of their norm, and their scaling and clamping.
+enum class OptimStep : int8_t { kSgd, kAdam, kRmsprop, kAdagrad, kNorm, kScale, kClamp };
 
 // A parameter with its gradient and states, all in one memory order; see OptimSpan in kernels/optim/optim.h.
 struct DeviceSpan {
@@ -19,6 +20,8 @@ struct DeviceSpan {
   int8_t grad_dtype = 0, rounded_dtype = 0;
 };
 inline constexpr int kOptimSpans = 24;
+inline constexpr int kNormParts = 64;  // of each gradient
+enum class GradientNorm : int8_t { kAbsolutes, kSquares, kPowers, kLargest };
 
 // One step over some parameters. Names and numbers are those of kernels/optim/optim.h.
 struct OptimJob {
@@ -26,6 +29,12 @@ struct OptimJob {
   bool is_double = false, nesterov = false, maximize = false, is_first = false;
   int spans = 0;
   double lr = 0, weight_decay = 0, momentum = 0, dampening = 0, shrink = 1, beta1 = 0, beta2 = 0, eps = 0, alpha = 0;
+  // kNorm: each block sums, in float64, |x|, x² or |x|^number, or takes the largest |x| (NaN where there is one), and
+  // writes one of kNormParts numbers of its gradient, one gradient behind another. kScale: x * number. kClamp: to
+  // -number … number; NaN stays.
+  GradientNorm norm = GradientNorm::kSquares;
+  double number = 0;
+  cuda::DeviceAddress parts;
   DeviceSpan span[kOptimSpans];
 };
 

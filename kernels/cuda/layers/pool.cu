@@ -124,21 +124,20 @@ __global__ void max_pool_kernel(const __grid_constant__ PoolJob job) {
 // Windows may share a pixel, so gradients are added.
 template <class T>
 __global__ void max_pool_backward_kernel(const __grid_constant__ PoolJob job) {
-  const int64_t plane = job.in[0] * job.in[1] * job.in[2];
-  const int64_t results = job.batch * job.channels * job.out[0] * job.out[1] * job.out[2];
-  for (int64_t i = thread_index(); i < results; i += thread_count()) {
+  const int64_t plane = job.in[0] * job.in[1] * job.in[2], elements = job.out[0] * job.out[1] * job.out[2];
+  for_each_of_planes(job.is_ordered, job.is_last, job.batch, job.channels, elements, [&](int64_t i) {
     const PoolSpot spot = pool_spot(job, i, job.out);
     const int64_t pixel = job.indices.at ? pointer<int64_t>(job.indices)[pool_offset(job.index_strides, spot)]
                                          : largest_of<T>(job, spot).pixel;
     if (pixel < 0 || pixel >= plane) {
       note_error(job.errors, KernelError::kMaxIndexOutOfRange, pixel, plane);
-      continue;
+      return;
     }
     const T g = load_element<T>(pointer<void>(job.small), job.small_dtype, pool_offset(job.small_strides, spot));
     const int64_t to = pool_offset(job.large_strides, spot, pixel / (job.in[1] * job.in[2]),
                                    pixel / job.in[2] % job.in[1], pixel % job.in[2]);
     atomic_add_element(pointer<void>(job.large), job.large_dtype, to, g);
-  }
+  });
 }
 
 template <class T>

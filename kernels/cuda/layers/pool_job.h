@@ -16,8 +16,9 @@ struct PoolJob {
   PoolTask task = PoolTask::kMax;
   PoolPlaces places = PoolPlaces::kStrided;
   int8_t loop = 0, x_dtype = 0, large_dtype = 0, small_dtype = 0;
-  int8_t divisor = 0;    // PoolDivisor
-  bool is_last = false;  // channels are contiguous
+  int8_t divisor = 0;       // PoolDivisor
+  bool is_last = false;     // channels are contiguous
+  bool is_ordered = false;  // of kMaxBackward: a thread for each plane, so that sums are in a fixed order
   int spatial = 2;
   int64_t fixed = 1, batch = 0, channels = 0;
   int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};

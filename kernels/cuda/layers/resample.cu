@@ -64,12 +64,13 @@ __global__ void resample_kernel(const __grid_constant__ ResampleJob job) {
 }
 template <class T>
 __global__ void resample_backward_kernel(const __grid_constant__ ResampleJob job) {
-  for (int64_t i = thread_index(); i < results_of(job); i += thread_count()) {
+  const int64_t elements = job.out[0] * job.out[1] * job.out[2];
+  for_each_of_planes(job.is_ordered, job.is_last, job.batch, job.channels, elements, [&](int64_t i) {
     const Pixel pixel = pixel_of(job, i);
     const T g = load_element<T>(pointer<void>(job.out_at), job.out_dtype, out_offset(job, pixel));
     for_each_tap<T>(job, pixel,
                     [&](int64_t at, T by) { atomic_add_element(pointer<void>(job.in_at), job.in_dtype, at, by * g); });
-  }
+  });
 }
 
 struct Wide {

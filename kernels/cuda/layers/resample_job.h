@@ -13,6 +13,7 @@ struct ResampleJob {
   int8_t width = 0;          // bytes of an element to copy; 0: elements are weighted
   bool is_backward = false;  // adds `out`'s gradient to `in`
   bool is_last = false;      // channels are contiguous
+  bool is_ordered = false;   // of a backward: a thread for each plane, so that sums are in a fixed order
   int64_t batch = 0, channels = 0;
   int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
   int64_t taps[3] = {1, 1, 1}, first[3] = {0, 0, 0};  // of each dimension, and the begin of its taps

@@ -64,6 +64,16 @@ DataType type_of(int8_t dtype) {
   }
 }
 
+uint32_t epilogue_of(const BlasJob& job) {
+  const uint32_t bias = job.bias.at ? kEpilogueBias : 0;
+  switch (job.epilogue) {
+    case BlasEpilogue::kRelu: return bias | kEpilogueRelu;
+    case BlasEpilogue::kGelu: return bias | kEpilogueGelu;
+    case BlasEpilogue::kNone: break;
+  }
+  return bias ? bias : kEpilogueDefault;
+}
+
 // The descriptors of a product.
 class Descriptors {
  public:
@@ -81,14 +91,16 @@ class Descriptors {
   Outcome describe(const BlasJob& job) {
     Calls calls;
     const bool is_double = static_cast<DType>(job.dtype) == DType::kFloat64;
-    CALL(calls, cublasLtMatmulDescCreate, &desc, is_double ? kCompute64F : kCompute32F,
+    CALL(calls, cublasLtMatmulDescCreate, &desc,
+         is_double         ? kCompute64F
+         : job.allows_tf32 ? kCompute32FTf32
+                           : kCompute32F,
          is_double ? kFloat64 : kFloat32);
     set_operation(calls, kTransposeA, job.a.is_transposed);
     set_operation(calls, kTransposeB, job.b.is_transposed);
-    if (job.bias.at) {
-      CALL(calls, cublasLtMatmulDescSetAttribute, desc, kEpilogue, &kEpilogueBias, sizeof(kEpilogueBias));
-      CALL(calls, cublasLtMatmulDescSetAttribute, desc, kBiasPointer, &job.bias.at, sizeof(job.bias.at));
-    }
+    const uint32_t epilogue = epilogue_of(job);
+    CALL(calls, cublasLtMatmulDescSetAttribute, desc, kEpilogue, &epilogue, sizeof(epilogue));
+    if (job.bias.at) CALL(calls, cublasLtMatmulDescSetAttribute, desc, kBiasPointer, &job.bias.at, sizeof(job.bias.at));
     set_layout(calls, a, job, job.a, job.m, job.k);
     set_layout(calls, b, job, job.b, job.k, job.n);
     set_layout(calls, c, job, job.c, job.m, job.n);
@@ -140,10 +152,12 @@ std::array<uint32_t, 3> alignments_of(const BlasJob& job) {
 }
 
 // What the choice of an algorithm depends on.
-using Key = std::array<int64_t, 18>;
+using Key = std::array<int64_t, 20>;
 Key key_of(int device, const BlasJob& job, const std::array<uint32_t, 3>& alignments) {
   return {device,
           job.dtype,
+          job.allows_tf32,
+          static_cast<int64_t>(job.epilogue),
           job.m,
           job.n,
           job.k,

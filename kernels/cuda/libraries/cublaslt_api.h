@@ -16,12 +16,14 @@ using DataType = int32_t;  // cudaDataType
 inline constexpr DataType kFloat32 = 0, kFloat64 = 1, kFloat16 = 2, kBFloat16 = 14;
 
 using ComputeKind = int32_t;  // cublasComputeType_t
-inline constexpr ComputeKind kCompute32F = 68, kCompute64F = 70;
+// kCompute32FTf32: operands of float32 may be rounded to TF32.
+inline constexpr ComputeKind kCompute32F = 68, kCompute64F = 70, kCompute32FTf32 = 77;
 
-inline constexpr int32_t kOperationN = 0, kOperationT = 1;          // cublasOperation_t
-inline constexpr int32_t kOrderColumns = 0;                         // cublasLtOrder_t
-inline constexpr uint32_t kEpilogueDefault = 1, kEpilogueBias = 4;  // cublasLtEpilogue_t
-inline constexpr uint32_t kReductionCompute = 2;                    // cublasLtReductionScheme_t
+inline constexpr int32_t kOperationN = 0, kOperationT = 1;  // cublasOperation_t
+inline constexpr int32_t kOrderColumns = 0;                 // cublasLtOrder_t
+// cublasLtEpilogue_t; gelu by tanh.
+inline constexpr uint32_t kEpilogueDefault = 1, kEpilogueRelu = 2, kEpilogueBias = 4, kEpilogueGelu = 32;
+inline constexpr uint32_t kReductionCompute = 2;  // cublasLtReductionScheme_t
 
 using Attribute = int32_t;
 // cublasLtMatmulDescAttributes_t

@@ -19,7 +19,7 @@ inline constexpr DataType kFloat32 = 0, kFloat64 = 1, kFloat16 = 2, kBFloat16 = 
 
 inline constexpr int32_t kDense = 0;                                       // cudnnTensorFormat_t: NCHW
 inline constexpr int32_t kCrossCorrelation = 1;                            // cudnnConvolutionMode_t
-inline constexpr int32_t kDefaultMath = 0, kTensorMath = 1, kFmaMath = 3;  // cudnnMathType_t; FMA: without TF32
+inline constexpr int32_t kDefaultMath = 0, kTensorMath = 1, kFmaMath = 3;  // cudnnMathType_t; kFmaMath: without TF32
 inline constexpr int32_t kDeterministic = 1;                               // cudnnDeterminism_t
 
 using Handle = struct DnnContext*;

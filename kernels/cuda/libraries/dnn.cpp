@@ -91,9 +91,9 @@ class ConvDescriptors {
              kCrossCorrelation, type == kFloat64 ? kFloat64 : kFloat32);
     CALL_DNN(calls, cudnnSetConvolutionGroupCount, conv, job.groups);
     CALL_DNN(calls, cudnnSetConvolutionMathType, conv,
-             type == kFloat32   ? kFmaMath
-             : type == kFloat64 ? kDefaultMath
-                                : kTensorMath);
+             type == kFloat16 || type == kBFloat16 ? kTensorMath
+             : type == kFloat64 || job.allows_tf32 ? kDefaultMath
+                                                   : kFmaMath);
     return calls.outcome;
   }
 
@@ -153,11 +153,11 @@ Outcome ask_for_conv_plan(Handle handle, const DnnConvJob& job, ConvPlan& plan) 
 // By what the choice depends on.
 class ConvPlans {
  public:
-  using Key = std::array<int, 26>;
+  using Key = std::array<int, 27>;
   static Key key_of(const DnnConvJob& job) {
-    Key key{current_device(), static_cast<int>(job.result), job.dtype,        job.spatial, job.groups,
-            job.samples,      job.image_channels,           job.grid_channels};
-    auto* to = key.data() + 8;
+    Key key{current_device(), static_cast<int>(job.result), job.dtype,         job.spatial,    job.groups,
+            job.samples,      job.image_channels,           job.grid_channels, job.allows_tf32};
+    auto* to = key.data() + 9;
     for (const auto* part : {&job.image, &job.grid, &job.kernel, &job.stride, &job.padding, &job.dilation})
       to = std::copy_n(*part, 3, to);
     return key;

@@ -48,10 +48,14 @@ static_assert(cublaslt::kSuccess == CUBLAS_STATUS_SUCCESS && cublaslt::kAllocFai
               cublaslt::kNotSupported == CUBLAS_STATUS_NOT_SUPPORTED);
 static_assert(cublaslt::kFloat32 == CUDA_R_32F && cublaslt::kFloat64 == CUDA_R_64F &&
               cublaslt::kFloat16 == CUDA_R_16F && cublaslt::kBFloat16 == CUDA_R_16BF);
-static_assert(cublaslt::kCompute32F == CUBLAS_COMPUTE_32F && cublaslt::kCompute64F == CUBLAS_COMPUTE_64F);
+static_assert(cublaslt::kCompute32F == CUBLAS_COMPUTE_32F && cublaslt::kCompute64F == CUBLAS_COMPUTE_64F &&
+              cublaslt::kCompute32FTf32 == CUBLAS_COMPUTE_32F_FAST_TF32);
 static_assert(cublaslt::kOperationN == CUBLAS_OP_N && cublaslt::kOperationT == CUBLAS_OP_T);
 static_assert(cublaslt::kEpilogueDefault == CUBLASLT_EPILOGUE_DEFAULT &&
-              cublaslt::kEpilogueBias == CUBLASLT_EPILOGUE_BIAS);
+              cublaslt::kEpilogueBias == CUBLASLT_EPILOGUE_BIAS && cublaslt::kEpilogueRelu == CUBLASLT_EPILOGUE_RELU &&
+              cublaslt::kEpilogueGelu == CUBLASLT_EPILOGUE_GELU &&
+              (cublaslt::kEpilogueRelu | cublaslt::kEpilogueBias) == CUBLASLT_EPILOGUE_RELU_BIAS &&
+              (cublaslt::kEpilogueGelu | cublaslt::kEpilogueBias) == CUBLASLT_EPILOGUE_GELU_BIAS);
 static_assert(cublaslt::kReductionCompute == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
 static_assert(cublaslt::kTransposeA == CUBLASLT_MATMUL_DESC_TRANSA &&
               cublaslt::kTransposeB == CUBLASLT_MATMUL_DESC_TRANSB &&

@@ -85,6 +85,8 @@ std::string job_report(const JobStatus& status) {
                   "pid ", rank.pid, ", step ", rank.step, ", ", number_text(rank.communication_seconds, 3),
                   " s waited for others\n");
   }
+  if (progress.loss_scale > 0)
+    out += concat("loss scale  ", progress.loss_scale, ", ", progress.skipped_steps, " steps skipped\n");
   if (progress.restarts > 0) out += concat("restarts    ", progress.restarts, " of all ranks\n");
   if (progress.checkpoint_step > 0) out += concat("checkpoint  step ", progress.checkpoint_step, "\n");
   if (progress.best_step > 0) out += concat("best        ", best_text(progress), "\n");

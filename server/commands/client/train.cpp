@@ -187,6 +187,10 @@ void add_data_options(CLI::App& command, TrainOptions& options) {
   command.add_option("--steps", spec.steps, "Updates of the weights");
   command.add_option("--batch-size", spec.batch_size, "Rows of a batch; default 32");
   command.add_option("--accumulation", spec.accumulation, "Batches whose gradients make one step; default 1");
+  command.add_option(
+      "--loss-scale", spec.loss_scale,
+      "Multiply the loss, so that small gradients do not vanish in float16, such as 65536; adjusted later");
+  command.add_flag("--deterministic", spec.deterministic, "On a GPU: the same bits each time");
   command.add_option("--max-seconds", spec.max_seconds, "End the training after this time, and publish as configured");
   command.add_option("--seed", spec.seed, "Seed of all random numbers");
 }

@@ -60,7 +60,7 @@ class ParameterReader {
 
  private:
   void read_precision(const std::string& key, const std::string& value) const {
-    out_.engine.precision = one_of(key, value, {"f32", "bf16", "int8", kAutoPrecision});
+    out_.engine.precision = one_of(key, value, {"f32", "tf32", "bf16", "int8", kAutoPrecision});
   }
 
   void read_tolerance(const std::string& key, const std::string& value) const {
@@ -158,7 +158,9 @@ class ParameterReader {
 
 const std::vector<ParameterReader::Rule>& ParameterReader::rules() {
   static const std::vector<Rule> rules{
-      {{"precision", "f32, bf16, int8 or auto: type of the weights in large matrix products", "--precision"},
+      {{"precision",
+        "f32, bf16, int8 or auto: type of the weights in large matrix products; tf32: f32, rounded to TF32 on a GPU",
+        "--precision"},
        &ParameterReader::read_precision},
       {{"precision_tolerance",
         "the largest difference from f32 that auto takes, of an output's largest value; default 0.02"},

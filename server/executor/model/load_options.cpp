@@ -64,7 +64,7 @@ jit::LoadOptions to_load_options(const EngineOptions& options) {
   });
   // Until `auto` has chosen.
   const std::string precision = options.precision == kAutoPrecision ? "f32" : options.precision;
-  apply_setting("precision", [&] { out.precision = jit::parse_precision(precision); });
+  apply_setting("precision", [&] { jit::set_precision(out, precision); });
   out.plan.is_enabled = options.plan_cache_size > 0;
   out.plan.cache_size = static_cast<size_t>(std::max(options.plan_cache_size, 1));
   apply_setting("jit_disable", [&] {

@@ -89,7 +89,7 @@ void fields_of(V& v, T& x, JobSpec*) {
   v("steps", x.steps), v("batch_size", x.batch_size), v("seed", x.seed), v("checkpoints", x.checkpoints);
   v("publish", x.publish), v("resources", x.resources), v("distribution", x.distribution);
   v("max_seconds", x.max_seconds), v("tags", x.tags), v("ema_decay", x.ema_decay);
-  v("accumulation", x.accumulation);
+  v("accumulation", x.accumulation), v("deterministic", x.deterministic), v("loss_scale", x.loss_scale);
 }
 template <class V, class T>
 void fields_of(V& v, T& x, JobProgress*) {
@@ -100,6 +100,7 @@ void fields_of(V& v, T& x, JobProgress*) {
   v("best_metric", x.best_metric), v("best_step", x.best_step), v("best_metrics", x.best_metrics);
   v("checkpoint_step", x.checkpoint_step);
   v("samples", x.samples), v("next_batch", x.next_batch), v("ranks", x.ranks), v("restarts", x.restarts);
+  v("loss_scale", x.loss_scale), v("skipped_steps", x.skipped_steps);
 }
 template <class V, class T>
 void fields_of(V& v, T& x, CurvePoint*) {

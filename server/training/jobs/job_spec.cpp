@@ -212,6 +212,10 @@ void check_length(JobSpec& spec) {
   check_at_least("batch_size", spec.batch_size, 1, kMaxBatchSize);
   check_at_least("max_seconds", spec.max_seconds, 0, kMaxSeconds);
   check(spec.ema_decay >= 0 && spec.ema_decay < 1, "ema_decay: must be at least 0 and below 1, got ", spec.ema_decay);
+  check(spec.loss_scale >= 0 && std::isfinite(spec.loss_scale), "loss_scale: must be at least 0, got ",
+        spec.loss_scale);
+  check(spec.loss_scale == 0 || !spec.distribution.is_wanted(), "loss_scale: not with a distribution");
+  check(spec.loss_scale == 0 || spec.optimizer.name != "lbfgs", "loss_scale: not with lbfgs");
   if (spec.accumulation == 0) spec.accumulation = 1;
   check_at_least("accumulation", spec.accumulation, 1, kMaxBatchSize);
   check(spec.accumulation == 1 || (!spec.data.streamed && !spec.distribution.is_wanted()),

@@ -154,6 +154,8 @@ struct JobSpec {
   std::map<std::string, std::string> tags;
   double ema_decay = 0;
   int64_t accumulation = 1;
+  bool deterministic = false;
+  double loss_scale = 0;
 };
 
 // Validates all fields and sets the defaults that do not depend on the model or the data. Throws

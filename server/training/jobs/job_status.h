@@ -52,6 +52,8 @@ struct JobProgress {
   int64_t next_batch = 0;
   std::vector<RankProgress> ranks;  // of a distributed job while it runs
   int64_t restarts = 0;             // of all ranks, after a rank was lost
+  double loss_scale = 0;            // of the next step; 0: none
+  int64_t skipped_steps = 0;        // steps whose gradients were not finite, with a loss scale
 };
 
 // A point of a job's curves.

@@ -156,6 +156,7 @@ function factsOf({counts, memory_bytes: memory}, nowMs) {
     counts.executions ? `${plural(counts.inferences / counts.executions, "row")} a run` : "",
     `loaded in ${duration(counts.load_seconds)}`,
     `${bytes(memory)} of tensors`,
+    counts.precision ? `${counts.precision}, chosen by measuring` : "",
   ];
 }
 

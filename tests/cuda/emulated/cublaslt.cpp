@@ -1,8 +1,10 @@
 // cuBLASLt's functions for the emulated devices. They refuse what NVIDIA's documentation forbids, and say why by
 // cublasLtGetStatusString; products are computed in double.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -125,8 +127,9 @@ void check_types(const MatmulDescData& desc, const Problem& p) {
   for (const Operand& x : {p.b, p.c, p.d})
     require(x.layout->type == type, kNotSupported, std::string(x.name) + " has another type than A");
   const bool is_double = type == kFloat64;
-  require(desc.compute == (is_double ? kCompute64F : kCompute32F), kNotSupported,
-          "a type of computing that does not fit the matrices");
+  require(
+      desc.compute == (is_double ? kCompute64F : kCompute32F) || (desc.compute == kCompute32FTf32 && type == kFloat32),
+      kNotSupported, "a type of computing that does not fit the matrices");
   require(desc.scale == (is_double ? kFloat64 : kFloat32), kNotSupported, "a type of alpha that does not fit");
 }
 
@@ -147,8 +150,11 @@ Problem problem(MatmulDesc desc, MatrixLayout a, MatrixLayout b, MatrixLayout c,
   require(out.batches == 1 || out.batch_stride >= matrix ||
               (out.batch_stride >= static_cast<int64_t>(out.rows) && rows_of_all <= out.ld),
           kInvalidValue, "batches of D that overlap");
-  require(desc->epilogue == kEpilogueDefault || desc->epilogue == kEpilogueBias, kNotSupported, "another epilogue");
-  require(desc->epilogue != kEpilogueBias || desc->bias, kInvalidValue, "an epilogue with a bias, and no bias");
+  const uint32_t activation = desc->epilogue & ~kEpilogueBias;
+  require(desc->epilogue == kEpilogueDefault || activation == kEpilogueRelu || activation == kEpilogueGelu ||
+              desc->epilogue == kEpilogueBias,
+          kNotSupported, "another epilogue");
+  require(!(desc->epilogue & kEpilogueBias) || desc->bias, kInvalidValue, "an epilogue with a bias, and no bias");
   return p;
 }
 
@@ -197,8 +203,8 @@ void store(DataType type, void* at, size_t index, double value) {
   }
 }
 
-// Column by column, widened.
-std::vector<double> widened(const Operand& x, const void* from, int64_t batch) {
+// Column by column, widened; in TF32 rounded first.
+std::vector<double> widened(const Operand& x, const void* from, int64_t batch, bool is_tf32) {
   std::vector<double> out(x.rows * x.columns);
   const auto start = static_cast<size_t>(batch * x.layout->batch_stride), ld = static_cast<size_t>(x.layout->ld);
   for (size_t column = 0; column < x.columns; ++column) {
@@ -206,6 +212,7 @@ std::vector<double> widened(const Operand& x, const void* from, int64_t batch) {
       out[column * x.rows + row] =
           load(x.layout->type, from, start + (x.is_transposed ? row * ld + column : column * ld + row));
   }
+  if (is_tf32) std::ranges::transform(out, out.begin(), emulated::rounded_to_tf32);
   return out;
 }
 
@@ -213,6 +220,8 @@ std::vector<double> widened(const Operand& x, const void* from, int64_t batch) {
 struct Work {
   Problem p;
   LayoutData layouts[4];
+  uint32_t epilogue;
+  bool is_tf32;
   double alpha, beta;
   const void *a, *b, *c, *bias;
   void* d;
@@ -225,7 +234,7 @@ struct Work {
     for (int64_t batch = 0; batch < p.d.layout->batches; ++batch) run(batch);
   }
   void run(int64_t batch) const {
-    const std::vector<double> left = widened(p.a, a, batch), right = widened(p.b, b, batch);
+    const std::vector<double> left = widened(p.a, a, batch, is_tf32), right = widened(p.b, b, batch, is_tf32);
     std::vector<double> sums(p.d.rows);
     for (size_t column = 0; column < p.d.columns; ++column) {
       std::ranges::fill(sums, 0);
@@ -244,6 +253,9 @@ struct Work {
     double value = alpha * sum;
     if (beta != 0) value += beta * load(layouts[2].type, c, place(layouts[2]));
     if (bias) value += load(layouts[3].type, bias, row);
+    if (epilogue & kEpilogueRelu) value = value > 0 || value != value ? value : 0;
+    if (epilogue & kEpilogueGelu)
+      value = value / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (value + 0.044715 * value * value * value)));
     store(layouts[3].type, d, place(layouts[3]), value);
   }
 };
@@ -351,10 +363,12 @@ Status cublasLtMatmul(Handle handle, MatmulDesc desc, const void* alpha, const v
     }
     const void* const addresses[] = {a, b, c, d};
     check_addresses(device, p, addresses, *algorithm);
-    const bool has_bias = desc->epilogue == kEpilogueBias;
+    const bool has_bias = (desc->epilogue & kEpilogueBias) != 0;
     if (has_bias) emulated::require_memory(device, desc->bias, p.d.rows, p.d.size(), kInvalidValue, "the bias");
     emulated::queue_call(stream, Work{p,
                                       {*a_layout, *b_layout, *c_layout, *d_layout},
+                                      desc->epilogue,
+                                      desc->compute == kCompute32FTf32,
                                       number_at(desc->scale, alpha),
                                       number_at(desc->scale, beta),
                                       emulated::inside(a),

@@ -233,8 +233,13 @@ void queue_convolution(Handle handle, const Problem& p, const Memory& memory, Wa
   const auto reached = [](const void* at) { return emulated::inside(at); };
   emulated::queue_call(handle->stream, [=] {
     if (workspace_bytes > 0) std::memset(reached(workspace), 0xff, workspace_bytes);
+    // What kDefaultMath allows.
+    const bool is_tf32 = p.type == kFloat32 && p.conv.math == kDefaultMath;
     const auto read = [&](Wanted what, const void* at, const std::array<int, 5>& sizes) {
-      return wanted == what ? std::vector<double>(count_of(sizes)) : widened(p.type, reached(at), count_of(sizes));
+      if (wanted == what) return std::vector<double>(count_of(sizes));
+      std::vector<double> out = widened(p.type, reached(at), count_of(sizes));
+      if (is_tf32) std::ranges::transform(out, out.begin(), emulated::rounded_to_tf32);
+      return out;
     };
     std::vector<double> image = read(Wanted::kImage, memory.image, p.image),
                         weight = read(Wanted::kWeight, memory.weight, p.weight),

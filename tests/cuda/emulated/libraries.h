@@ -1,6 +1,8 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <set>
@@ -46,6 +48,14 @@ Status checked(const Fn& fn) {
 void require(bool is_right, int status, const std::string& text);
 // `count` elements of `size` bytes are memory of the device, and aligned.
 void require_memory(int device, const void* address, size_t count, size_t size, int status, const std::string& what);
+
+// A float32 with TF32's ten stored bits of the mantissa; infinities and NaN stay.
+inline double rounded_to_tf32(double x) {
+  auto bits = std::bit_cast<uint32_t>(static_cast<float>(x));
+  if ((bits & 0x7f800000u) == 0x7f800000u) return x;
+  bits += 0x0fffu + (bits >> 13 & 1);
+  return std::bit_cast<float>(bits & ~0x1fffu);
+}
 
 // The objects that a twin has made: descriptors, plans, handles.
 class Objects {

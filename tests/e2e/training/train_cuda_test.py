@@ -27,11 +27,35 @@ class Words(nn.Module):
         return self.bags(x) + self.scores(x).sum(1)
 
 
+class Tokens(nn.Module):
+    """Attention with dropout over an embedding, whose rows many tokens share, and pooling with windows that overlap."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows, self.pool, self.scores = nn.Embedding(5, 8), nn.MaxPool1d(3, 1), nn.Linear(8, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows = self.rows(x).unsqueeze(1)
+        mixed = torch.nn.functional.dropout((rows @ rows.transpose(-2, -1)).softmax(-1), 0.2, self.training) @ rows
+        return self.scores(self.pool(mixed.squeeze(1).transpose(1, 2)).mean(2))
+
+
+class Warped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 2, 1)
+
+    def forward(self, input: Tensor) -> Tensor:
+        grid = torch.zeros([input.size(0), 3, 3, 2], device=input.device)
+        return torch.nn.functional.grid_sample(self.conv(input), grid, align_corners=False).mean([2, 3])
+
+
 @unittest.skipUnless(os.path.exists(EMULATED), f"no {EMULATED}: Boost.Context is missing, or it is not built")
 class TrainCudaTest(unittest.TestCase, RpcAssertions):
     @classmethod
     def setUpClass(cls):
         os.environ["TENSORD_CUDA"] = EMULATED
+        os.environ["TENSORD_CUDA_SEED"] = "7"  # threads come in another order at each launch
         torch.manual_seed(0)
         cls.server = TrainingDaemon("--device", "cuda:0")
         x = torch.randn(40, 6)
@@ -51,6 +75,11 @@ class TrainCudaTest(unittest.TestCase, RpcAssertions):
         ids = torch.randint(0, 20, (40, 5))
         cls.server.save_data("words.pt", x=ids, y=ids[:, 0] % 3)
         models.save(Words(), cls.server.models, "words")
+        tokens = torch.randint(0, 5, (40, 12))
+        cls.server.save_data("tokens.pt", x=tokens, y=tokens.sum(1) % 3)
+        models.save(Tokens(), cls.server.models, "tokens")
+        cls.server.save_data("images.pt", input=torch.randn(16, 1, 4, 4), y=torch.randn(16, 2))
+        models.save(Warped(), cls.server.models, "warped")
         drops = os.path.join(cls.server.models, "drops", "1")
         os.makedirs(drops)
         torch.jit.script(nn.Sequential(nn.Linear(6, 16), nn.Dropout(0.5), nn.Linear(16, 3)).eval()).save(os.path.join(drops, "model.pt"))
@@ -59,7 +88,7 @@ class TrainCudaTest(unittest.TestCase, RpcAssertions):
     @classmethod
     def tearDownClass(cls):
         cls.server.close()
-        del os.environ["TENSORD_CUDA"]
+        del os.environ["TENSORD_CUDA"], os.environ["TENSORD_CUDA_SEED"]
 
     def needs(self, *operators):
         """Skips the test where CUDA has no code for one of these yet."""
@@ -141,6 +170,38 @@ class TrainCudaTest(unittest.TestCase, RpcAssertions):
         job, points = self.server.watch(created.id)
         self.assertEqual(job.state, COMPLETED, job.message)
         self.assert_close([point.loss for point in points], whole)
+
+    def test_deterministic_jobs_resume_with_the_same_bits(self):
+        fields = dict(data="tokens.pt", builtin="cross_entropy", steps=24, deterministic=True, evaluation=training.Evaluation(),
+                      clipping=training.Clipping(norm=1.0))
+        _, whole = self.run_job("tokens", "cuda:0", **fields)
+        weights = self.published("tokens")
+        created = self.server.create(**self.job("tokens", "cuda:0", checkpoints=training.CheckpointPolicy(every_steps=4), **fields))
+        for _ in range(400):
+            if self.server.get(created.id).progress.step >= 4:
+                break
+            time.sleep(0.01)
+        self.server.stub.PauseJob(training.PauseJobRequest(id=created.id))
+        job, _ = self.server.watch(created.id)
+        if job.state == PAUSED:
+            self.server.stub.ResumeJob(training.ResumeJobRequest(id=created.id))
+        job, points = self.server.watch(created.id)
+        self.assertEqual(job.state, COMPLETED, job.message)
+        self.assertEqual([point.loss for point in points], whole)
+        again = self.published("tokens")
+        for name, tensor in weights.items():
+            self.assertTrue(torch.equal(tensor, again[name]), name)
+
+    def published(self, model):
+        folder = os.path.join(self.server.models, model)
+        newest = max(os.listdir(folder), key=lambda name: int(name) if name.isdigit() else -1)
+        return torch.jit.load(os.path.join(folder, newest, "model.pt")).state_dict()
+
+    def test_what_is_not_deterministic_is_refused_by_name(self):
+        created = self.server.create(**self.job("warped", "cuda:0", data="images.pt", deterministic=True, evaluation=training.Evaluation()))
+        job, _ = self.server.watch(created.id)
+        self.assertIn("grid_sampler_backward does not have a deterministic implementation on CUDA", job.message)
+        self.run_job("warped", "cuda:0", data="images.pt", steps=2, evaluation=training.Evaluation())
 
     def test_what_is_not_there_is_refused_by_name(self):
         for device, more, text in (("cuda:7", {}, "resources.device: device cuda:7 is not available"),

@@ -158,7 +158,7 @@ TEST(ModelConfig, NamesFileLineAndReason) {
 
 TEST(ModelConfig, NamesWrongParameters) {
   EXPECT_EQ(error_of(parameter("precision", "fp16")),
-            "m/config.pbtxt: parameters 'precision' must be f32, bf16 or int8, got 'fp16'");
+            "m/config.pbtxt: parameters 'precision' must be f32, tf32, bf16, int8 or auto, got 'fp16'");
   EXPECT_EQ(error_of(parameter("plan_cache_size", "-1")),
             "m/config.pbtxt: parameters 'plan_cache_size' must be 0 to 65536, got '-1'");
   EXPECT_EQ(error_of(parameter("INTRA_OP_THREAD_COUNT", "many")),

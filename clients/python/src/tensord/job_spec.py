@@ -173,6 +173,8 @@ class JobSpec(TypedDict, total=False):
     tags: Mapping[str, str]
     ema_decay: float
     accumulation: int
+    deterministic: bool
+    loss_scale: float
 
 
 _SHORT = {

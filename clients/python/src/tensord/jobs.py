@@ -70,6 +70,8 @@ class Progress:
     best_metrics: Mapping[str, float] = field(default_factory=dict)  # from the evaluation after best_step
     ranks: Tuple[RankProgress, ...] = ()  # for a distributed job
     restarts: int = 0  # of all ranks, after one was lost
+    loss_scale: float = 0  # of the next step; 0: none
+    skipped_steps: int = 0  # steps whose gradients were not finite, with a loss scale
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,9 @@ from tensord.engine._operators import aten
 
 __all__ = [
     "as_strided_", "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
-    "can_cast", "cartesian_prod", "cdist", "conj_physical_", "e", "einsum", "from_dlpack", "inf", "is_storage", "is_tensor", "meshgrid", "nan",
-    "newaxis", "nonzero", "norm",
-    "numel", "pca_lowrank", "pi", "promote_types", "resize_as_", "seed", "split", "svd_lowrank", "tensor", "tensordot", "unique",
-    "unique_consecutive",
+    "can_cast", "cartesian_prod", "cdist", "conj_physical_", "e", "einsum", "from_dlpack", "get_float32_matmul_precision", "inf", "is_storage",
+    "is_tensor", "meshgrid", "nan", "newaxis", "nonzero", "norm", "numel", "pca_lowrank", "pi", "promote_types", "resize_as_", "seed",
+    "set_float32_matmul_precision", "split", "svd_lowrank", "tensor", "tensordot", "unique", "unique_consecutive",
 ]
 
 
@@ -119,6 +118,17 @@ def seed() -> int:
     value = secrets.randbits(63)
     _engine.manual_seed(value)
     return value
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Whether products of float32 on CUDA may round their operands to TF32: "highest" (no, the default), "high" or "medium"."""
+    if precision not in ("highest", "high", "medium"):
+        raise ValueError(f'set_float32_matmul_precision: expected "highest", "high" or "medium", but got {precision!r}')
+    _engine._allow_tf32(True, precision != "highest")
+
+
+def get_float32_matmul_precision() -> str:
+    return "high" if _engine._allows_tf32(True) else "highest"
 
 
 def promote_types(type1, type2):
