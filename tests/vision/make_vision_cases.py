@@ -269,6 +269,9 @@ def preprocess_cases():
     ]
     cases += [preprocess_case(images[name], shorter=20, cropped=(16, 16), **imagenet)
               for name in images if name not in ("deep.png", "cmyk.jpg")]
+    # A row in which the filter's constants show: Pillow's are of float.
+    row = numpy.random.default_rng(3).integers(0, 256, (1801, 64), dtype=numpy.uint8)[1800:]
+    cases.append(preprocess_case(encoded(Image.fromarray(row), "PNG"), filter="hamming", resized=(1, 23), dtype="uint8"))
     return cases
 
 
