@@ -39,6 +39,8 @@ CONFIGS = {
     "batched": "max_batch_size: 8\ndynamic_batching { max_queue_delay_microseconds: 20000 }\n" + STRINGS % "1" + parameters(**SIZED),
     "open": parameters(image_interpolation="bicubic", image_resize_size="20", **IMAGENET),
     "bytes": parameters(image_layout="HWC", image_datatype="UINT8", image_channel_order="BGR"),
+    "auto": parameters(precision="auto", **SIZED) + 'model_warmup [ { name: "one" batch_size: 1 inputs { key: "x" value: '
+            '{ data_type: TYPE_STRING dims: [ 1, 1 ] zero_data: true } } } ]\n',
     "small": parameters(image_max_pixels="5000", **SIZED),
     "numbers": 'input [ { name: "x" data_type: TYPE_FP32 dims: [ -1 ] } ]\n',
 }
@@ -192,6 +194,10 @@ class ImagesTest(RpcAssertions, unittest.TestCase):
         status, got = self.post_image("bytes", data, "image/png")
         self.assertEqual(status, 200, got)
         numpy.testing.assert_array_equal(got, numpy.asarray(picture())[..., ::-1])
+
+    def test_a_precision_that_is_chosen(self):
+        config = self.daemon.stub.ModelConfig(self.message("ModelConfigRequest", name="auto")).config
+        self.assertIn(config.parameters["chosen_precision"].string_value, ("f32", "bf16", "int8"))
 
     def test_metadata_and_command_line(self):
         metadata = self.daemon.stub.ModelMetadata(self.message("ModelMetadataRequest", name="batched"))
