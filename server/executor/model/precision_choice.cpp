@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -27,6 +28,7 @@ class Candidate {
         clock_(clock),
         least_ns_(requests.size(), std::numeric_limits<double>::infinity()) {}
 
+  // The outputs, those of all responses of a decoupled model.
   std::vector<InferTensor> run(size_t request) {
     check_work_cancelled();
     std::vector<const InferTensor*> inputs(model_->signature().inputs.size(), nullptr);
@@ -34,10 +36,13 @@ class Candidate {
     for (size_t i = 0; i < from.inputs.size(); ++i) inputs[from.input_indices[i]] = &from.inputs[i];
     const std::function<bool()> is_cancelled = is_work_cancelled;
     const int64_t start_ns = clock_.now_ns();
-    std::vector<InferTensor> outputs = session_->run(inputs, {.is_cancelled = is_cancelled}).outputs;
+    RunResult result = session_->run(inputs, {.is_cancelled = is_cancelled});
     const auto ns = static_cast<double>(std::max<int64_t>(clock_.now_ns() - start_ns, 1));
     least_ns_[request] = std::min(least_ns_[request], ns);
-    return outputs;
+    for (std::vector<InferTensor>& response : result.responses) {
+      std::ranges::move(response, std::back_inserter(result.outputs));
+    }
+    return std::move(result.outputs);
   }
   // The runs so far were for plans and packed weights.
   void forget_times() { std::ranges::fill(least_ns_, std::numeric_limits<double>::infinity()); }

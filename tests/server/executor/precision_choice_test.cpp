@@ -45,7 +45,8 @@ class PrecisionChoice : public ::testing::Test {
       out.data<double>()[0] = 10;
       out.data<double>()[1] = 5 + behavior.error;
       RunResult result;
-      result.outputs.push_back(tensor("y", out.to(dtype_)));
+      std::vector<InferTensor>& outputs = is_decoupled_ ? result.responses.emplace_back() : result.outputs;
+      outputs.push_back(tensor("y", out.to(dtype_)));
       return result;
     };
     return std::make_unique<fixtures::FakeModel>(signature, run);
@@ -72,7 +73,7 @@ class PrecisionChoice : public ::testing::Test {
   std::map<std::string, Behavior> behaviors_{{"f32", {}}, {"bf16", {}}, {"int8", {}}};
   ManualClock clock_;
   DType dtype_ = DType::kFloat32;
-  bool keeps_state_ = false, is_configured_ = true;
+  bool keeps_state_ = false, is_configured_ = true, is_decoupled_ = false;
   int requests_ = 2, loads_ = 0;
   std::vector<float> inputs_;
 };
@@ -107,6 +108,12 @@ TEST_F(PrecisionChoice, NumbersThatAreNotFiniteMustBeTheSame) {
   EXPECT_EQ(chosen(), "f32");
   for (auto& [precision, behavior] : behaviors_) behavior.error = NAN;
   EXPECT_EQ(chosen(), "int8");
+}
+
+TEST_F(PrecisionChoice, ResponsesAreComparedToo) {
+  is_decoupled_ = true;
+  behaviors_ = {{"f32", {.ns = 100}}, {"bf16", {.ns = 60, .error = 0.1}}, {"int8", {.ns = 40, .error = 0.3}}};
+  EXPECT_EQ(chosen(), "bf16");
 }
 
 TEST_F(PrecisionChoice, NothingToCompare) {
