@@ -55,8 +55,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def file(self, path, _query, etag=None):
         server = self.server
-        if path in server.redirects:
-            return self.answer(302, b"elsewhere", Location=server.redirects[path])
+        if self.path in server.redirects:
+            return self.answer(302, b"elsewhere", Location=server.redirects[self.path])
         if server.failures.get(path):
             return self.answer(server.failures[path].pop(0), b'{"error":"not now"}')
         if path not in server.files:
@@ -302,6 +302,12 @@ class FetchTest(unittest.TestCase):
         self.server.redirects.update({"/moved": self.other.url + "/real", "/up/down/here": "../there", "/up/there": "/moved", "/loop": "/loop"})
         self.fetch(self.server.url + "/up/down/here", self.path("model"))
         self.assertEqual(self.read("model"), b"model")
+        # Queries with a URL of their own, and a query alone.
+        self.server.files.update({"/real": b"here", "/same": b"same"})
+        self.server.redirects.update({"/login": "/real?next=https://host/x", "/same": "?again=1"})
+        for name, expected in (("login", b"here"), ("same", b"same")):
+            self.fetch(f"{self.server.url}/{name}", self.path(name))
+            self.assertEqual(self.read(name), expected)
         self.assertIn("more than 5 redirects", self.fetch(self.server.url + "/loop", self.path("loop"), code=1))
         self.server.redirects["/loop"] = "ftp://127.0.0.1/x"
         self.assertIn("expected http://HOST", self.fetch(self.server.url + "/loop", self.path("loop"), code=1))
@@ -329,6 +335,8 @@ class FetchTest(unittest.TestCase):
         self.server.files["/model.pt"] = pattern(5000)
         self.assertIn("--max-size", self.fetch(self.server.url + "/model.pt", self.path("m"), "--max-size", "4999", code=1))
         self.fetch(self.server.url + "/model.pt", self.path("m"), "--max-size", "5000")
+        for authority in ("127.0.0.1:99999", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1#x", "a:b:1", "[::1", "[]"):
+            self.assertIn("expected a host, perhaps with a port", self.fetch(f"http://{authority}/x", self.path("bad"), code=1))
         for source in ("ftp://host/x", "http:///x", "http://user:word@127.0.0.1/x", "http://127.0.0.1/a b", "http://127.0.0.1/", "models/x"):
             self.fetch(source, self.path("bad"), code=1)
         self.assertIn("give the file to make", self.fetch(self.server.url + "/model.pt", self.path("folder") + "/", code=1))
