@@ -125,6 +125,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if key not in objects:
                 return self.answer(404, b"<Error><Message>The specified key does not exist.</Message></Error>")
             return self.send_bytes(path, objects[key], f'"{hashlib.md5(objects[key]).hexdigest()}"')
+        if self.server.is_endless:
+            return self.answer(200, b"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>%d</NextContinuationToken>"
+                               b"</ListBucketResult>" % len(self.server.seen))
         asked = dict(urllib.parse.parse_qsl(query))
         keys = sorted(k for k in objects if k.startswith(asked.get("prefix", "")))
         start = int(base64.b64decode(asked["continuation-token"])) if "continuation-token" in asked else 0
@@ -174,7 +177,7 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.lock = threading.Lock()
         self.seen, self.files, self.etags, self.redirects, self.failures, self.cuts = [], {}, {}, {}, {}, {}
-        self.objects, self.hub, self.hub_changes, self.other = {}, {}, {}, None
+        self.objects, self.hub, self.hub_changes, self.other, self.is_endless = {}, {}, {}, None, False
         self.url = f"{'https' if context else 'http'}://{'localhost' if context else '127.0.0.1'}:{self.server_port}"
         if context:
             self.socket = context.wrap_socket(self.socket, server_side=True)
@@ -354,6 +357,10 @@ class FetchTest(unittest.TestCase):
         self.assertEqual(len(self.requests("/bucket")), 2)  # pages of the listing
         self.fetch_s3("s3://bucket/models/resnet/", self.path("only"), "--include", "2/*")
         self.assertEqual(list(self.all_files("only")), ["2/a & <b>+ü.onnx"])
+
+    def test_a_listing_without_an_end(self):
+        self.server.is_endless = True
+        self.assertIn("the listing does not end", self.fetch_s3("s3://bucket/p/", self.path("out"), code=1))
 
     def test_an_object(self):
         self.server.objects = {"models/m.onnx": b"bytes"}
