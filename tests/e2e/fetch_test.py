@@ -55,6 +55,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def file(self, path, _query, etag=None):
         server = self.server
+        if path in server.holds:
+            asked, goes_on = server.holds[path]
+            asked.set()
+            goes_on.wait(60)
         if self.path in server.redirects:
             return self.answer(302, b"elsewhere", Location=server.redirects[self.path])
         if server.failures.get(path):
@@ -177,6 +181,7 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.lock = threading.Lock()
         self.seen, self.files, self.etags, self.redirects, self.failures, self.cuts = [], {}, {}, {}, {}, {}
+        self.holds = {}  # path → (set when it was asked for, awaited before the answer)
         self.objects, self.hub, self.hub_changes, self.other, self.is_endless = {}, {}, {}, None, False
         self.url = f"{'https' if context else 'http'}://{'localhost' if context else '127.0.0.1'}:{self.server_port}"
         if context:
@@ -444,11 +449,11 @@ class FetchTest(unittest.TestCase):
 
     def test_one_at_a_time(self):
         data = self.server.files["/model.pt"] = pattern(1000)
-        self.server.failures["/model.pt"] = [503]
+        asked, goes_on = self.server.holds["/model.pt"] = threading.Event(), threading.Event()
         with subprocess.Popen([BINARY, "fetch", self.server.url + "/model.pt", self.path("m")], stdout=subprocess.PIPE) as first:
-            while not self.server.seen:
-                pass
+            self.assertTrue(asked.wait(60))
             self.assertIn("another fetch to this destination", self.fetch(self.server.url + "/model.pt", self.path("m"), code=1))
+            goes_on.set()
             first.communicate()
         self.assertEqual(self.read("m"), data)
 
