@@ -201,6 +201,8 @@ class Download:
             name = str(piece.file_name)
             if name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
                 raise DataLossError(f"the server sends a file named {name!r}")
+            if self._file is not None:
+                raise DataLossError(f"the server sends {name!r} before the end of another file")
             self._file = open(os.path.join(self._folder, name), "wb")
             self._digest = hashlib.sha256()
         if self._file is None:
