@@ -4,6 +4,7 @@ import hashlib
 import os
 import subprocess
 import tempfile
+import time
 import unittest
 
 import grpc
@@ -178,10 +179,10 @@ class TrainFilesTest(JobAssertions, RpcAssertions, unittest.TestCase):
         call = self.server.stub.DownloadModel(training.DownloadModelRequest(id=job.id), timeout=60)
         next(iter(call))
         call.cancel()
-        for _ in range(100):
-            if not os.listdir(os.path.join(self.server.jobs, "downloads")):
-                break
-            self.server.get(job.id)
+        deadline = time.monotonic() + 60
+        while os.listdir(os.path.join(self.server.jobs, "downloads")):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
         self.download(job.id)
 
     def test_the_commands(self):
