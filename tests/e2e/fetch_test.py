@@ -129,6 +129,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if key not in objects:
                 return self.answer(404, b"<Error><Message>The specified key does not exist.</Message></Error>")
             return self.send_bytes(path, objects[key], f'"{hashlib.md5(objects[key]).hexdigest()}"')
+        if self.server.is_elsewhere:
+            return self.answer(301, x_amz_bucket_region="eu-other-1")
         if self.server.is_endless:
             return self.answer(200, b"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>%d</NextContinuationToken>"
                                b"</ListBucketResult>" % len(self.server.seen))
@@ -182,7 +184,8 @@ class Server(http.server.ThreadingHTTPServer):
         self.lock = threading.Lock()
         self.seen, self.files, self.etags, self.redirects, self.failures, self.cuts = [], {}, {}, {}, {}, {}
         self.holds = {}  # path → (set when it was asked for, awaited before the answer)
-        self.objects, self.hub, self.hub_changes, self.other, self.is_endless = {}, {}, {}, None, False
+        self.objects, self.hub, self.hub_changes, self.other = {}, {}, {}, None
+        self.is_endless = self.is_elsewhere = False
         self.url = f"{'https' if context else 'http'}://{'localhost' if context else '127.0.0.1'}:{self.server_port}"
         if context:
             self.socket = context.wrap_socket(self.socket, server_side=True)
@@ -362,6 +365,10 @@ class FetchTest(unittest.TestCase):
         self.assertEqual(len(self.requests("/bucket")), 2)  # pages of the listing
         self.fetch_s3("s3://bucket/models/resnet/", self.path("only"), "--include", "2/*")
         self.assertEqual(list(self.all_files("only")), ["2/a & <b>+ü.onnx"])
+
+    def test_a_bucket_of_another_region(self):
+        self.server.is_elsewhere = True
+        self.assertIn("the bucket is in AWS_REGION eu-other-1", self.fetch_s3("s3://bucket/p/", self.path("out"), code=1))
 
     def test_a_listing_without_an_end(self):
         self.server.is_endless = True
