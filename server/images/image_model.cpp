@@ -129,6 +129,7 @@ class ImageModel final : public Model {
     spec.known = {};
     spec.encoded = images_;
     signature_.has_bounded_work = false;  // decoding takes as long as the image is large
+    precision = model_->precision;
   }
 
   const Signature& signature() const override { return signature_; }

@@ -40,6 +40,7 @@ CONFIGS = {
     "open": parameters(image_interpolation="bicubic", image_resize_size="20", **IMAGENET),
     "bytes": parameters(image_layout="HWC", image_datatype="UINT8", image_channel_order="BGR"),
     "small": parameters(image_max_pixels="5000", **SIZED),
+    "auto": parameters(precision="auto", **SIZED),
     "numbers": 'input [ { name: "x" data_type: TYPE_FP32 dims: [ -1 ] } ]\n',
 }
 ENSEMBLE = """platform: "ensemble"
@@ -209,6 +210,11 @@ class ImagesTest(RpcAssertions, unittest.TestCase):
     def message(kind, **fields):
         import inference_pb2
         return getattr(inference_pb2, kind)(**fields)
+
+    def test_the_precision_that_was_chosen_is_shown(self):
+        config = self.daemon.stub.ModelConfig(self.message("ModelConfigRequest", name="auto")).config
+        self.assertIn(config.parameters["chosen_precision"].string_value, ("f32", "bf16", "int8"))
+        self.assertEqual(self.daemon.metric("tensord_model_precision", model="auto"), 1)
 
     def test_what_is_no_image_is_refused(self):
         data = encoded(picture())
