@@ -41,9 +41,9 @@ class PrecisionChoice : public ::testing::Test {
       inputs_.push_back(inputs[0]->tensor.data<float>()[0]);
       clock_.advance_ns(behavior.ns);
       if (!behavior.failure.empty()) fail(ErrorCode::kInvalidArgument, behavior.failure);
-      const Tensor out = Tensor::empty(Dims{2}, DType::kFloat64);
-      out.data<double>()[0] = 10;
-      out.data<double>()[1] = 5 + behavior.error;
+      const Tensor out = Tensor::empty(Dims{outputs_}, DType::kFloat64);
+      if (outputs_ > 0) out.data<double>()[0] = is_silent_ ? 0 : 10;
+      if (outputs_ > 1) out.data<double>()[1] = is_silent_ ? 0 : 5 + behavior.error;
       RunResult result;
       result.outputs.push_back(tensor("y", out.to(dtype_)));
       return result;
@@ -72,7 +72,8 @@ class PrecisionChoice : public ::testing::Test {
   std::map<std::string, Behavior> behaviors_{{"f32", {}}, {"bf16", {}}, {"int8", {}}};
   ManualClock clock_;
   DType dtype_ = DType::kFloat32;
-  bool keeps_state_ = false, is_configured_ = true;
+  bool keeps_state_ = false, is_configured_ = true, is_silent_ = false;
+  int64_t outputs_ = 2;
   int requests_ = 2, loads_ = 0;
   std::vector<float> inputs_;
 };
@@ -120,6 +121,17 @@ TEST_F(PrecisionChoice, NothingToCompare) {
   EXPECT_EQ(chosen(), "f32");
   EXPECT_EQ(loads_, 1);
   EXPECT_THAT(reason(), HasSubstr("keeps state"));
+}
+
+TEST_F(PrecisionChoice, OutputsThatTellNothing) {
+  behaviors_["int8"].ns = 1;
+  EXPECT_EQ(chosen(), "int8");
+  is_silent_ = true;
+  EXPECT_EQ(chosen(), "f32");
+  EXPECT_EQ(reason(), "a warm-up request has nothing but zeros in output 'y'");
+  is_silent_ = false;
+  outputs_ = 0;
+  EXPECT_EQ(chosen(), "f32");
 }
 
 TEST_F(PrecisionChoice, FailuresLeaveF32) {
