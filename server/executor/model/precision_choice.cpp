@@ -97,7 +97,8 @@ std::optional<std::string> find_silent_output(Candidate& f32, size_t requests) {
     for (const InferTensor& output : f32.run(i)) {
       if (!is_float(output)) continue;
       const Tensor numbers = output.tensor.to(DType::kFloat64).contiguous();
-      if (std::all_of(numbers.data<double>(), numbers.data<double>() + numbers.numel(), [](double x) { return x == 0; }))
+      if (std::all_of(numbers.data<double>(), numbers.data<double>() + numbers.numel(),
+                      [](double x) { return x == 0; }))
         return output.name;
     }
   }
@@ -175,8 +176,10 @@ std::unique_ptr<Model> load_in_fastest_precision(const LoadInPrecision& load, co
   std::vector<WarmupRequest> requests = make_requests(model->signature());
   if (requests.empty())
     return as_chosen(std::move(model), "f32", "there are no warm-up requests, and no complete shapes to make them of");
+  // With zeros, weights make no difference.
   for (WarmupRequest& request : requests) {
-    if (!request.is_configured) request = with_random_data(std::move(request));
+    const bool is_configured = request.is_configured;
+    request = with_random_data(std::move(request), /*only_zeros=*/is_configured);
   }
   Candidate f32(std::move(model), requests, limits.clock);
   try {

@@ -56,9 +56,9 @@ class PrecisionChoice : public ::testing::Test {
       std::vector<WarmupRequest> out;
       for (int i = 0; i < requests_; ++i) {
         WarmupRequest& request = out.emplace_back(WarmupRequest{.name = "one", .is_configured = is_configured_});
-        const Tensor zero = Tensor::empty(Dims{1}, DType::kFloat32);
-        zero.data<float>()[0] = 0;
-        request.inputs.push_back(tensor("x", zero));
+        const Tensor number = Tensor::empty(Dims{1}, DType::kFloat32);
+        number.data<float>()[0] = input_;
+        request.inputs.push_back(tensor("x", number));
         request.input_indices = {0};
       }
       return out;
@@ -74,6 +74,7 @@ class PrecisionChoice : public ::testing::Test {
   DType dtype_ = DType::kFloat32;
   bool keeps_state_ = false, is_configured_ = true, is_silent_ = false;
   int64_t outputs_ = 2;
+  float input_ = 3;
   int requests_ = 2, loads_ = 0;
   std::vector<float> inputs_;
 };
@@ -143,14 +144,16 @@ TEST_F(PrecisionChoice, FailuresLeaveF32) {
   EXPECT_THROW(choose(), Error);
 }
 
-TEST_F(PrecisionChoice, ZerosOfShapesAreReplaced) {
-  is_configured_ = true;
+TEST_F(PrecisionChoice, ZerosAreReplaced) {
   choose();
-  EXPECT_THAT(inputs_, ::testing::Each(0.0f));
-  inputs_.clear();
-  is_configured_ = false;
-  choose();
-  EXPECT_THAT(inputs_, ::testing::Contains(::testing::Gt(0.0f)));
+  EXPECT_THAT(inputs_, ::testing::Each(3.0f));
+  input_ = 0;
+  for (const bool is_configured : {false, true}) {
+    is_configured_ = is_configured;
+    inputs_.clear();
+    choose();
+    EXPECT_THAT(inputs_, ::testing::Contains(::testing::Gt(0.0f)));
+  }
 }
 
 }  // namespace
