@@ -16,6 +16,18 @@ bool is_same_field(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](char x, char y) { return to_ascii_lower(x) == to_ascii_lower(y); });
 }
 
+// httplib has decoded the %XX of a header. In a Location, what no URL may contain is encoded again; encoded '&', '+',
+// '%' and '/' of a query stay decoded.
+std::string with_encoded_specials(const std::string& location) {
+  constexpr std::string_view kNotInUrls = "\"<>\\^`{|}";
+  std::string out;
+  for (const char c : location) {
+    const bool is_special = c <= 0x20 || c >= 0x7f || kNotInUrls.find(c) != std::string_view::npos;
+    out += is_special ? percent_encoded({&c, 1}) : std::string(1, c);
+  }
+  return out;
+}
+
 // "a/b/../c" of a relative reference; more ".." than folders end at the root.
 std::string without_dots(const std::string& path) {
   std::vector<std::string> kept;
@@ -59,6 +71,7 @@ HttpUrl resolve_http_url(const HttpUrl& base, const std::string& reference) {
   if (reference.find("://") != std::string::npos) return parse_http_url(reference);
   if (reference.starts_with("//")) return parse_http_url(base.scheme + ":" + reference);
   if (reference.starts_with('/')) return parse_http_url(base.origin() + reference);
+  if (reference.starts_with('?')) return parse_http_url(base.origin() + base.path() + reference);
   const size_t query = std::min(reference.find('?'), reference.size());
   const std::string path = base.path();
   const std::string folder = path.substr(0, path.rfind('/') + 1);
@@ -117,7 +130,9 @@ HttpReply http_get(const HttpUrl& url, const HttpFields& fields, const std::func
   bool was_ended = false;
   const auto take_head = [&](const httplib::Response& response) {
     reply.status = response.status;
-    for (const auto& [name, value] : response.headers) reply.fields.emplace_back(name, value);
+    for (const auto& [name, value] : response.headers) {
+      reply.fields.emplace_back(name, is_same_field(name, "Location") ? with_encoded_specials(value) : value);
+    }
     was_ended = !on_head(reply);
     return !was_ended;
   };
