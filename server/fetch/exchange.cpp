@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMaxRedirects = 5;
 constexpr size_t kMaxErrorBytes = 16 << 10;
-constexpr size_t kMaxListingBytes = 64 << 20;
+constexpr size_t kMaxListingBytes = 8 << 20;  // of a page; as JSON it may take eighty times as much memory
 constexpr int kListingRetries = 4;
 constexpr auto kFirstPause = std::chrono::milliseconds(500), kLongestPause = std::chrono::milliseconds(15000);
 

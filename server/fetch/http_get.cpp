@@ -40,6 +40,18 @@ bool has_scheme(const std::string& reference) {
   return end != std::string::npos && reference[end] == ':';
 }
 
+// httplib has decoded the %XX of a header. In a Location, what no URL may contain is encoded again; encoded '&', '+',
+// '%' and '/' of a query stay decoded.
+std::string with_encoded_specials(const std::string& location) {
+  constexpr std::string_view kNotInUrls = "\"<>\\^`{|}";
+  std::string out;
+  for (const char c : location) {
+    const bool is_special = c <= 0x20 || c >= 0x7f || kNotInUrls.find(c) != std::string_view::npos;
+    out += is_special ? percent_encoded({&c, 1}) : std::string(1, c);
+  }
+  return out;
+}
+
 // "a/b/../c" of a relative reference; more ".." than folders end at the root.
 std::string without_dots(const std::string& path) {
   std::vector<std::string> kept;
@@ -142,7 +154,9 @@ HttpReply http_get(const HttpUrl& url, const HttpFields& fields, const std::func
   bool was_ended = false;
   const auto take_head = [&](const httplib::Response& response) {
     reply.status = response.status;
-    for (const auto& [name, value] : response.headers) reply.fields.emplace_back(name, value);
+    for (const auto& [name, value] : response.headers) {
+      reply.fields.emplace_back(name, is_same_field(name, "Location") ? with_encoded_specials(value) : value);
+    }
     was_ended = !on_head(reply);
     return !was_ended;
   };

@@ -117,8 +117,7 @@ RemoteFiles list_hugging_face(const std::string& source) {
     const std::string next = next_page(reply);
     if (next.empty()) break;
     HttpUrl following = resolve_http_url(url, next);
-    check(following.origin() == out.origin && following.target != url.target, url.printable(), ": leads to ",
-          following.printable(), " for more");
+    check(following.origin() == out.origin, url.printable(), ": leads to ", following.printable(), " for more");
     url = std::move(following);
   }
   if (out.files.empty()) {

@@ -42,6 +42,7 @@ CONFIGS = {
     "auto": parameters(precision="auto", **SIZED) + 'model_warmup [ { name: "one" batch_size: 1 inputs { key: "x" value: '
             '{ data_type: TYPE_STRING dims: [ 1, 1 ] zero_data: true } } } ]\n',
     "small": parameters(image_max_pixels="5000", **SIZED),
+    "auto": parameters(precision="auto", **SIZED),
     "numbers": 'input [ { name: "x" data_type: TYPE_FP32 dims: [ -1 ] } ]\n',
 }
 ENSEMBLE = """platform: "ensemble"
@@ -215,6 +216,11 @@ class ImagesTest(RpcAssertions, unittest.TestCase):
     def message(kind, **fields):
         import inference_pb2
         return getattr(inference_pb2, kind)(**fields)
+
+    def test_the_precision_that_was_chosen_is_shown(self):
+        config = self.daemon.stub.ModelConfig(self.message("ModelConfigRequest", name="auto")).config
+        self.assertIn(config.parameters["chosen_precision"].string_value, ("f32", "bf16", "int8"))
+        self.assertEqual(self.daemon.metric("tensord_model_precision", model="auto"), 1)
 
     def test_what_is_no_image_is_refused(self):
         data = encoded(picture())
