@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 // replaces the least recently written one.
 constexpr size_t kMaxUploads = 32;
 constexpr uint64_t kFullUploads = 4;
+constexpr int kMaxDownloads = 4;
 
 // Longer than what make_upload() makes.
 constexpr size_t kMaxUploadId = 64;
@@ -136,8 +137,14 @@ std::string TrainingService::Upload::finish() {
   return id_;
 }
 
+TrainingService::Download::Place::Place(std::atomic<int>& taken) : taken(taken) {
+  if (++taken <= kMaxDownloads) return;
+  --taken;
+  fail(ErrorCode::kResourceExhausted, "there are ", kMaxDownloads, " downloads of models already; ask again later");
+}
+
 TrainingService::Download::Download(const TrainingService& service, const std::string& id)
-    : folder_(service.store_.make_download()) {
+    : place_(service.downloads_), folder_(service.store_.make_download()) {
   try {
     const JobStatus job = service.find(id)->status();
     const fs::path published =

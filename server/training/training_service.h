@@ -108,7 +108,8 @@ class TrainingService {
   // The files of the model that a job made, until this is destroyed.
   class Download {
    public:
-    // Throws Error{kFailedPrecondition} if the job has no weights yet.
+    // Throws Error{kFailedPrecondition} if the job has no weights yet, and kResourceExhausted while too many others are
+    // open: each may keep a copy of a model on the disk.
     Download(const TrainingService& service, const std::string& id);
     ~Download();
     Download(const Download&) = delete;
@@ -116,7 +117,16 @@ class TrainingService {
     int64_t step() const { return step_; }  // of the weights
 
    private:
+    // One of the places for downloads.
+    struct Place {
+      explicit Place(std::atomic<int>& taken);
+      ~Place() { --taken; }
+      Place(const Place&) = delete;
+      std::atomic<int>& taken;
+    };
+
     void write_weights(const TrainingService& service, const JobStatus& job);
+    const Place place_;
     std::filesystem::path folder_;
     std::vector<std::filesystem::path> files_;
     int64_t step_ = 0;
@@ -168,6 +178,7 @@ class TrainingService {
   Publisher publisher_;
   HostRegistry hosts_;
   FingerprintCache fingerprints_;
+  mutable std::atomic<int> downloads_{0};
   Mutex create_mutex_;  // serializes the creation of jobs
   Mutex save_mutex_;    // keeps saved statuses in order
   mutable Mutex mutex_;

@@ -34,6 +34,9 @@ class TrainFilesTest(JobAssertions, RpcAssertions, unittest.TestCase):
         cls.server = TrainingDaemon("--training-max-upload", str(LIMIT))
         cls.folder = tempfile.TemporaryDirectory()
         models.save(models.Mlp(), cls.server.models, "mlp")
+        # Larger than what a connection holds of a message that nobody reads.
+        wide = torch.nn.Sequential(torch.nn.Linear(64, 160_000), torch.nn.Linear(160_000, 10))
+        models.save(wide, cls.server.models, "wide")
         cls.x, cls.y = models.clusters(400, 64, 10, seed=1, spread=8.0)
         cls.server.save_data("clusters.pt", x=cls.x, y=cls.y)
         cls.local = os.path.join(cls.folder.name, "mine.npz")
@@ -201,6 +204,21 @@ class TrainFilesTest(JobAssertions, RpcAssertions, unittest.TestCase):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.01)
         self.download(job.id)
+
+    def test_many_clients_that_do_not_read(self):
+        job = self.server.run(model=training.ModelSource(name="wide", version=1), optimizer=SGD, steps=1)
+        request = training.DownloadModelRequest(id=job.id)
+        calls = [self.server.stub.DownloadModel(request, timeout=120) for _ in range(4)]
+        for call in calls:
+            next(iter(call))
+        self.assert_code(CODE.RESOURCE_EXHAUSTED, "there are 4 downloads of models already", lambda: next(iter(self.server.stub.DownloadModel(request, timeout=60))))
+        for call in calls:
+            call.cancel()
+        deadline = time.monotonic() + 60
+        while os.listdir(os.path.join(self.server.jobs, "downloads")):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+        self.assertGreater(len(self.download(job.id)[0]["model.pt"]), 40_000_000)
 
     def test_the_commands(self):
         out = self.command("train", "mlp", "--upload-data", self.local, "--upload-eval-data", self.local, "--label", "y", "--loss", "cross_entropy",
