@@ -341,6 +341,7 @@ class MistakesTest(unittest.TestCase):
             for method, said in (("/tensorflow.serving.PredictionService/Predict", "TensorFlow Serving's protocol; this server speaks KServe's v2"),
                                  ("/org.pytorch.serve.grpc.inference.InferenceAPIsService/Ping", "TorchServe's"),
                                  ("/inference.GRPCInferenceService/ModelInferr", "did you mean ModelInfer?"),
+                                 ("/grpc.health.v1.Health/Chek", "there is no method Chek in grpc.health.v1.Health; did you mean Check?"),
                                  ("/mine.Own/Ask", "there is no service mine.Own; this server")):
                 for _ in range(3):
                     with self.assertRaises(grpc.RpcError) as caught:
