@@ -52,6 +52,11 @@ class Dropped(nn.Module):
         return self.dropout(self.layer(x))
 
 
+class LooksUp(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return {1: x}[x.size(0)]
+
+
 class AsksForMode(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if self.training:
@@ -138,6 +143,7 @@ MODELS = {
     "late": (Late, ""),
     "late_met": (Late, X),
     "late_not_met": (Late, X.replace("4", "3")),
+    "looks_up": (LooksUp, ""),
     "keys": (Keys, ""),
     "subset": (Three, X + 'output [ { name: "OUTPUT__2" }, { name: "OUTPUT__0" } ]\n'),
     "some_keys": (Keys, X + 'output [ { name: "c" data_type: TYPE_FP32 dims: [ 4 ] }, { name: "a" } ]\n'),
@@ -335,6 +341,11 @@ class MistakesTest(unittest.TestCase):
                                       text=True, timeout=300)
                 self.assertEqual(done.returncode, 1)
                 self.assertRegex(done.stdout, "^refused  to be served: .*argument 'more'.*give the model a wrapper")
+
+    def test_a_key_that_a_script_does_not_find_is_no_missing_model(self):
+        self.assertEqual(self.infer("looks_up", ("x", torch.ones(1)))[0][1], [1])
+        self.assert_fails(grpc.StatusCode.INVALID_ARGUMENT, "KeyError: 2 (mistakes_test.py:", "looks_up", ("x", torch.ones(2)))
+        self.assert_fails(grpc.StatusCode.INVALID_ARGUMENT, "; inputs: x FP32[2]", "looks_up", ("x", torch.ones(2)))
 
     def test_other_protocols_are_told_which_one_this_is(self):
         with grpc.insecure_channel(self.daemon.ready["grpc"]) as channel:
