@@ -206,6 +206,10 @@ class NetworkTest(unittest.TestCase):
             done = subprocess.run([*command, "--cert", self.path("client.pem"), "--key", self.path("client.key")],
                                   capture_output=True, text=True, timeout=300)
             self.assertEqual((done.returncode, "READY" in done.stdout), (0, True), done.stderr)
+            done = subprocess.run([*command, "--cert", self.path("client.pem"), "--key", self.path("stranger.key")],
+                                  capture_output=True, text=True, timeout=300)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1))
+            self.assertIn("--cert and --key do not belong together", done.stderr)
 
     def test_access_by_token(self):
         tokens = self.write("tokens", b"inference,metadata user-1\nall admin-1\n")
