@@ -210,6 +210,15 @@ class NetworkTest(unittest.TestCase):
                                   capture_output=True, text=True, timeout=300)
             self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1))
             self.assertIn("--cert and --key do not belong together", done.stderr)
+            done = subprocess.run([BINARY, "health", "--address", target], capture_output=True, text=True, timeout=300)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
+            self.assertIn("the server speaks TLS, perhaps: --tls", done.stderr)
+            for port in ("grpc", "metrics"):
+                with self.subTest(port=port), Daemon(self.models) as plain:
+                    done = subprocess.run([BINARY, "health", "--tls", "--address", plain.ready[port]], capture_output=True,
+                                          text=True, timeout=300)
+                    self.assertEqual(done.returncode, 1)
+                    self.assertIn("the server does not speak TLS", done.stderr)
 
     def test_access_by_token(self):
         tokens = self.write("tokens", b"inference,metadata user-1\nall admin-1\n")
