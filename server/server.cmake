@@ -44,6 +44,7 @@ if(NOT CHART_JS)
   message(FATAL_ERROR "No /usr/share/javascript/chart.js/chart.min.js: install the package libjs-chart.js (scripts/setup build)")
 endif()
 file(GLOB page_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/server/web/page/*)
+list(FILTER page_files EXCLUDE REGEX "/README\\.md$")
 include(embed_page)
 embed_page(tensord_server_web ${CMAKE_BINARY_DIR}/server/web/page_files.cpp ${page_files} ${CHART_JS})
 tensord_layer(tensord_server_transport server/transport tensord_server_training tensord_server_memory

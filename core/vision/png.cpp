@@ -13,9 +13,11 @@
 namespace tensord::vision {
 namespace {
 
-// The largest decompressed size of a text or profile, and the largest number of them.
+// The largest decompressed size of a profile.
 constexpr size_t kMaxChunk = 8 << 20;
-constexpr unsigned kMaxChunks = 1000;
+// No pixel depends on these chunks, and libpng would allocate whatever length they claim, and decompress them. Each
+// name has a zero behind it.
+constexpr unsigned char kSkippedChunks[] = "tEXt\0zTXt\0iTXt\0sPLT\0pCAL\0sCAL";
 
 struct Reader {
   std::string_view rest;
@@ -53,7 +55,7 @@ class PngDecoder {
       png_set_read_fn(png_, &reader_, read_bytes);
       png_set_user_limits(png_, 1 << 30, 1 << 30);
       png_set_chunk_malloc_max(png_, kMaxChunk);
-      png_set_chunk_cache_max(png_, kMaxChunks);
+      png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, kSkippedChunks, sizeof kSkippedChunks / 5);
       png_read_info(png_, info_);
     });
     return {png_get_image_height(png_, info_), png_get_image_width(png_, info_)};

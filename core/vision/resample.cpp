@@ -26,12 +26,13 @@ double triangle(double x) {
   return x < 1.0 ? 1.0 - x : 0.0;
 }
 
+// Pillow's constants are of float.
 double hamming(double x) {
   x = std::abs(x);
   if (x == 0.0) return 1.0;
   if (x >= 1.0) return 0.0;
   x *= std::numbers::pi;
-  return std::sin(x) / x * (0.54 + 0.46 * std::cos(x));
+  return std::sin(x) / x * (double{0.54F} + double{0.46F} * std::cos(x));
 }
 
 // Keys' cubic convolution with a = -0.5.

@@ -120,9 +120,18 @@ class Download {
  private:
   bool has_checksum() const { return !file_.sha256.empty() || !file_.git_sha1.empty(); }
 
+  // Some servers send a range without looking at If-Range.
+  bool continues(const HttpReply& reply, const std::optional<ContentRange>& range) const {
+    const bool is_same = part_.size() == 0 || has_checksum() || reply.strong_etag() == part_.etag();
+    return reply.status == 206 && range && range->first == part_.size() && is_same;
+  }
+
   bool begin(const HttpReply& reply) {
     const std::optional<ContentRange> range = parse_content_range(reply.field("Content-Range"));
-    if (reply.status == 206 && range && range->first == part_.size()) {
+    const bool has_length = !reply.field("Content-Length").empty();
+    if (has_length && !reply.content_length())
+      fail(ErrorCode::kDataLoss, file_.url.printable(), ": its Content-Length is no number");
+    if (continues(reply, range)) {
       total_ = range->total;
     } else if (reply.status == 200) {
       part_.restart(reply.strong_etag());

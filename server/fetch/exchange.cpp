@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMaxRedirects = 5;
 constexpr size_t kMaxErrorBytes = 16 << 10;
-constexpr size_t kMaxListingBytes = 64 << 20;
+constexpr size_t kMaxListingBytes = 8 << 20;  // of a page; as JSON it may take eighty times as much memory
 constexpr int kListingRetries = 4;
 constexpr auto kFirstPause = std::chrono::milliseconds(500), kLongestPause = std::chrono::milliseconds(15000);
 
@@ -49,7 +49,10 @@ std::string reason_in(const std::string& body) {
 // Where a redirect leads. An answer over TLS must not lead to one without.
 HttpUrl redirected(const HttpUrl& url, const HttpReply& reply) {
   const std::string location = reply.field("Location");
-  check(!location.empty(), url.printable(), ": a redirect without Location");
+  // What S3 answers for a bucket of another region.
+  const std::string region = reply.field("x-amz-bucket-region");
+  check(!location.empty(), url.printable(), ": a redirect without Location",
+        region.empty() ? "" : "; the bucket is in AWS_REGION " + region);
   HttpUrl next = resolve_http_url(url, location);
   check(url.scheme != "https" || next.scheme == "https", url.printable(), ": leads to ", next.printable(),
         ", which is not encrypted");

@@ -37,10 +37,11 @@ class Staging {
       fail(ErrorCode::kFailedPrecondition, folder_.string(), ": another fetch to this destination is under way");
     }
     const std::string source_file = folder_ / "source";
-    if (read_whole_file(source_file).value_or("") != source) {
+    const std::string digest = sha256_hex(source);  // the query of a URL may be a secret
+    if (read_whole_file(source_file).value_or("") != digest) {
       for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) fs::remove_all(entry.path());
       AtomicFile out(source_file);
-      out.write(source);
+      out.write(digest);
       out.commit();
     }
     for (const char* name : {"files", "parts", "versions"}) fs::create_directories(folder_ / name);

@@ -16,6 +16,42 @@ bool is_same_field(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](char x, char y) { return to_ascii_lower(x) == to_ascii_lower(y); });
 }
 
+bool is_port(std::string_view text) {
+  uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc() && end == text.data() + text.size() && port != 0;
+}
+
+// "host", "host:80" or "[::1]:80". The library takes other texts as a whole for a host without TLS.
+bool is_authority(std::string_view text) {
+  const bool is_ipv6 = text.starts_with('[');
+  const size_t end = std::min(text.find(is_ipv6 ? ']' : ':'), text.size());
+  const std::string_view host = is_ipv6 ? text.substr(1, end - 1) : text.substr(0, end);
+  const std::string_view rest = text.substr(std::min(is_ipv6 ? end + 1 : end, text.size()));
+  const bool is_plain = std::ranges::all_of(
+      host, [&](char c) { return is_ascii_alnum(c) || c == '-' || c == '.' || c == '_' || (is_ipv6 && c == ':'); });
+  return !host.empty() && is_plain && (!is_ipv6 || end < text.size()) &&
+         (rest.empty() || (rest.front() == ':' && is_port(rest.substr(1))));
+}
+
+// Whether a reference is absolute; the "://" of a path's query does not make it so.
+bool has_scheme(const std::string& reference) {
+  const size_t end = reference.find_first_of(":/?#");
+  return end != std::string::npos && reference[end] == ':';
+}
+
+// httplib has decoded the %XX of a header. In a Location, what no URL may contain is encoded again; encoded '&', '+',
+// '%' and '/' of a query stay decoded.
+std::string with_encoded_specials(const std::string& location) {
+  constexpr std::string_view kNotInUrls = "\"<>\\^`{|}";
+  std::string out;
+  for (const char c : location) {
+    const bool is_special = c <= 0x20 || c >= 0x7f || kNotInUrls.find(c) != std::string_view::npos;
+    out += is_special ? percent_encoded({&c, 1}) : std::string(1, c);
+  }
+  return out;
+}
+
 // "a/b/../c" of a relative reference; more ".." than folders end at the root.
 std::string without_dots(const std::string& path) {
   std::vector<std::string> kept;
@@ -49,18 +85,19 @@ HttpUrl parse_http_url(const std::string& text) {
   url.authority = text.substr(begin, end - begin);
   url.target = text.substr(end);
   if (!url.target.starts_with('/')) url.target.insert(0, "/");
-  check(!url.authority.empty() && url.authority.find('@') == std::string::npos, url.scheme,
-        "://…: expected a host without user name and password");
+  check(is_authority(url.authority), url.scheme,
+        "://…: expected a host, perhaps with a port, without user name and password");
   check(url.target.find('#') == std::string::npos, url.printable(), ": has a fragment (#…)");
   return url;
 }
 
 HttpUrl resolve_http_url(const HttpUrl& base, const std::string& reference) {
-  if (reference.find("://") != std::string::npos) return parse_http_url(reference);
+  if (has_scheme(reference)) return parse_http_url(reference);
   if (reference.starts_with("//")) return parse_http_url(base.scheme + ":" + reference);
   if (reference.starts_with('/')) return parse_http_url(base.origin() + reference);
   const size_t query = std::min(reference.find('?'), reference.size());
   const std::string path = base.path();
+  if (query == 0) return parse_http_url(base.origin() + path + reference);
   const std::string folder = path.substr(0, path.rfind('/') + 1);
   return parse_http_url(base.origin() + without_dots(folder + reference.substr(0, query)) + reference.substr(query));
 }
@@ -117,7 +154,9 @@ HttpReply http_get(const HttpUrl& url, const HttpFields& fields, const std::func
   bool was_ended = false;
   const auto take_head = [&](const httplib::Response& response) {
     reply.status = response.status;
-    for (const auto& [name, value] : response.headers) reply.fields.emplace_back(name, value);
+    for (const auto& [name, value] : response.headers) {
+      reply.fields.emplace_back(name, is_same_field(name, "Location") ? with_encoded_specials(value) : value);
+    }
     was_ended = !on_head(reply);
     return !was_ended;
   };

@@ -26,7 +26,8 @@ struct HttpUrl {
   std::string printable() const { return origin() + path(); }
 };
 
-// Throws Error{kInvalidArgument} for another scheme, for user names, fragments, spaces and control characters.
+// Throws Error{kInvalidArgument} for another scheme, for user names, fragments, spaces, control characters and what is
+// no host or port.
 HttpUrl parse_http_url(const std::string& text);
 // What a Location or Link header of an answer from `base` means.
 HttpUrl resolve_http_url(const HttpUrl& base, const std::string& reference);

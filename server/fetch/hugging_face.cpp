@@ -101,7 +101,8 @@ RemoteFiles list_hugging_face(const std::string& source) {
   if (!is_commit) fail(ErrorCode::kDataLoss, revision_url.printable(), ": the answer names no commit");
 
   HttpUrl url = parse_http_url(concat(api, "/tree/", commit, "?recursive=true"));
-  while (out.files.size() <= kMaxRemoteFiles) {
+  for (size_t page = 0; out.files.size() <= kMaxRemoteFiles; ++page) {
+    check(page < kMaxListingPages, url.printable(), ": the listing does not end");
     HttpReply reply;
     const json entries = parse_hub_answer(get_listing(url, out, &reply), url);
     if (!entries.is_array()) fail(ErrorCode::kDataLoss, url.printable(), ": the answer is no list of files");
@@ -116,8 +117,7 @@ RemoteFiles list_hugging_face(const std::string& source) {
     const std::string next = next_page(reply);
     if (next.empty()) break;
     HttpUrl following = resolve_http_url(url, next);
-    check(following.origin() == out.origin && following.target != url.target, url.printable(), ": leads to ",
-          following.printable(), " for more");
+    check(following.origin() == out.origin, url.printable(), ": leads to ", following.printable(), " for more");
     url = std::move(following);
   }
   if (out.files.empty()) {

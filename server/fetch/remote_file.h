@@ -34,6 +34,8 @@ struct RemoteFiles {
 // source), kNotFound, kFailedPrecondition (no access), kUnavailable, kResourceExhausted (more than kMaxRemoteFiles).
 RemoteFiles list_source(const std::string& source);
 constexpr size_t kMaxRemoteFiles = 10'000;
+// Pages of a listing, which may be without files.
+constexpr size_t kMaxListingPages = 1'000;
 
 RemoteFiles list_local(const std::string& path);
 RemoteFiles list_s3(const std::string& source);

@@ -101,6 +101,7 @@ HttpUrl s3_url(const S3Place& place, const std::string& key) {
 
 void list_prefix(const S3Place& place, const std::string& prefix, RemoteFiles& out) {
   std::string token;
+  size_t pages = 0;
   do {
     HttpUrl url = place.root;
     url.target =
@@ -118,7 +119,7 @@ void list_prefix(const S3Place& place, const std::string& prefix, RemoteFiles& o
                            .version = object.etag});
     }
     if (out.files.size() > kMaxRemoteFiles) return;  // list_source() refuses it
-    check(token.empty() || page.next != token, url.printable(), ": the listing does not end");
+    check(++pages < kMaxListingPages, url.printable(), ": the listing does not end");
     token = page.next;
   } while (!token.empty());
   if (out.files.empty()) fail(ErrorCode::kNotFound, "s3://", place.bucket, "/", prefix, ": no object begins so");

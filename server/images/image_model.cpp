@@ -129,6 +129,7 @@ class ImageModel final : public Model {
     spec.known = {};
     spec.encoded = images_;
     signature_.has_bounded_work = false;  // decoding takes as long as the image is large
+    precision = model_->precision;
   }
 
   const Signature& signature() const override { return signature_; }
@@ -155,6 +156,7 @@ class ImageModel final : public Model {
 // The configuration of the model behind the images: what clients send as files, it takes as numbers.
 ModelConfig config_behind(const ModelConfig& config, const ImageInputOptions& options, const ImageInput& images) {
   ModelConfig out = config;
+  out.warmups.clear();  // these have files; `precision: auto` measures with numbers
   if (out.inputs.empty()) return out;
   const auto found = std::ranges::find_if(out.inputs, [&](const ModelConfig::TensorConfig& input) {
     return options.input.empty() ? out.inputs.size() == 1 : input.name == options.input;

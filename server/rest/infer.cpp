@@ -58,13 +58,11 @@ void RestInfer::start(RestContext& context, std::shared_ptr<HttpExchange> exchan
   });
   const HttpHead& head = call->exchange_->head();
   const uint64_t body_bytes = call->exchange_->body().size_bytes();
-  uint64_t json_bytes = body_bytes;
-  if (const std::string_view text = head.header(kJsonLengthHeader); !text.empty()) {
-    std::from_chars(text.data(), text.data() + text.size(), json_bytes);
-  } else if (is_image_body(head)) {
-    json_bytes = 0;
+  uint64_t parsed_bytes = body_bytes;  // of an image too: its header may be long
+  if (const std::string_view text = head.header(kJsonLengthHeader); !text.empty() && !call->is_generate()) {
+    std::from_chars(text.data(), text.data() + text.size(), parsed_bytes);
   }
-  const bool is_long = json_bytes > kMaxLoopBytes || head.is_chunked || !head.header("Content-Encoding").empty();
+  const bool is_long = parsed_bytes > kMaxLoopBytes || head.is_chunked || !head.header("Content-Encoding").empty();
   if (is_long) {
     context.work.post([call] { call->accept(); });
   } else {

@@ -17,7 +17,6 @@ class LossScale {
   explicit LossScale(double initial) : value_(initial) {}
 
   double value() const { return value_; }
-  int64_t skipped_steps() const { return skipped_steps_; }
 
   // What a step's gradients, computed with value(), were. Throws Error{kFailedPrecondition} when no factor helps.
   void update(bool is_finite) {
@@ -28,7 +27,6 @@ class LossScale {
       return;
     }
     good_steps_ = 0;
-    ++skipped_steps_;
     value_ /= 2;
     if (value_ < kSmallest)
       fail(ErrorCode::kFailedPrecondition, "the gradient is not finite, whatever the loss is multiplied by");
@@ -38,14 +36,12 @@ class LossScale {
     ValueDict dict;
     dict.set("value", value_);
     dict.set("good_steps", good_steps_);
-    dict.set("skipped_steps", skipped_steps_);
     return dict.value();
   }
   void load_state_dict(const ops::Value& state) {
     const ValueDict dict(state);
     value_ = dict.at("value").to_float();
     good_steps_ = dict.at("good_steps").to_int();
-    skipped_steps_ = dict.at("skipped_steps").to_int();
   }
 
  private:
@@ -53,7 +49,7 @@ class LossScale {
   static constexpr double kSmallest = 0x1p-24;
 
   double value_;
-  int64_t good_steps_ = 0, skipped_steps_ = 0;
+  int64_t good_steps_ = 0;
 };
 
 }  // namespace tensord::server

@@ -24,6 +24,9 @@ namespace fs = std::filesystem;
 constexpr size_t kMaxUploads = 32;
 constexpr uint64_t kFullUploads = 4;
 
+// Longer than what make_upload() makes.
+constexpr size_t kMaxUploadId = 64;
+
 // Formats of data files that jobs read.
 constexpr const char* kDataFormats[] = {"npz", "safetensors", "pt", "csv", "requests"};
 
@@ -39,7 +42,7 @@ std::string upload_ending(const std::string& name) {
 // The upload's id in a file's name of a spec. Only what make_upload() makes.
 std::string upload_id_of(const std::string& file, const char* field) {
   const std::string id = file.substr(std::string_view(kUploadMark).size());
-  const bool is_plain = id.starts_with("upload-") &&
+  const bool is_plain = id.starts_with("upload-") && id.size() <= kMaxUploadId &&
                         std::ranges::all_of(id, [](char c) { return is_ascii_alnum(c) || c == '-' || c == '.'; });
   check(is_plain, field, ": '", file, "' is no uploaded file");
   return id;
@@ -101,9 +104,18 @@ void TrainingService::Upload::write(std::string_view bytes) {
   }
   check(announced_bytes_ == 0 || size_bytes_ <= announced_bytes_, "data: more than the ", announced_bytes_,
         " bytes that were announced");
+  check_is_there();
   if (is_data_) digest_.add(bytes);
   file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   if (!file_) fail(ErrorCode::kResourceExhausted, "the upload cannot be written; the disk may be full");
+}
+
+// A newer upload may have taken its place.
+void TrainingService::Upload::check_is_there() const {
+  std::error_code ignored;
+  if (!fs::exists(service_.store_.upload_file(id_), ignored)) {
+    fail(ErrorCode::kResourceExhausted, "data: the upload was removed to make room for newer ones");
+  }
 }
 
 std::string TrainingService::Upload::finish() {
@@ -111,6 +123,7 @@ std::string TrainingService::Upload::finish() {
         announced_bytes_, " that were announced");
   file_.close();
   if (!file_) fail(ErrorCode::kResourceExhausted, "the upload cannot be written; the disk may be full");
+  check_is_there();
   if (is_data_) {
     sha256_ = digest_.finish();
     is_finished_ = true;

@@ -92,6 +92,8 @@ class TrainingService {
     const std::string& sha256() const { return sha256_; }  // of data, after finish()
 
    private:
+    void check_is_there() const;
+
     const TrainingService& service_;
     const uint64_t announced_bytes_;
     uint64_t size_bytes_ = 0;

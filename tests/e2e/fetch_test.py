@@ -55,8 +55,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def file(self, path, _query, etag=None):
         server = self.server
-        if path in server.redirects:
-            return self.answer(302, b"elsewhere", Location=server.redirects[path])
+        if path in server.holds:
+            asked, goes_on = server.holds[path]
+            asked.set()
+            goes_on.wait(60)
+        if self.path in server.redirects:
+            return self.answer(302, b"elsewhere", Location=server.redirects[self.path])
         if server.failures.get(path):
             return self.answer(server.failures[path].pop(0), b'{"error":"not now"}')
         if path not in server.files:
@@ -67,17 +71,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """All or a range, cut off as server.cuts says."""
         first = 0
         wanted = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
-        if wanted and self.headers.get("If-Range", etag) == etag and int(wanted[1]) < len(data):
+        is_same = self.server.ignores_if_range or self.headers.get("If-Range", etag) == etag
+        if wanted and is_same and int(wanted[1]) < len(data):
             first = int(wanted[1])
             self.send_response(206)
             self.send_header("Content-Range", f"bytes {first}-{len(data) - 1}/{len(data)}")
-        elif wanted and self.headers.get("If-Range", etag) == etag:
+        elif wanted and is_same:
             return self.answer(416)
         else:
             self.send_response(200)
         cuts = self.server.cuts.get(path, [])
         end = min(len(data), first + cuts.pop(0)) if cuts else len(data)
-        self.send_header("Content-Length", str(len(data) - first))
+        self.send_header("Content-Length", self.server.lengths.get(path, str(len(data) - first)))
         if etag:
             self.send_header("ETag", etag)
         self.end_headers()
@@ -125,6 +130,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if key not in objects:
                 return self.answer(404, b"<Error><Message>The specified key does not exist.</Message></Error>")
             return self.send_bytes(path, objects[key], f'"{hashlib.md5(objects[key]).hexdigest()}"')
+        if self.server.is_elsewhere:
+            return self.answer(301, x_amz_bucket_region="eu-other-1")
+        if self.server.is_endless:
+            return self.answer(200, b"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>%d</NextContinuationToken>"
+                               b"</ListBucketResult>" % len(self.server.seen))
         asked = dict(urllib.parse.parse_qsl(query))
         keys = sorted(k for k in objects if k.startswith(asked.get("prefix", "")))
         start = int(base64.b64decode(asked["continuation-token"])) if "continuation-token" in asked else 0
@@ -152,6 +162,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 entry.update(oid="1" * 40, lfs={"oid": sha256(data), "size": len(data), "pointerSize": 134})
             entry.update(self.server.hub_changes.get(name, {}))
             entries.append(entry)
+        if self.server.hub_never_ends:
+            return self.answer(200, b"[]", Link=f'<?cursor={len(self.server.seen)}>; rel="next"')
         half = len(entries) // 2
         if "cursor" in query:
             return self.answer(200, json.dumps(entries[half:]).encode())
@@ -174,7 +186,10 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.lock = threading.Lock()
         self.seen, self.files, self.etags, self.redirects, self.failures, self.cuts = [], {}, {}, {}, {}, {}
+        self.holds = {}  # path → (set when it was asked for, awaited before the answer)
         self.objects, self.hub, self.hub_changes, self.other = {}, {}, {}, None
+        self.is_endless = self.is_elsewhere = False
+        self.lengths, self.ignores_if_range, self.hub_never_ends = {}, False, False
         self.url = f"{'https' if context else 'http'}://{'localhost' if context else '127.0.0.1'}:{self.server_port}"
         if context:
             self.socket = context.wrap_socket(self.socket, server_side=True)
@@ -285,6 +300,27 @@ class FetchTest(unittest.TestCase):
         self.assertEqual(self.read("m"), data)
         self.assertEqual([fields.get("Range") for fields in self.requests("/model.pt")], ["bytes=50000-", None])
 
+    def test_a_server_that_ignores_if_range(self):
+        """Its second part is of another file; nothing but the ETag says so."""
+        self.server.files["/model.pt"], self.server.etags["/model.pt"], self.server.cuts["/model.pt"] = pattern(500_000), '"one"', [100_000]
+        self.fetch(self.server.url + "/model.pt", self.path("m"), "--retries", "0", code=3)
+        data = self.server.files["/model.pt"] = pattern(500_000, seed=2)
+        self.server.etags["/model.pt"], self.server.ignores_if_range = '"two"', True
+        self.fetch(self.server.url + "/model.pt", self.path("m"))
+        self.assertEqual(self.read("m"), data)
+
+    def test_a_wrong_length(self):
+        self.server.files["/model.pt"], self.server.lengths["/model.pt"] = b"model", "abc"
+        self.assertIn("its Content-Length is no number", self.fetch(self.server.url + "/model.pt", self.path("m"), code=1))
+        self.assertFalse(os.path.exists(self.path("m")))
+
+    def test_an_interrupted_fetch_keeps_no_secret(self):
+        self.server.files["/model.pt"], self.server.cuts["/model.pt"] = pattern(5000), [100]
+        self.fetch(self.server.url + "/model.pt?signature=secret", self.path("m"), "--retries", "0", code=3)
+        kept = self.all_files()
+        self.assertIn(pattern(100), kept.values())
+        self.assertFalse([name for name, data in kept.items() if b"secret" in data])
+
     def test_errors_of_the_server(self):
         self.server.files["/model.pt"] = b"model"
         self.server.failures["/model.pt"] = [503, 429]
@@ -302,6 +338,17 @@ class FetchTest(unittest.TestCase):
         self.server.redirects.update({"/moved": self.other.url + "/real", "/up/down/here": "../there", "/up/there": "/moved", "/loop": "/loop"})
         self.fetch(self.server.url + "/up/down/here", self.path("model"))
         self.assertEqual(self.read("model"), b"model")
+        # Queries with a URL of their own, and a query alone.
+        self.server.files.update({"/real": b"here", "/same": b"same"})
+        self.server.redirects.update({"/login": "/real?next=https://host/x", "/same": "?again=1"})
+        for name, expected in (("login", b"here"), ("same", b"same")):
+            self.fetch(f"{self.server.url}/{name}", self.path(name))
+            self.assertEqual(self.read(name), expected)
+        signed = "/real?disposition=a%3B%20name%3D%22m.pt%22&size=1%2C2&signature=a%7Cb"
+        self.server.redirects["/signed"] = self.other.url + signed
+        self.fetch(self.server.url + "/signed", self.path("signed"))
+        self.assertEqual(urllib.parse.parse_qs(self.other.seen[-1][0].partition("?")[2], separator="&"), urllib.parse.parse_qs(signed.partition("?")[2]))
+        self.assertIn("%20name=%22", self.other.seen[-1][0])
         self.assertIn("more than 5 redirects", self.fetch(self.server.url + "/loop", self.path("loop"), code=1))
         self.server.redirects["/loop"] = "ftp://127.0.0.1/x"
         self.assertIn("expected http://HOST", self.fetch(self.server.url + "/loop", self.path("loop"), code=1))
@@ -329,6 +376,8 @@ class FetchTest(unittest.TestCase):
         self.server.files["/model.pt"] = pattern(5000)
         self.assertIn("--max-size", self.fetch(self.server.url + "/model.pt", self.path("m"), "--max-size", "4999", code=1))
         self.fetch(self.server.url + "/model.pt", self.path("m"), "--max-size", "5000")
+        for authority in ("127.0.0.1:99999", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1#x", "a:b:1", "[::1", "[]"):
+            self.assertIn("expected a host, perhaps with a port", self.fetch(f"http://{authority}/x", self.path("bad"), code=1))
         for source in ("ftp://host/x", "http:///x", "http://user:word@127.0.0.1/x", "http://127.0.0.1/a b", "http://127.0.0.1/", "models/x"):
             self.fetch(source, self.path("bad"), code=1)
         self.assertIn("give the file to make", self.fetch(self.server.url + "/model.pt", self.path("folder") + "/", code=1))
@@ -346,6 +395,14 @@ class FetchTest(unittest.TestCase):
         self.assertEqual(len(self.requests("/bucket")), 2)  # pages of the listing
         self.fetch_s3("s3://bucket/models/resnet/", self.path("only"), "--include", "2/*")
         self.assertEqual(list(self.all_files("only")), ["2/a & <b>+ü.onnx"])
+
+    def test_a_bucket_of_another_region(self):
+        self.server.is_elsewhere = True
+        self.assertIn("the bucket is in AWS_REGION eu-other-1", self.fetch_s3("s3://bucket/p/", self.path("out"), code=1))
+
+    def test_a_listing_without_an_end(self):
+        self.server.is_endless = True
+        self.assertIn("the listing does not end", self.fetch_s3("s3://bucket/p/", self.path("out"), code=1))
 
     def test_an_object(self):
         self.server.objects = {"models/m.onnx": b"bytes"}
@@ -411,6 +468,11 @@ class FetchTest(unittest.TestCase):
             self.assertNotIn("signed=secret", error)
             self.assertFalse(os.path.exists(self.path("m")))
 
+    def test_a_listing_that_does_not_end(self):
+        self.server.hub_never_ends = True
+        self.assertIn("the listing does not end", self.fetch_hub("hf://owner/name@v1", self.path("m"), code=1))
+        self.assertEqual(len(self.server.seen), 1 + 1000)
+
     # -- This machine --
 
     def test_files_of_this_machine(self):
@@ -429,11 +491,11 @@ class FetchTest(unittest.TestCase):
 
     def test_one_at_a_time(self):
         data = self.server.files["/model.pt"] = pattern(1000)
-        self.server.failures["/model.pt"] = [503]
+        asked, goes_on = self.server.holds["/model.pt"] = threading.Event(), threading.Event()
         with subprocess.Popen([BINARY, "fetch", self.server.url + "/model.pt", self.path("m")], stdout=subprocess.PIPE) as first:
-            while not self.server.seen:
-                pass
+            self.assertTrue(asked.wait(60))
             self.assertIn("another fetch to this destination", self.fetch(self.server.url + "/model.pt", self.path("m"), code=1))
+            goes_on.set()
             first.communicate()
         self.assertEqual(self.read("m"), data)
 

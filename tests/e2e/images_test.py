@@ -39,7 +39,10 @@ CONFIGS = {
     "batched": "max_batch_size: 8\ndynamic_batching { max_queue_delay_microseconds: 20000 }\n" + STRINGS % "1" + parameters(**SIZED),
     "open": parameters(image_interpolation="bicubic", image_resize_size="20", **IMAGENET),
     "bytes": parameters(image_layout="HWC", image_datatype="UINT8", image_channel_order="BGR"),
+    "auto": parameters(precision="auto", **SIZED) + 'model_warmup [ { name: "one" batch_size: 1 inputs { key: "x" value: '
+            '{ data_type: TYPE_STRING dims: [ 1, 1 ] zero_data: true } } } ]\n',
     "small": parameters(image_max_pixels="5000", **SIZED),
+    "auto": parameters(precision="auto", **SIZED),
     "numbers": 'input [ { name: "x" data_type: TYPE_FP32 dims: [ -1 ] } ]\n',
 }
 ENSEMBLE = """platform: "ensemble"
@@ -193,6 +196,10 @@ class ImagesTest(RpcAssertions, unittest.TestCase):
         self.assertEqual(status, 200, got)
         numpy.testing.assert_array_equal(got, numpy.asarray(picture())[..., ::-1])
 
+    def test_a_precision_that_is_chosen(self):
+        config = self.daemon.stub.ModelConfig(self.message("ModelConfigRequest", name="auto")).config
+        self.assertIn(config.parameters["chosen_precision"].string_value, ("f32", "bf16", "int8"))
+
     def test_metadata_and_command_line(self):
         metadata = self.daemon.stub.ModelMetadata(self.message("ModelMetadataRequest", name="batched"))
         self.assertEqual([(i.name, i.datatype, list(i.shape)) for i in metadata.inputs], [("x", "BYTES", [-1, 1])])
@@ -209,6 +216,11 @@ class ImagesTest(RpcAssertions, unittest.TestCase):
     def message(kind, **fields):
         import inference_pb2
         return getattr(inference_pb2, kind)(**fields)
+
+    def test_the_precision_that_was_chosen_is_shown(self):
+        config = self.daemon.stub.ModelConfig(self.message("ModelConfigRequest", name="auto")).config
+        self.assertIn(config.parameters["chosen_precision"].string_value, ("f32", "bf16", "int8"))
+        self.assertEqual(self.daemon.metric("tensord_model_precision", model="auto"), 1)
 
     def test_what_is_no_image_is_refused(self):
         data = encoded(picture())

@@ -159,11 +159,17 @@ class StatusPageTest(unittest.TestCase):
         self.assertEqual(len(curves["train"]["learning_rate"]), len(curves["train"]["step"]))
         self.assertEqual(curves["metrics"]["accuracy"]["value"][-1], self.finished[0].progress.metrics["accuracy"])
         for path, code in (("status/models/none", 404), ("status/models/linear/versions/x", 400), ("status/jobs/none", 404),
-                           ("status/", 404), ("page/none.js", 404), ("page/../status.json", 404)):
+                           ("status/", 404), ("page/none.js", 404), ("page/README.md", 404), ("page/../status.json", 404)):
             with self.assertRaises(urllib.error.HTTPError) as caught:
                 self.status(path)
             self.assertEqual(caught.exception.code, code, path)
             caught.exception.close()
+
+    def test_files_have_types(self):
+        for name, kind in (("", "text/html; charset=utf-8"), ("page/style.css", "text/css; charset=utf-8"),
+                           ("page/app.js", "text/javascript; charset=utf-8"), ("page/icon.svg", "image/svg+xml")):
+            with urllib.request.urlopen(self.address + name) as answer:
+                self.assertEqual(answer.headers["Content-Type"], kind, name)
 
     def test_files_are_packed_and_whole(self):
         for coding in ("gzip", "identity"):

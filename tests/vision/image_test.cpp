@@ -2,6 +2,7 @@
 #include "core/vision/image.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
 #include <random>
@@ -168,6 +169,23 @@ TEST(Image, HugeAndEmptySizes) {
     EXPECT_NE(error_of(changed, {}, &code), "no error");
     EXPECT_EQ(code, high ? ErrorCode::kResourceExhausted : ErrorCode::kDataLoss);
   }
+}
+
+// libpng would allocate what the length says before it reads.
+TEST(Image, ChunksThatClaimToBeHuge) {
+  const std::string png = all_bytes().at("rgb.png");
+  constexpr size_t kBehindHeader = 33;
+  const auto peak_kb = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+  };
+  const long before_kb = peak_kb();
+  for (const char* name : {"tEXt", "zTXt", "iTXt", "sPLT", "pCAL", "sCAL", "eXIf", "iCCP", "hIST", "tRNS", "abCd"}) {
+    const std::string file = png.substr(0, kBehindHeader) + std::string("\x40\0\0\0", 4) + name + "key";
+    EXPECT_THAT(error_of(file, {.apply_exif_orientation = true}), HasSubstr("the image is truncated")) << name;
+  }
+  EXPECT_LT(peak_kb() - before_kb, 256 << 10);
 }
 
 // A truncated file is never decoded.

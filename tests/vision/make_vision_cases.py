@@ -257,6 +257,8 @@ def preprocess_cases():
     cases = [preprocess_case(large, filter=name, **{kind: value, "dtype": "uint8"}) for name in FILTERS for kind, value in
              (("shorter", 64), ("resized", (500, 71)), ("resized", (97, 613)), ("resized", (301, 50)), ("resized", (2, 457)))]
     cases += [preprocess_case(large, filter=name, shorter=256, cropped=(224, 224), **imagenet) for name in ("bilinear", "bicubic")]
+    # Pillow's weights of this filter come from constants in float32.
+    cases += [preprocess_case(large, filter="hamming", resized=size, dtype="uint8") for size in ((182, 169), (196, 183))]
     cases += [
         preprocess_case(large), preprocess_case(large, shorter=256, cropped=(223, 225), **imagenet),
         preprocess_case(large, resized=(20, 30), cropped=(33, 19), **imagenet), preprocess_case(large, shorter=33, cropped=(64, 32), **imagenet),
@@ -269,6 +271,9 @@ def preprocess_cases():
     ]
     cases += [preprocess_case(images[name], shorter=20, cropped=(16, 16), **imagenet)
               for name in images if name not in ("deep.png", "cmyk.jpg")]
+    # A row in which the filter's constants show: Pillow's are of float.
+    row = numpy.random.default_rng(3).integers(0, 256, (1801, 64), dtype=numpy.uint8)[1800:]
+    cases.append(preprocess_case(encoded(Image.fromarray(row), "PNG"), filter="hamming", resized=(1, 23), dtype="uint8"))
     return cases
 
 

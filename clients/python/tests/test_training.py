@@ -9,6 +9,7 @@ import pytest
 
 import tensord
 from conftest import Trainer, labeled_images
+from tensord import _job_operations
 from tensord import job_spec as specs
 from tensord._parquet import as_job_file
 from tensord._protocol import training as pb
@@ -214,6 +215,19 @@ def test_uploaded_data_and_the_model_that_comes_home(training_client, trainer, t
     with pytest.raises(tensord.NotFoundError):
         missing.download(tmp_path / "other")
     assert [path.name for path in tmp_path.iterdir()] == ["trained"]
+
+
+def test_a_download_without_the_end_of_a_file(tmp_path):
+    def message(**fields):
+        return pb.DownloadModelResponse(**fields).SerializeToString()
+
+    for last in (message(file_name="b", data=b"2", sha256="0" * 64), None):
+        download = _job_operations.Download("job", tmp_path / "out")
+        download.take(message(file_name="a", data=b"1"))
+        with pytest.raises(tensord.DataLossError):
+            download.take(last) if last else download.finish()
+        download.abandon()
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_parquet(training_client, tmp_path, monkeypatch):

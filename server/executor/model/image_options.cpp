@@ -134,12 +134,11 @@ struct ImageRule {
 constexpr ImageRule kImageRules[] = {
     {{"image_input",
       "the input that takes image files (JPEG, PNG) as BYTES of shape [images, 1] instead of numbers; default: the "
-      "only "
-      "input. Any parameter image_… makes it such an input"},
+      "only input. Any parameter image_… makes it such an input"},
      [](const auto&, const auto& value, auto& out) { out.input = value; }},
     {{"image_resize_size",
-      "torchvision's Resize: 256 for the shorter side, or 224,224 for height and width; default: images keep their "
-      "size"},
+      "torchvision's Resize: 256 for the shorter side, or 224,224 for height and width; default: images keep "
+      "their size"},
      read_resize},
     {{"image_interpolation",
       "nearest, box, bilinear, hamming, bicubic or lanczos, or Pillow's number of it; default bilinear"},

@@ -24,9 +24,10 @@ struct PrecisionLimits {
 
 // `precision: auto`: the model in the precision in which the requests take least time, among those whose outputs stay
 // within the tolerance; outputs that are not floats must be equal. It is f32 where none gains a twentieth, and where
-// nothing can be compared: without requests, on a GPU, and if the model keeps state. Requests made from shapes alone
-// get random data. The calling thread's thread budget applies. It is f32 too if a request fails or another precision
-// cannot be loaded. The result has a `precision`. Throws Error if `load` fails in f32.
+// nothing can be compared: without requests, on a GPU, if the model keeps state, and if a float output is empty or all
+// zeros. Requests made from shapes alone, and inputs of nothing but zeros, get random data. The calling thread's thread
+// budget applies. It is f32 too if a request fails or another precision cannot be loaded. The result has a `precision`.
+// Throws Error if `load` fails in f32.
 std::unique_ptr<Model> load_in_fastest_precision(const LoadInPrecision& load, const MakeRequests& make_requests,
                                                  const PrecisionLimits& limits = {});
 

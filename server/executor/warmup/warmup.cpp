@@ -196,6 +196,12 @@ bool has_complete_shapes(const Signature& signature) {
   return has_any;
 }
 
+bool has_only_zeros(const Tensor& tensor) {
+  const Tensor dense = tensor.contiguous();
+  const auto* bytes = static_cast<const char*>(dense.raw_data());
+  return std::all_of(bytes, bytes + dense.size_bytes(), [](char byte) { return byte == 0; });
+}
+
 WarmupRequest zeros(int64_t batch_size, const Signature& signature) {
   WarmupRequest request{.name = concat("batch ", batch_size), .batch_size = batch_size, .is_configured = false};
   for (const TensorSpec& spec : signature.inputs) {
@@ -210,9 +216,9 @@ WarmupRequest zeros(int64_t batch_size, const Signature& signature) {
 
 }  // namespace
 
-WarmupRequest with_random_data(WarmupRequest request) {
+WarmupRequest with_random_data(WarmupRequest request, bool only_zeros) {
   for (InferTensor& input : request.inputs) {
-    if (!input.tensor.defined()) continue;
+    if (!input.tensor.defined() || (only_zeros && !has_only_zeros(input.tensor))) continue;
     Tensor tensor = Tensor::empty(input.tensor.sizes(), input.tensor.dtype());
     fill_random(tensor);
     input.tensor = read_only(tensor);

@@ -27,7 +27,8 @@ struct WarmupRequest {
 // requests.
 std::vector<WarmupRequest> make_warmup(const Signature& signature, const ModelConfig& config, const std::string& model);
 
-// The same request with random data: floats in [0, 1), other numbers 0 or 1. Strings stay.
-WarmupRequest with_random_data(WarmupRequest request);
+// The same request with random data: floats in [0, 1), other numbers 0 or 1. Strings stay, and with `only_zeros` inputs
+// that have any other number.
+WarmupRequest with_random_data(WarmupRequest request, bool only_zeros = false);
 
 }  // namespace tensord::server

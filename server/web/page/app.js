@@ -1,7 +1,7 @@
 // The frame of the page: what is above and below the views, which view the address names, and the polls.
 
 import {recolorCharts} from "./charts.js";
-import {element, pill, saveSetting, setText, setting} from "./dom.js";
+import {element, saveSetting, setText, setting} from "./dom.js";
 import {clock, count, duration} from "./format.js";
 import {JobView} from "./job.js";
 import {ModelView} from "./model.js";

@@ -51,12 +51,6 @@ export function setPill(node, state) {
   node.className = `pill ${PILLS[state] || "plain"}`;
 }
 
-export function pill(state) {
-  const made = element("span");
-  setPill(made, state);
-  return made;
-}
-
 export const modelLink = (name, version) =>
     `#/models/${encodeURIComponent(name)}${version ? `/${encodeURIComponent(version)}` : ""}`;
 // What makes the server serve a model that it does not serve, as texts and elements.

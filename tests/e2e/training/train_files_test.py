@@ -4,6 +4,8 @@ import hashlib
 import os
 import subprocess
 import tempfile
+import threading
+import time
 import unittest
 
 import grpc
@@ -128,7 +130,7 @@ class TrainFilesTest(JobAssertions, RpcAssertions, unittest.TestCase):
             with self.subTest(text):
                 self.assert_code(code, text, call)
         self.assertLessEqual(set(self.uploads()), before)  # one may have made room
-        for file in ("@upload-none.npz", "@../../data/clusters.pt", "@upload-../../x", "@"):
+        for file in ("@upload-none.npz", "@../../data/clusters.pt", "@upload-../../x", "@", "@upload-" + "1" * 300):
             with self.subTest(file), self.assertRaises(grpc.RpcError) as caught:
                 self.server.create(data=file, epochs=1)
             self.assertIn(caught.exception.code(), (CODE.NOT_FOUND, CODE.INVALID_ARGUMENT))
@@ -140,6 +142,22 @@ class TrainFilesTest(JobAssertions, RpcAssertions, unittest.TestCase):
         self.assertIn(names[-1][1:], kept)
         self.assertNotIn(names[0][1:], kept)
         self.assertLessEqual(sum(os.path.getsize(os.path.join(self.server.jobs, "uploads", name)) for name in kept), 4 * LIMIT)
+
+    def test_an_upload_that_made_room_fails(self):
+        """A slow upload is the oldest one when many come after it."""
+        others_are_done = threading.Event()
+
+        def slow():
+            yield training.UploadDataRequest(data=b"x,y\n", file_name="slow.csv")
+            others_are_done.wait(60)
+
+        call = self.server.stub.UploadData.future(slow(), timeout=60)
+        while not any(name.endswith(".csv") for name in self.uploads()):
+            time.sleep(0.01)
+        for _ in range(33):
+            self.upload(b"bytes")
+        others_are_done.set()
+        self.assert_code(CODE.RESOURCE_EXHAUSTED, "removed to make room", call.result)
 
     def test_a_published_model_comes_home(self):
         job = self.server.run(model=MLP, optimizer=SGD, epochs=1, publish=AT_END)
@@ -178,10 +196,10 @@ class TrainFilesTest(JobAssertions, RpcAssertions, unittest.TestCase):
         call = self.server.stub.DownloadModel(training.DownloadModelRequest(id=job.id), timeout=60)
         next(iter(call))
         call.cancel()
-        for _ in range(100):
-            if not os.listdir(os.path.join(self.server.jobs, "downloads")):
-                break
-            self.server.get(job.id)
+        deadline = time.monotonic() + 60
+        while os.listdir(os.path.join(self.server.jobs, "downloads")):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
         self.download(job.id)
 
     def test_the_commands(self):

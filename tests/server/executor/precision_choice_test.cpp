@@ -41,11 +41,12 @@ class PrecisionChoice : public ::testing::Test {
       inputs_.push_back(inputs[0]->tensor.data<float>()[0]);
       clock_.advance_ns(behavior.ns);
       if (!behavior.failure.empty()) fail(ErrorCode::kInvalidArgument, behavior.failure);
-      const Tensor out = Tensor::empty(Dims{2}, DType::kFloat64);
-      out.data<double>()[0] = 10;
-      out.data<double>()[1] = 5 + behavior.error;
+      const Tensor out = Tensor::empty(Dims{outputs_}, DType::kFloat64);
+      if (outputs_ > 0) out.data<double>()[0] = is_silent_ ? 0 : 10;
+      if (outputs_ > 1) out.data<double>()[1] = is_silent_ ? 0 : 5 + behavior.error;
       RunResult result;
-      result.outputs.push_back(tensor("y", out.to(dtype_)));
+      std::vector<InferTensor>& outputs = is_decoupled_ ? result.responses.emplace_back() : result.outputs;
+      outputs.push_back(tensor("y", out.to(dtype_)));
       return result;
     };
     return std::make_unique<fixtures::FakeModel>(signature, run);
@@ -56,9 +57,9 @@ class PrecisionChoice : public ::testing::Test {
       std::vector<WarmupRequest> out;
       for (int i = 0; i < requests_; ++i) {
         WarmupRequest& request = out.emplace_back(WarmupRequest{.name = "one", .is_configured = is_configured_});
-        const Tensor zero = Tensor::empty(Dims{1}, DType::kFloat32);
-        zero.data<float>()[0] = 0;
-        request.inputs.push_back(tensor("x", zero));
+        const Tensor number = Tensor::empty(Dims{1}, DType::kFloat32);
+        number.data<float>()[0] = input_;
+        request.inputs.push_back(tensor("x", number));
         request.input_indices = {0};
       }
       return out;
@@ -72,7 +73,9 @@ class PrecisionChoice : public ::testing::Test {
   std::map<std::string, Behavior> behaviors_{{"f32", {}}, {"bf16", {}}, {"int8", {}}};
   ManualClock clock_;
   DType dtype_ = DType::kFloat32;
-  bool keeps_state_ = false, is_configured_ = true;
+  bool keeps_state_ = false, is_configured_ = true, is_decoupled_ = false, is_silent_ = false;
+  int64_t outputs_ = 2;
+  float input_ = 3;
   int requests_ = 2, loads_ = 0;
   std::vector<float> inputs_;
 };
@@ -109,6 +112,12 @@ TEST_F(PrecisionChoice, NumbersThatAreNotFiniteMustBeTheSame) {
   EXPECT_EQ(chosen(), "int8");
 }
 
+TEST_F(PrecisionChoice, ResponsesAreComparedToo) {
+  is_decoupled_ = true;
+  behaviors_ = {{"f32", {.ns = 100}}, {"bf16", {.ns = 60, .error = 0.1}}, {"int8", {.ns = 40, .error = 0.3}}};
+  EXPECT_EQ(chosen(), "bf16");
+}
+
 TEST_F(PrecisionChoice, NothingToCompare) {
   behaviors_["bf16"].ns = 1;
   requests_ = 0;
@@ -122,6 +131,17 @@ TEST_F(PrecisionChoice, NothingToCompare) {
   EXPECT_THAT(reason(), HasSubstr("keeps state"));
 }
 
+TEST_F(PrecisionChoice, OutputsThatTellNothing) {
+  behaviors_["int8"].ns = 1;
+  EXPECT_EQ(chosen(), "int8");
+  is_silent_ = true;
+  EXPECT_EQ(chosen(), "f32");
+  EXPECT_EQ(reason(), "a warm-up request has nothing but zeros in output 'y'");
+  is_silent_ = false;
+  outputs_ = 0;
+  EXPECT_EQ(chosen(), "f32");
+}
+
 TEST_F(PrecisionChoice, FailuresLeaveF32) {
   behaviors_["bf16"] = {.ns = 1, .failure = "load"};
   EXPECT_EQ(reason(), "not measured: not in bf16");
@@ -131,14 +151,16 @@ TEST_F(PrecisionChoice, FailuresLeaveF32) {
   EXPECT_THROW(choose(), Error);
 }
 
-TEST_F(PrecisionChoice, ZerosOfShapesAreReplaced) {
-  is_configured_ = true;
+TEST_F(PrecisionChoice, ZerosAreReplaced) {
   choose();
-  EXPECT_THAT(inputs_, ::testing::Each(0.0f));
-  inputs_.clear();
-  is_configured_ = false;
-  choose();
-  EXPECT_THAT(inputs_, ::testing::Contains(::testing::Gt(0.0f)));
+  EXPECT_THAT(inputs_, ::testing::Each(3.0f));
+  input_ = 0;
+  for (const bool is_configured : {false, true}) {
+    is_configured_ = is_configured;
+    inputs_.clear();
+    choose();
+    EXPECT_THAT(inputs_, ::testing::Contains(::testing::Gt(0.0f)));
+  }
 }
 
 }  // namespace

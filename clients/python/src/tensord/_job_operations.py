@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import shutil
-import tempfile
 import time
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
@@ -191,7 +191,8 @@ class Download:
         self._target = os.path.abspath(os.fspath(folder))
         if os.path.lexists(self._target):
             raise FileExistsError(self._target)
-        self._folder = tempfile.mkdtemp(prefix=".download-", dir=os.path.dirname(self._target))
+        self._folder = os.path.join(os.path.dirname(self._target), f".download-{secrets.token_hex(8)}")
+        os.mkdir(self._folder)
         self._file: Any = None
         self._digest = hashlib.sha256()
 
@@ -201,6 +202,8 @@ class Download:
             name = str(piece.file_name)
             if name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
                 raise DataLossError(f"the server sends a file named {name!r}")
+            if self._file is not None:
+                raise DataLossError(f"the server sends {name!r} before the end of another file")
             self._file = open(os.path.join(self._folder, name), "wb")
             self._digest = hashlib.sha256()
         if self._file is None:
@@ -217,7 +220,6 @@ class Download:
         """The paths of the files."""
         if self._file is not None:
             raise DataLossError("the server ended within a file")
-        os.chmod(self._folder, 0o777 & ~_umask())
         os.rename(self._folder, self._target)
         return sorted(os.path.join(self._target, name) for name in os.listdir(self._target))
 
@@ -225,12 +227,6 @@ class Download:
         if self._file is not None:
             self._file.close()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _umask() -> int:
-    value = os.umask(0)
-    os.umask(value)
-    return value
 
 
 def parse_upload(message: bytes) -> str:
