@@ -366,6 +366,13 @@ class MistakesTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("Address already in use: another process listens there", done.stderr)
 
+    def test_health_over_tls_of_a_plain_server(self):
+        for port in ("grpc", "metrics"):
+            done = subprocess.run([BINARY, "health", "--tls", "--address", self.daemon.ready[port]], capture_output=True,
+                                  text=True, timeout=300)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("the server does not speak TLS", done.stderr)
+
     def test_readiness_says_where_to_look(self):
         done = subprocess.run([BINARY, "health", "--address", self.daemon.ready["metrics"]], capture_output=True,
                               text=True, timeout=300)
