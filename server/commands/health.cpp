@@ -39,12 +39,23 @@ bool ask_grpc(const HealthOptions& options) {
 bool ask_any(HealthOptions options) {
   if (!options.connection.timeout_secs) options.connection.timeout_secs = kDefaultHealthSeconds;
   const std::string given = address_of(options.connection);
-  if (uses_tls(options.connection)) return ask_grpc(options);
+  if (uses_tls(options.connection)) {
+    if (ask_grpc(options)) return true;
+    const PortKind kind = given.empty() ? PortKind::kNothing : probe_port(given);
+    if (kind == PortKind::kPlainGrpc || kind == PortKind::kHttp) {
+      fail(ErrorCode::kUnavailable, given, ": the server does not speak TLS: leave out --tls and the certificates");
+    }
+    return false;
+  }
   const int seconds = static_cast<int>(std::ceil(*options.connection.timeout_secs));
   try {
     return ask_health(given.empty() ? kDefaultHealthAddress : given, path_of(options), seconds) == 200;
-  } catch (const Error&) {
-    if (given.empty() || probe_port(given) != PortKind::kPlainGrpc) throw;
+  } catch (const Error& error) {
+    const PortKind kind = given.empty() ? PortKind::kNothing : probe_port(given);
+    if (kind == PortKind::kTls) {
+      fail(error.code(), error.what(), "; the server speaks TLS, perhaps: --tls, or --root-cert FILE");
+    }
+    if (kind != PortKind::kPlainGrpc) throw;
   }
   return ask_grpc(options);
 }

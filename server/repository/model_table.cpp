@@ -72,9 +72,9 @@ int64_t ModelTable::parse_version_or_label(const ModelEntry& entry, const std::s
 }
 
 std::shared_ptr<ModelVersion> ModelTable::find(const std::string& name, const std::string& version_text) const {
-  const auto check_version = [&](int64_t version) {
+  const auto check_version = [&](int64_t version, const std::string& hint = "") {
     check(version >= 0, "failed to get model version from specified version string '", version_text,
-          "' (an integral value greater than or equal to 0 is expected)");
+          "' (an integral value greater than or equal to 0 is expected)", hint);
   };
   const ReaderLock lock(mutex_);
   const auto model = models_.find(name);
@@ -84,7 +84,12 @@ std::shared_ptr<ModelVersion> ModelTable::find(const std::string& name, const st
   }
   const ModelEntry& entry = model->second;
   const int64_t version = version_text.empty() ? -1 : parse_version_or_label(entry, version_text);
-  if (!version_text.empty()) check_version(version);
+  if (!version_text.empty() && version < 0) {
+    std::vector<std::string> labels;
+    for (const auto& [label, of] : entry.labels) labels.push_back(label);
+    check_version(version,
+                  allows_labels_ && !labels.empty() ? concat(", or a label", right_names(version_text, labels)) : "");
+  }
   if (notes_use_) entry.used_ns.store(Clock::system().now_ns(), std::memory_order_relaxed);
   if (!entry.error.empty()) {
     fail(ErrorCode::kUnavailable, "Request for unknown model: '", name, "' ",

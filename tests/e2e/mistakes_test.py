@@ -52,6 +52,11 @@ class Dropped(nn.Module):
         return self.dropout(self.layer(x))
 
 
+class LooksUp(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return {1: x}[x.size(0)]
+
+
 class AsksForMode(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if self.training:
@@ -138,6 +143,7 @@ MODELS = {
     "late": (Late, ""),
     "late_met": (Late, X),
     "late_not_met": (Late, X.replace("4", "3")),
+    "looks_up": (LooksUp, ""),
     "keys": (Keys, ""),
     "subset": (Three, X + 'output [ { name: "OUTPUT__2" }, { name: "OUTPUT__0" } ]\n'),
     "some_keys": (Keys, X + 'output [ { name: "c" data_type: TYPE_FP32 dims: [ 4 ] }, { name: "a" } ]\n'),
@@ -336,11 +342,17 @@ class MistakesTest(unittest.TestCase):
                 self.assertEqual(done.returncode, 1)
                 self.assertRegex(done.stdout, "^refused  to be served: .*argument 'more'.*give the model a wrapper")
 
+    def test_a_key_that_a_script_does_not_find_is_no_missing_model(self):
+        self.assertEqual(self.infer("looks_up", ("x", torch.ones(1)))[0][1], [1])
+        self.assert_fails(grpc.StatusCode.INVALID_ARGUMENT, "KeyError: 2 (mistakes_test.py:", "looks_up", ("x", torch.ones(2)))
+        self.assert_fails(grpc.StatusCode.INVALID_ARGUMENT, "; inputs: x FP32[2]", "looks_up", ("x", torch.ones(2)))
+
     def test_other_protocols_are_told_which_one_this_is(self):
         with grpc.insecure_channel(self.daemon.ready["grpc"]) as channel:
             for method, said in (("/tensorflow.serving.PredictionService/Predict", "TensorFlow Serving's protocol; this server speaks KServe's v2"),
                                  ("/org.pytorch.serve.grpc.inference.InferenceAPIsService/Ping", "TorchServe's"),
                                  ("/inference.GRPCInferenceService/ModelInferr", "did you mean ModelInfer?"),
+                                 ("/grpc.health.v1.Health/Chek", "there is no method Chek in grpc.health.v1.Health; did you mean Check?"),
                                  ("/mine.Own/Ask", "there is no service mine.Own; this server")):
                 for _ in range(3):
                     with self.assertRaises(grpc.RpcError) as caught:
@@ -353,6 +365,13 @@ class MistakesTest(unittest.TestCase):
                                self.daemon.ready["grpc"].rsplit(":", 1)[1]], capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 1)
         self.assertIn("Address already in use: another process listens there", done.stderr)
+
+    def test_health_over_tls_of_a_plain_server(self):
+        for port in ("grpc", "metrics"):
+            done = subprocess.run([BINARY, "health", "--tls", "--address", self.daemon.ready[port]], capture_output=True,
+                                  text=True, timeout=300)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("the server does not speak TLS", done.stderr)
 
     def test_readiness_says_where_to_look(self):
         done = subprocess.run([BINARY, "health", "--address", self.daemon.ready["metrics"]], capture_output=True,

@@ -200,12 +200,14 @@ class NetworkTest(unittest.TestCase):
             self.assertEqual(ask(target, credentials()), CODE.UNAVAILABLE)
             self.assertEqual(ask(target, credentials(other.sign("stranger"))), CODE.UNAVAILABLE)
             command = [BINARY, "models", "--address", target, "--root-cert", authority.cert, "--server-name", "localhost"]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-            self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1))
-            self.assertIn("the server asks for a client's certificate, perhaps: --cert and --key", done.stderr)
-            done = subprocess.run([*command, "--cert", self.path("client.pem"), "--key", self.path("client.key")],
-                                  capture_output=True, text=True, timeout=300)
-            self.assertEqual((done.returncode, "READY" in done.stdout), (0, True), done.stderr)
+            with_cert = [*command, "--cert", self.path("client.pem"), "--key"]
+            for asked, code, said in ((command, 3, "asks for a client's certificate, perhaps: --cert and --key"),
+                                      ([*with_cert, self.path("client.key")], 0, "READY"),
+                                      ([*with_cert, self.path("stranger.key")], 3, "--cert and --key do not belong together"),
+                                      ([BINARY, "health", "--address", target], 1, "speaks TLS, perhaps: --tls")):
+                done = subprocess.run(asked, capture_output=True, text=True, timeout=300)
+                self.assertEqual((done.returncode, said in done.stdout + done.stderr), (code, True), done.stderr)
+                self.assertEqual(done.stderr.count("\n"), int(code != 0), done.stderr)
 
     def test_access_by_token(self):
         tokens = self.write("tokens", b"inference,metadata user-1\nall admin-1\n")

@@ -19,6 +19,7 @@ constexpr const char* kDefaultAddress = "127.0.0.1:8001";
 constexpr auto kDefaultTimeout = std::chrono::seconds(60);
 constexpr double kMaxTimeoutMs = 1e10;
 constexpr uint64_t kMaxTokenBytes = 64 << 10;
+constexpr const char* kNoAddresses = "empty address list";  // what gRPC says about certificates that it cannot use
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -48,7 +49,7 @@ int exit_code_of(client::StatusCode code) {
 
 // Whether gRPC itself made the message, for a connection error. Messages of the server do not contain these words.
 bool is_of_connection(const std::string& message) {
-  constexpr const char* kWords[] = {"onnect", "ocket", "SSL", "andshake", "recvmsg", "GOAWAY"};
+  constexpr const char* kWords[] = {"onnect", "ocket", "SSL", "andshake", "recvmsg", "GOAWAY", kNoAddresses};
   return std::ranges::any_of(kWords, [&](const char* word) { return message.find(word) != std::string::npos; });
 }
 
@@ -66,6 +67,9 @@ Connected g_connected;
 
 // Why the server could not be reached in this way: "; the server speaks TLS, …". Empty if unknown.
 std::string reason_unreachable(const std::string& message) {
+  if (g_connected.has_tls && message.find(kNoAddresses) != std::string::npos) {
+    return "; the certificates cannot be used: --cert and --key do not belong together, or a file is not PEM, perhaps";
+  }
   if (g_connected.address.empty() || says_untrusted(message)) {
     return g_connected.address.empty() ? "" : "; the server's certificate is not trusted: --root-cert, --server-name";
   }

@@ -120,8 +120,10 @@ Value to_argument(const ops::Type& declared, const InferTensor& input) {
 
 Error with_shapes(const Error& error, std::span<const InferTensor* const> inputs) {
   constexpr size_t kMaxInputs = 16;
-  const bool is_of_shapes = error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kOutOfRange ||
-                            error.code() == ErrorCode::kUnimplemented;
+  // A key that a script does not find in its dict; clients take NOT_FOUND for a model that does not exist.
+  const ErrorCode code = error.code() == ErrorCode::kNotFound ? ErrorCode::kInvalidArgument : error.code();
+  const bool is_of_shapes =
+      code == ErrorCode::kInvalidArgument || code == ErrorCode::kOutOfRange || code == ErrorCode::kUnimplemented;
   const bool names_input = std::string_view(error.what()).starts_with("inference input '");
   if (!is_of_shapes || names_input) return error;
   std::string text;
@@ -131,7 +133,7 @@ Error with_shapes(const Error& error, std::span<const InferTensor* const> inputs
     text +=
         concat(text.empty() ? "; inputs: " : ", ", input->name, " ", name_of(input->datatype), to_string(input->shape));
   }
-  return {error.code(), error.what() + text};
+  return {code, error.what() + text};
 }
 
 std::string check_configured(const ops::Type& declared, const TensorSpec& spec, bool has_batch,

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/nearest.h"
 #include "server/repository/folder/layout_hints.h"
 #include "server/repository/folder/transient_error.h"
 
@@ -55,7 +56,10 @@ std::vector<std::string> FolderChanges::wanted_at_start(const ModelRoots& found)
       only.empty() ? settings_.mode != ControlMode::kExplicit : std::find(only.begin(), only.end(), "*") != only.end();
   for (const std::string& name : only) {
     if (name != "*" && !found.contains(name)) {
-      fail(ErrorCode::kNotFound, "--load-model ", name, ": model not found in any model repository");
+      std::vector<std::string> names;
+      for (const auto& [there, roots] : found) names.push_back(there);
+      fail(ErrorCode::kNotFound, "--load-model ", name, ": model not found in any model repository",
+           right_names(name, names));
     }
   }
   std::vector<std::string> wanted;

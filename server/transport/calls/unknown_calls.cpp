@@ -1,11 +1,13 @@
 #include "server/transport/calls/unknown_calls.h"
 
+#include <google/protobuf/descriptor.h>
+
+#include <algorithm>
 #include <memory>
 #include <string_view>
 #include <vector>
 
 #include "core/base/nearest.h"
-#include "protos/inference.pb.h"
 
 namespace tensord::server {
 namespace {
@@ -26,7 +28,15 @@ constexpr Protocol kProtocols[] = {{"tensorflow.serving.", "TensorFlow Serving's
                                    {"ray.serve.", "Ray Serve's"},
                                    {"bentoml.", "BentoML's"},
                                    {"onnxruntime.server.", "ONNX Runtime Server's"},
-                                   {"nvidia.", "another one of NVIDIA's"}};
+                                   {"nvidia.", "another of NVIDIA's"}};
+
+// The methods of a service that this program has; empty for others.
+std::vector<std::string> methods_of(std::string_view service) {
+  std::vector<std::string> names;
+  const auto* known = google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(std::string(service));
+  for (int i = 0; known != nullptr && i < known->method_count(); ++i) names.push_back(known->method(i)->name());
+  return names;
+}
 
 class UnknownCall final : public GrpcCall {
  public:
@@ -54,12 +64,9 @@ std::string describe_unknown_method(const std::string& method) {
   const size_t slash = path.find('/');
   const std::string_view service = path.substr(0, slash);
   const std::string_view name = slash == std::string_view::npos ? std::string_view() : path.substr(slash + 1);
-  if (service == kService) {
-    const auto* known = inference::ModelInferRequest::descriptor()->file()->FindServiceByName("GRPCInferenceService");
-    std::vector<std::string> names;
-    for (int i = 0; known != nullptr && i < known->method_count(); ++i) names.push_back(known->method(i)->name());
+  if (const auto names = methods_of(service); !names.empty() && std::ranges::find(names, name) == names.end()) {
     const std::string near = nearest(name, names);
-    return "there is no method " + std::string(name.substr(0, kMaxShown)) + " in " + std::string(kService) +
+    return "there is no method " + std::string(name.substr(0, kMaxShown)) + " in " + std::string(service) +
            (near.empty() ? "" : "; did you mean " + near + "?");
   }
   std::string whose;

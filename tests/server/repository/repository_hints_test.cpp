@@ -123,6 +123,11 @@ TEST_F(RepositoryHintsTest, WeightsWithoutAModel) {
   write(root() / "named" / "1" / "model.pt", gguf);
   write(root() / "weights" / "1" / "net.safetensors", safetensors);
   write(root() / "file" / "1" / "model.pt", safetensors);
+  write(root() / "onnx_gguf" / "1" / "model.onnx", gguf);
+  write(root() / "onnx_file" / "1" / "model.onnx", safetensors);
+  write(root() / "onnx_page" / "1" / "model.onnx", "<!DOCTYPE html><html></html>");
+  write(root() / "onnx_zip" / "1" / "model.onnx", "PK\x03\x04" + std::string(26, '\0'));
+  write(root() / "onnx_cut" / "1" / "model.onnx", "\x08\x07\x12\x40pytorch");
   write(root() / "hub" / "1" / "config.json", "{}");
   write(root() / "hub" / "1" / "model-00001-of-00002.safetensors", safetensors);
   write(root() / "inner" / "1" / "bert" / "config.json", "{}");
@@ -139,8 +144,13 @@ TEST_F(RepositoryHintsTest, WeightsWithoutAModel) {
               StartsWith("the folder has 'bert', which is a folder of Hugging Face's transformers"));
   EXPECT_THAT(hint_for_versions(root() / "above"),
               AllOf(HasSubstr("Hugging Face's transformers"), HasSubstr("expected 'above/1/model.pt2'")));
-  for (const auto& [model, what] : {std::pair("named", "is a GGUF file"), {"file", "is a safetensors file"}}) {
-    const fs::path file = root() / model / "1" / "model.pt";
+  for (const auto& [model, what] : {std::pair("named/1/model.pt", "is a GGUF file"),
+                                    {"file/1/model.pt", "is a safetensors file"},
+                                    {"onnx_gguf/1/model.onnx", "is a GGUF file"},
+                                    {"onnx_file/1/model.onnx", "is a safetensors file"},
+                                    {"onnx_page/1/model.onnx", "is a text file that begins with '<!DOCTYPE html>"},
+                                    {"onnx_zip/1/model.onnx", "is a zip archive, as torch.jit.save"}}) {
+    const fs::path file = root() / model;
     try {
       jit::Module::load(file.string());
       FAIL() << model;
@@ -148,6 +158,13 @@ TEST_F(RepositoryHintsTest, WeightsWithoutAModel) {
       EXPECT_EQ(error.code(), ErrorCode::kUnimplemented);
       EXPECT_THAT(error.what(), StartsWith(concat(file.string(), ": ", what)));
     }
+  }
+  try {
+    jit::Module::load((root() / "onnx_cut" / "1" / "model.onnx").string());
+    FAIL() << "a truncated ONNX model was loaded";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kDataLoss);
+    EXPECT_THAT(error.what(), HasSubstr("ModelProto"));
   }
 }
 

@@ -23,6 +23,10 @@ TEST_F(RepositoryLabelsTest, NameVersions) {
   repository_->set_labels("m", "stable=2,canary=3");
   EXPECT_EQ(ask("m", "stable"), 2);
   EXPECT_EQ(ask("m", "canary"), 3);
+  EXPECT_EQ(
+      error_of([&] { repository_->find("m", "stabel"); }).second,
+      "failed to get model version from specified version string 'stabel' (an integral value greater than or equal "
+      "to 0 is expected), or a label; did you mean 'stable'? There are 'canary', 'stable'");
   // In one step: all or none.
   EXPECT_EQ(error_of([&] { repository_->set_labels("m", "stable=3,canary=7"); }).first, ErrorCode::kNotFound);
   EXPECT_EQ(ask("m", "stable"), 2);

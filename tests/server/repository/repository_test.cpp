@@ -213,7 +213,8 @@ TEST_F(RepositoryTest, OnlyTheWantedModels) {
   EXPECT_EQ(error_of([&] {
               load({}, {"b", "gone"});
             }),
-            std::pair(ErrorCode::kNotFound, std::string("--load-model gone: model not found in any model repository")));
+            std::pair(ErrorCode::kNotFound,
+                      std::string("--load-model gone: model not found in any model repository; there are 'a', 'b'")));
 }
 
 TEST_F(RepositoryTest, VersionTexts) {
