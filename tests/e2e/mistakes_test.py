@@ -52,6 +52,17 @@ class Dropped(nn.Module):
         return self.dropout(self.layer(x))
 
 
+class Layers(nn.Module):
+    """Its errors come from operators in PyTorch's modules."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers, self.norm = nn.Sequential(nn.Linear(4, 3), nn.ReLU()), nn.LayerNorm(3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(self.layers(x))
+
+
 class LooksUp(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return {1: x}[x.size(0)]
@@ -144,6 +155,7 @@ MODELS = {
     "late_met": (Late, X),
     "late_not_met": (Late, X.replace("4", "3")),
     "looks_up": (LooksUp, ""),
+    "layers": (Layers, ""),
     "keys": (Keys, ""),
     "subset": (Three, X + 'output [ { name: "OUTPUT__2" }, { name: "OUTPUT__0" } ]\n'),
     "some_keys": (Keys, X + 'output [ { name: "c" data_type: TYPE_FP32 dims: [ 4 ] }, { name: "a" } ]\n'),
@@ -346,6 +358,9 @@ class MistakesTest(unittest.TestCase):
         self.assertEqual(self.infer("looks_up", ("x", torch.ones(1)))[0][1], [1])
         self.assert_fails(grpc.StatusCode.INVALID_ARGUMENT, "KeyError: 2 (mistakes_test.py:", "looks_up", ("x", torch.ones(2)))
         self.assert_fails(grpc.StatusCode.INVALID_ARGUMENT, "; inputs: x FP32[2]", "looks_up", ("x", torch.ones(2)))
+
+    def test_an_error_in_a_module_of_pytorch_names_the_authors_line(self):
+        self.assert_fails(grpc.StatusCode.INVALID_ARGUMENT, "(mistakes_test.py:", "layers", ("x", torch.ones(2, 5)))
 
     def test_other_protocols_are_told_which_one_this_is(self):
         with grpc.insecure_channel(self.daemon.ready["grpc"]) as channel:

@@ -14,6 +14,13 @@ using ops::Value;
 
 constexpr std::string_view kWithTable = "FORMAT_WITH_STRING_TABLE";
 
+// An author's file is named without its folders; one of PyTorch's own as "torch/nn/modules/linear.py".
+std::string without_folders(const std::string& path) {
+  const size_t package = path.find("-packages/torch/");
+  if (package != std::string::npos) return path.substr(path.find("torch/", package));
+  return path.substr(path.find_last_of("/\\") + 1);
+}
+
 const std::vector<Value>* items_of(const Value& value) {
   if (value.is_tuple()) return &value.to_tuple()->items;
   return value.is_list() ? &value.to_list()->items : nullptr;
@@ -79,7 +86,7 @@ class LineReader {
     const std::vector<Value>* parts = items_of(source, 3);
     if (!is_new || !parts || !(*parts)[2].is_int()) return out;
     const std::string name = text((*parts)[1]);
-    const std::string base = name.substr(name.find_last_of("/\\") + 1);
+    const std::string base = without_folders(name);
     const std::string code = text((*parts)[0]);
     text_bytes_ += code.size();
     const int64_t first = (*parts)[2].to_int();

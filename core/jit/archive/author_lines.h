@@ -12,7 +12,7 @@ namespace tensord::jit {
 struct AuthorLine {
   uint32_t offset = 0;
   int line = 0;                             // 0: unknown
-  std::shared_ptr<const std::string> file;  // file name without folders, because they are private to the author
+  std::shared_ptr<const std::string> file;  // without folders, which are private to the author; torch/… for PyTorch
 };
 
 // Reads the debug file that torch.jit.save writes next to a code file; it has a string table except in older versions.

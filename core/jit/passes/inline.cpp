@@ -76,8 +76,21 @@ class Inliner {
     expand(node, function, caller);
   }
 
+  // A line of PyTorch's own modules tells an author little: errors of their operators name the line that calls them.
+  static bool is_of_pytorch(const SourceLocation& at) {
+    return at.file_name && (at.file_name->starts_with("torch/") || at.file_name->starts_with("code/__torch__/torch/"));
+  }
+  static void locate(Node* copy, const SourceLocation& call) {
+    if (is_of_pytorch(copy->location())) copy->set_location(call);
+    for (Block* inner : copy->blocks()) {
+      for (Node* child = inner->first(); child; child = child->next()) locate(child, call);
+    }
+  }
+
   void expand(Node* node, const Function* function, const Frame* caller) {
     changed_ = true;
+    const SourceLocation call = node->location();
+    const bool locates = call.line > 0 && !is_of_pytorch(call);
     Node* before = node->previous();
     std::vector<GraphValue*> results =
         graph_.inline_block(*function->graph->block(), node->inputs(), node->block(), node);
@@ -90,6 +103,7 @@ class Inliner {
     Frame frame{function, caller, caller ? caller->depth + 1 : 1};
     for (Node* copy = before ? before->next() : node->block()->first(); copy != node;) {
       Node* next = copy->next();
+      if (locates) locate(copy, call);
       visit(copy, &frame);
       copy = next;
     }

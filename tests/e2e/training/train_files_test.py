@@ -206,7 +206,8 @@ class TrainFilesTest(JobAssertions, RpcAssertions, unittest.TestCase):
         self.download(job.id)
 
     def test_many_clients_that_do_not_read(self):
-        job = self.server.run(model=training.ModelSource(name="wide", version=1), optimizer=SGD, steps=1)
+        job = self.server.run(model=training.ModelSource(name="wide", version=1), optimizer=SGD, steps=1, batch_size=8,
+                              data=training.Data(file="clusters.pt", inputs={"input": "x"}))
         request = training.DownloadModelRequest(id=job.id)
         calls = [self.server.stub.DownloadModel(request, timeout=120) for _ in range(4)]
         for call in calls:
