@@ -2,8 +2,10 @@
 // divides the batch. Without contraction (see kernels/CMakeLists.txt) its vector and scalar code give the same bits.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/fft/transform_cpu.cpp"
+#ifndef HWY_DISABLED_TARGETS
 // The baseline has vectors of 16 bytes too.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#endif
 #include "kernels/base/simd_targets.h"
 
 #include <hwy/foreach_target.h>
@@ -37,6 +39,7 @@ namespace tensord::kernels::HWY_NAMESPACE {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // false: GCC for arm64 misses that a loop writes it
 #include <pocketfft.hpp>
 #pragma GCC diagnostic pop
 
