@@ -18,17 +18,45 @@ namespace {
 
 constexpr uint64_t kDownloadPiece = 1 << 20;
 
+// What UploadCall needs to know of each of its methods.
+struct UploadedData {
+  using Request = training_rpc::UploadDataRequest;
+  using Response = training_rpc::UploadDataResponse;
+  static constexpr auto kAsk = &TrainingRpcs::RequestUploadData;
+
+  static std::unique_ptr<TrainingService::Upload> begin(TrainingService& service, const Request& first) {
+    check(!first.file_name().empty(), "file_name: needed in the first message");
+    return std::make_unique<TrainingService::Upload>(service, first.size_bytes(), first.file_name());
+  }
+  static void finish(TrainingService::Upload& upload, Response& response) {
+    response.set_file(upload.finish());
+    response.set_sha256(upload.sha256());
+  }
+};
+
+struct UploadedModel {
+  using Request = training_rpc::UploadModelRequest;
+  using Response = training_rpc::UploadModelResponse;
+  static constexpr auto kAsk = &TrainingRpcs::RequestUploadModel;
+
+  static std::unique_ptr<TrainingService::Upload> begin(TrainingService& service, const Request& first) {
+    return std::make_unique<TrainingService::Upload>(service, first.size_bytes());
+  }
+  static void finish(TrainingService::Upload& upload, Response& response) { response.set_upload_id(upload.finish()); }
+};
+
 // Writes an upload piece by piece on the work thread.
-class UploadDataCall final : public GrpcCall {
+template <class Uploaded>
+class UploadCall final : public GrpcCall {
  public:
-  UploadDataCall(const CallQueue& queue, TrainingCalls& calls)
+  UploadCall(const CallQueue& queue, TrainingCalls& calls)
       : GrpcCall(queue, {CallGroup::kTraining, &calls.streams}), calls_(calls) {}
 
  private:
   void ask(void* tag) override {
-    calls_.rpcs.RequestUploadData(&context(), &reader_, queue().queue, queue().queue, tag);
+    (calls_.rpcs.*Uploaded::kAsk)(&context(), &reader_, queue().queue, queue().queue, tag);
   }
-  std::shared_ptr<GrpcCall> successor() const override { return std::make_shared<UploadDataCall>(queue(), calls_); }
+  std::shared_ptr<GrpcCall> successor() const override { return std::make_shared<UploadCall>(queue(), calls_); }
 
   void accept() override { reader_.Read(&bytes_, read_.begin()); }
 
@@ -39,13 +67,9 @@ class UploadDataCall final : public GrpcCall {
   void write() {
     try {
       RequestLimits::Admission admission = queue().limits->hold(bytes_.Length());
-      training_rpc::UploadDataRequest request;
+      typename Uploaded::Request request;
       read_message(bytes_, *queue().limits, admission, request);
-      if (!upload_) {
-        TrainingService& service = calls_.service();
-        check(!request.file_name().empty(), "file_name: needed in the first message");
-        upload_ = std::make_unique<TrainingService::Upload>(service, request.size_bytes(), request.file_name());
-      }
+      if (!upload_) upload_ = Uploaded::begin(calls_.service(), request);
       upload_->write(request.data());
       reader_.Read(&bytes_, read_.begin());
     } catch (...) {
@@ -56,10 +80,9 @@ class UploadDataCall final : public GrpcCall {
   void finish() {
     try {
       check(upload_ != nullptr, "data: the upload is empty");
-      training_rpc::UploadDataResponse response;
+      typename Uploaded::Response response;
       response.set_size_bytes(upload_->size_bytes());
-      response.set_file(upload_->finish());
-      response.set_sha256(upload_->sha256());
+      Uploaded::finish(*upload_, response);
       reader_.Finish(to_byte_buffer(response), grpc::Status::OK, finish_tag());
     } catch (...) {
       end(to_grpc_status(current_exception_status()));
@@ -77,7 +100,7 @@ class UploadDataCall final : public GrpcCall {
   grpc::ByteBuffer bytes_;
   grpc::ServerAsyncReader<grpc::ByteBuffer, grpc::ByteBuffer> reader_{&context()};
   std::unique_ptr<TrainingService::Upload> upload_;
-  Operation<UploadDataCall> read_{this, &UploadDataCall::on_read};
+  Operation<UploadCall> read_{this, &UploadCall::on_read};
 };
 
 // Reads the files of a model piece by piece on the work thread; the next one when the client has taken the last.
@@ -172,7 +195,8 @@ class DownloadModelCall final : public GrpcCall {
 }  // namespace
 
 void wait_training_files(TrainingCalls& calls, CallQueue queue) {
-  GrpcCall::wait_for<UploadDataCall>(queue, calls);
+  GrpcCall::wait_for<UploadCall<UploadedData>>(queue, calls);
+  GrpcCall::wait_for<UploadCall<UploadedModel>>(queue, calls);
   GrpcCall::wait_for<DownloadModelCall>(queue, calls);
 }
 

@@ -238,69 +238,11 @@ class StreamDataCall final : public GrpcCall {
   Operation<StreamDataCall> read_{this, &StreamDataCall::on_read};
 };
 
-// Writes an upload piece by piece on the work thread.
-class UploadModelCall final : public GrpcCall {
- public:
-  UploadModelCall(const CallQueue& queue, TrainingCalls& calls)
-      : GrpcCall(queue, {CallGroup::kTraining, &calls.streams}), calls_(calls) {}
-
- private:
-  void ask(void* tag) override {
-    calls_.rpcs.RequestUploadModel(&context(), &reader_, queue().queue, queue().queue, tag);
-  }
-  std::shared_ptr<GrpcCall> successor() const override { return std::make_shared<UploadModelCall>(queue(), calls_); }
-
-  void accept() override { reader_.Read(&bytes_, read_.begin()); }
-
-  void on_read(bool ok) {
-    calls_.thread.post([this, ok] { ok ? write() : finish(); });
-  }
-
-  void write() {
-    try {
-      RequestLimits::Admission admission = queue().limits->hold(bytes_.Length());
-      training_rpc::UploadModelRequest request;
-      read_message(bytes_, *queue().limits, admission, request);
-      if (!upload_) upload_ = std::make_unique<TrainingService::Upload>(calls_.service(), request.size_bytes());
-      upload_->write(request.data());
-      reader_.Read(&bytes_, read_.begin());
-    } catch (...) {
-      end(to_grpc_status(current_exception_status()));
-    }
-  }
-
-  void finish() {
-    try {
-      check(upload_ != nullptr, "data: the upload is empty");
-      training_rpc::UploadModelResponse response;
-      response.set_size_bytes(upload_->size_bytes());
-      response.set_upload_id(upload_->finish());
-      reader_.Finish(to_byte_buffer(response), grpc::Status::OK, finish_tag());
-    } catch (...) {
-      end(to_grpc_status(current_exception_status()));
-    }
-  }
-
-  void end(const grpc::Status& status) {
-    upload_.reset();
-    reader_.FinishWithError(status, finish_tag());
-  }
-
-  void refuse(const grpc::Status& status) override { end(status); }
-
-  TrainingCalls& calls_;
-  grpc::ByteBuffer bytes_;
-  grpc::ServerAsyncReader<grpc::ByteBuffer, grpc::ByteBuffer> reader_{&context()};
-  std::unique_ptr<TrainingService::Upload> upload_;
-  Operation<UploadModelCall> read_{this, &UploadModelCall::on_read};
-};
-
 }  // namespace
 
 void wait_training_streams(TrainingCalls& calls, CallQueue queue) {
   GrpcCall::wait_for<WatchJobCall>(queue, calls);
   GrpcCall::wait_for<StreamDataCall>(queue, calls);
-  GrpcCall::wait_for<UploadModelCall>(queue, calls);
   wait_training_files(calls, queue);
 }
 
