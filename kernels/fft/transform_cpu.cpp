@@ -39,7 +39,9 @@ namespace tensord::kernels::HWY_NAMESPACE {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"
+#ifndef __clang__                                       // which has no warning of this name
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // false: GCC for arm64 misses that a loop writes it
+#endif
 #include <pocketfft.hpp>
 #pragma GCC diagnostic pop
 
