@@ -13,6 +13,7 @@
 #include "python/binding/interrupt.h"
 #include "core/autograd/anomaly.h"
 #include "core/autograd/autocast.h"
+#include "core/autograd/checkpoint.h"
 #include "core/autograd/gradcheck.h"
 #include "core/autograd/node.h"
 #include "core/autograd/hooks/post_accumulate.h"
@@ -163,6 +164,23 @@ void bind_saved_hooks(nb::module_& module) {
     return std::make_unique<SavedHooks>(read_saved_hooks(std::move(pack), std::move(unpack)));
   });
   module.def("_save_on_cpu", [] { return std::make_unique<SavedHooks>(autograd::save_on_cpu()); });
+}
+
+struct CheckpointScope {
+  std::unique_ptr<autograd::CheckpointScope> scope;
+};
+
+void bind_checkpoint(nb::module_& module) {
+  nb::class_<CheckpointScope>(module, "_CheckpointScope")
+      .def("__init__",
+           [](CheckpointScope* self, nb::object again, bool keeps_random_numbers) {
+             const auto run = [held = Held(std::move(again))] {
+               const nb::gil_scoped_acquire gil;
+               const nb::object result = nb::object(held.get()());
+             };
+             new (self) CheckpointScope{std::make_unique<autograd::CheckpointScope>(run, keeps_random_numbers)};
+           })
+      .def("end", [](CheckpointScope& self) { self.scope.reset(); });
 }
 
 autograd::TensorFunction tensor_function(nb::object function) {
@@ -318,6 +336,7 @@ void bind_autograd(nb::module_& module) {
   bind_autocast(module);
   bind_checks(module);
   bind_saved_hooks(module);
+  bind_checkpoint(module);
   module.def("_backward", backward, nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg().none());
   module.def("_grad", grad, nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg());
 }

@@ -43,7 +43,7 @@ __version__ = "0.1.0"
 _tensor_methods.install(Tensor)
 _shared.install()
 # Imported on first use, so that `import tensord.engine` stays fast.
-_SUBMODULES = ("array_api", "autograd", "backends", "cuda", "data", "distributed", "fft", "func", "jit", "linalg", "nested", "nn", "optim", "special")
+_SUBMODULES = ("array_api", "autograd", "backends", "cuda", "data", "distributed", "fft", "func", "jit", "linalg", "nested", "nn", "optim", "special", "utils")
 
 
 def __getattr__(name: str):
