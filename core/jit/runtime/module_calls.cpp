@@ -113,6 +113,11 @@ HookHandle Module::register_forward_hook(const std::string& module, ForwardHook 
   return impl_->add_hook(module, std::move(hook), prepend);
 }
 
+HookHandle Module::checkpoint_activations(const std::string& module) {
+  check_records("checkpoint_activations", impl_->options);
+  return impl_->add_hook(module, CheckpointCall(), /*prepend=*/false);
+}
+
 HookHandle Module::register_full_backward_hook(const std::string& module, FullBackwardHook hook, bool prepend) {
   check_records("register_full_backward_hook", impl_->options);
   return impl_->add_hook(module, std::move(hook), prepend);
