@@ -148,14 +148,16 @@ std::vector<jit::QuantizedLayer> write_quantized(const QuantizeOptions& options,
 void print_report(const QuantizeOptions& options, const std::vector<jit::QuantizedLayer>& layers,
                   const std::vector<OutputError>& errors, int64_t rows, uintmax_t bytes_before, uintmax_t bytes_after) {
   size_t quantized = 0;
+  std::map<std::string, int> kept;  // calls by layer and reason
   for (const jit::QuantizedLayer& layer : layers) {
     if (layer.kept_because.empty()) {
       ++quantized;
     } else {
-      std::cout << "stays in float32: " << (layer.weight.empty() ? "a linear layer" : layer.weight) << ": "
-                << layer.kept_because << '\n';
+      ++kept[concat(layer.weight.empty() ? "a linear layer" : layer.weight, ": ", layer.kept_because)];
     }
   }
+  for (const auto& [text, calls] : kept)
+    std::cout << "stays in float32: " << text << (calls > 1 ? concat(" (", calls, " calls)") : "") << '\n';
   std::cout << options.out << ": " << quantized << " of " << layers.size() << " linear layers have 8 bits, "
             << bytes_before << " bytes became " << bytes_after << '\n';
   for (const OutputError& error : errors) {

@@ -145,7 +145,7 @@ class ModulePickler : PickleWriter {
 
   // A packed linear layer: an object without code, whose state is its weight and bias.
   void write_packed(const Value& value, int depth) {
-    const IntrusivePtr<ops::OpaqueObject> object = value.to_opaque();
+    const IntrusivePtr<ops::OpaqueObject>& object = value.to_opaque();
     if (write_known(object.get())) return;
     if (object->class_name() != kPackedLinear)
       fail(ErrorCode::kUnimplemented, "an attribute of type ", object->class_name(), " cannot be written");
