@@ -30,6 +30,7 @@ struct QuantizeOptions {
   std::vector<std::string> inputs, skipped;
   int64_t rows = 1024, batch_size = 32;
   double max_error = 0;
+  bool is_static = false;
 };
 
 // The arrays of the data for the arguments of forward.
@@ -117,6 +118,20 @@ std::vector<OutputError> measure_errors(const std::string& model, const std::str
   return errors;
 }
 
+// The ranges of the layers' inputs and outputs on the data.
+std::unique_ptr<jit::LinearRanges> measure_ranges(const QuantizeOptions& options, jit::Module& module) {
+  if (!options.is_static) return nullptr;
+  module.set_training(false);
+  const jit::Method& forward = module.method("forward");
+  const QuantizeData data(options, forward.schema());
+  const auto frame = jit::make_frame();
+  auto ranges = std::make_unique<jit::LinearRanges>();
+  const ops::ObserverScope scope(Functionality::kTracer, ranges.get());
+  for (int64_t first = 0; first < data.rows(); first += options.batch_size)
+    forward.run(*frame, data.batch(first, options.batch_size));
+  return ranges;
+}
+
 // What became of each linear layer.
 std::vector<jit::QuantizedLayer> write_quantized(const QuantizeOptions& options, const std::string& file) {
   jit::LoadOptions load;
@@ -128,12 +143,13 @@ std::vector<jit::QuantizedLayer> write_quantized(const QuantizeOptions& options,
   for (const auto& [name, tensor] : module->named_tensors()) names.emplace(tensor.impl(), name);
   const std::unique_ptr<jit::Graph> graph = forward.graph().clone();
   const NoGradGuard no_grad;
-  const jit::QuantizedLinears found =
-      jit::quantize_linears(*graph, module->object(), names, [&](const std::string& weight) {
-        return std::ranges::any_of(options.skipped, [&](const std::string& pattern) {
-          return matches_pattern(weight, pattern) || matches_pattern(weight.substr(0, weight.rfind('.')), pattern);
-        });
-      });
+  const std::unique_ptr<jit::LinearRanges> ranges = measure_ranges(options, *module);
+  const auto is_skipped = [&](const std::string& weight) {
+    return std::ranges::any_of(options.skipped, [&](const std::string& pattern) {
+      return matches_pattern(weight, pattern) || matches_pattern(weight.substr(0, weight.rfind('.')), pattern);
+    });
+  };
+  const jit::QuantizedLinears found = jit::quantize_linears(*graph, module->object(), names, is_skipped, ranges.get());
   const auto is_quantized = [](const jit::QuantizedLayer& layer) { return layer.kept_because.empty(); };
   if (std::ranges::none_of(found.layers, is_quantized)) {
     fail(ErrorCode::kUnimplemented, "no linear layer of the model can have 8 bits",
@@ -208,6 +224,8 @@ void add_quantize_command(CLI::App& app, int* exit_code) {
       ->allow_extra_args(false);
   command->add_option("--skip", options->skipped, "Layers that stay in float32: a pattern of names; may be repeated")
       ->allow_extra_args(false);
+  command->add_flag("--static", options->is_static,
+                    "Round inputs by scales that are measured on the data, not when a layer runs");
   command->add_option("--rows", options->rows, "Rows of the data that are compared, at most")->capture_default_str();
   command->add_option("--batch-size", options->batch_size, "Rows of a batch")->capture_default_str();
   command->add_option("--max-error", options->max_error,

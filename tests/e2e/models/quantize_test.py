@@ -118,6 +118,50 @@ class QuantizeTest(unittest.TestCase):
         self.assertIn("on 64 rows", report[-1])
         self.assertLess(os.path.getsize(self.path("out.pt")), os.path.getsize(self.path("net.pt")))
 
+    def test_static_scales_are_those_of_the_data(self):
+        report = self.quantize("--static", out="static.pt")
+        self.assertIn("9 of 9 linear layers have 8 bits", report)
+        written, x = torch.jit.load(self.path("static.pt")), self.x[:16]
+        got, want = self.run_model("static.pt", x), self.net(x)
+        # A sum at the border of two steps of an output may be rounded to either.
+        torch.testing.assert_close(written(x), got, rtol=0, atol=0.1)
+        self.assertLess((written(x) - got).abs().mean().item(), 0.01)
+        self.assertGreater((got - want).abs().max().item(), 1e-3)
+        self.assertLess((got - want).abs().max().item(), 0.3)
+        # A row's result does not depend on the others, unlike in dynamic layers.
+        self.assertTrue(torch.equal(self.run_model("static.pt", torch.cat([x[:1], 1000 * x[1:2]]))[0], got[0]))
+        self.quantize()
+        self.assertFalse(torch.equal(self.run_model("out.pt", torch.cat([x[:1], 1000 * x[1:2]]))[0], self.run_model("out.pt", x)[0]))
+
+    def test_static_numbers(self):
+        """Inputs have 7 bits and outputs 8 bits of their ranges, which include 0."""
+        net = nn.Sequential(nn.Linear(3, 2, bias=False)).eval()
+        with torch.no_grad():
+            net[0].weight.copy_(torch.tensor([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]]))
+        torch.jit.script(net).save(self.path("plain.pt"))
+        numpy.savez(self.path("plain.npz"), input=numpy.array([[1.0, 5.0, 0.0], [-1.27, 2.0, 3.0]], dtype=numpy.float32))
+        self.quantize("--static", model="plain.pt", out="plain_out.pt", data="plain.npz")
+        code = torch.jit.load(self.path("plain_out.pt")).code
+        scale, zero, out_scale, out_zero = 6.27 / 127, round(1.27 / (6.27 / 127)), 11.27 / 255, round(1.27 / (11.27 / 255))
+        given, made = code.split("quantize_per_tensor(")[1].split(")")[0].split(", "), code.split("quantized.linear(")[1].split(")")[0].split(", ")
+        self.assertAlmostEqual(float(given[1]), scale, places=6)
+        self.assertAlmostEqual(float(made[2]), out_scale, places=6)
+        self.assertEqual((int(given[2]), int(given[3]), int(made[3])), (zero, 13, out_zero))
+
+    def test_layers_that_the_data_does_not_reach_stay(self):
+        class Branches(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.small, self.large = nn.Linear(24, 4), nn.Linear(24, 4)
+
+            def forward(self, x: Tensor) -> Tensor:
+                return self.large(x) if bool(x.abs().max() > 1e6) else self.small(x)
+
+        torch.jit.script(Branches().eval()).save(self.path("branches.pt"))
+        report = self.quantize("--static", model="branches.pt", out="branches_out.pt")
+        self.assertIn("1 of 2 linear layers have 8 bits", report)
+        self.assertIn("stays in float32: large.weight: the data does not reach it", report)
+
     def test_layers_may_stay(self):
         report = self.quantize("--skip", "head", "--skip", "blocks.1.*")
         self.assertIn("6 of 9 linear layers have 8 bits", report)

@@ -1,5 +1,6 @@
 #include "core/jit/exporters/torchscript/quantize.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -90,11 +91,70 @@ Packed pack(const std::optional<Value>& weight, const std::optional<Value>& bias
   }
 }
 
+// The scale and the zero point with which `levels` + 1 whole numbers from 0 on hold a range.
+struct RangeNumbers {
+  RangeNumbers(const ValueRange& range, int levels)
+      : scale(std::max(static_cast<double>(range.max - range.min) / levels,
+                       static_cast<double>(std::numeric_limits<float>::epsilon()))),
+        zero_point(std::clamp<int64_t>(std::llrint(-static_cast<double>(range.min) / scale), 0, levels)) {}
+  double scale;
+  int64_t zero_point;
+};
+
+// fbgemm's sums saturate in places where inputs have 8 bits; outputs are not multiplied.
+constexpr int kInputLevels = 127, kOutputLevels = 255;
+
+// The result of the layer in place of the call `node`.
+GraphValue* add_quantized_call(Node* node, const Value& packed, const LinearRanges::Layer* ranges) {
+  GraphBuilder builder(node);
+  GraphValue* const params = builder.constant(packed, ops::type_of(packed));
+  if (!ranges) return builder.op("quantized::linear_dynamic", {node->input(0), params, builder.constant(Value(true))});
+  const RangeNumbers in(ranges->input, kInputLevels), out(ranges->output, kOutputLevels);
+  GraphValue* const input = builder.op("aten::quantize_per_tensor",
+                                       {node->input(0), builder.constant(in.scale), builder.constant(in.zero_point),
+                                        builder.constant(static_cast<int64_t>(DType::kQUInt8))});
+  GraphValue* const result =
+      builder.op("quantized::linear", {input, params, builder.constant(out.scale), builder.constant(out.zero_point)});
+  return builder.op("aten::dequantize.self", {result});
+}
+
+// Why a layer has no usable ranges; empty: it has.
+std::string problem_of(const LinearRanges::Layer* layer) {
+  if (!layer) return "the data does not reach it";
+  for (const ValueRange* range : {&layer->input, &layer->output}) {
+    if (!std::isfinite(range->max - range->min)) return "its values are not finite";
+  }
+  return "";
+}
+
 }  // namespace
+
+void ValueRange::add(const Tensor& values) {
+  const Tensor dense = values.to(DType::kFloat32).contiguous();
+  const float* data = dense.data<float>();
+  for (int64_t i = 0; i < dense.numel(); ++i) {
+    // NaN makes the range unusable.
+    min = data[i] >= min ? min : data[i];
+    max = data[i] <= max ? max : data[i];
+  }
+}
+
+void LinearRanges::after(const ops::Op& op, std::span<const Value> arguments, std::span<Value> returns) {
+  if (op.schema.name != "aten::linear" || !arguments[1].is_strided() || !returns.front().is_strided()) return;
+  Layer& layer = layers_[arguments[1].to_tensor().impl()];
+  layer.input.add(arguments[0].to_tensor());
+  layer.output.add(returns.front().to_tensor());
+}
+
+const LinearRanges::Layer* LinearRanges::find(const TensorImpl* weight) const {
+  const auto found = layers_.find(weight);
+  return found == layers_.end() ? nullptr : &found->second;
+}
 
 QuantizedLinears quantize_linears(Graph& graph, const ops::ObjectPtr& self,
                                   const std::map<const TensorImpl*, std::string>& names,
-                                  const std::function<bool(const std::string&)>& is_skipped) {
+                                  const std::function<bool(const std::string&)>& is_skipped,
+                                  const LinearRanges* ranges) {
   QuantizedLinears out;
   const AttributeReader attributes(graph, self);
   std::set<const TensorImpl*> replaced;
@@ -111,16 +171,14 @@ QuantizedLinears quantize_linears(Graph& graph, const ops::ObjectPtr& self,
     if (is_skipped(layer.weight)) layer.kept_because = "it is skipped";
     if (matrix.dtype() != DType::kFloat32 || matrix.ndim() != 2 || matrix.numel() == 0)
       layer.kept_because = concat("its weight is ", describe(matrix));
+    const LinearRanges::Layer* const measured = ranges ? ranges->find(matrix.impl()) : nullptr;
+    if (layer.kept_because.empty() && ranges) layer.kept_because = problem_of(measured);
     if (!layer.kept_because.empty()) return;
     layer.outputs = matrix.size(0), layer.inputs = matrix.size(1);
     Packed made = pack(weight, bias);
     layer.kept_because = made.problem;
     if (!made.problem.empty()) return;
-    GraphBuilder builder(node);
-    GraphValue* const params = builder.constant(made.layer, ops::type_of(made.layer));
-    GraphValue* const result =
-        builder.op("quantized::linear_dynamic", {node->input(0), params, builder.constant(Value(true))});
-    node->output()->replace_all_uses_with(result);
+    node->output()->replace_all_uses_with(add_quantized_call(node, made.layer, measured));
     node->destroy();
     replaced.insert(matrix.impl());
     if (bias->is_strided()) replaced.insert(bias->to_tensor().impl());
