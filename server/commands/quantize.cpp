@@ -230,6 +230,11 @@ void add_quantize_command(CLI::App& app, int* exit_code) {
   command->add_option("--batch-size", options->batch_size, "Rows of a batch")->capture_default_str();
   command->add_option("--max-error", options->max_error,
                       "Write nothing if an output differs by more than this share of its largest value");
+  command->footer(
+      "Examples:\n"
+      "  tensord quantize digits.pt -o dynamic.pt --data data/digits.npz                   inputs rounded when a layer "
+      "runs\n"
+      "  tensord quantize digits.pt -o static.pt --data data/digits.npz --static --max-error 0.1");
   command->callback([options, exit_code] {
     quantize(*options);
     *exit_code = 0;
