@@ -189,6 +189,7 @@ void TrainingService::check_against_model(const JobSpec& spec, const std::string
   TrainingModel model(archive, spec.loss, spec.data.inputs, EvaluationMetrics::needs_output(spec.evaluation.metrics),
                       {}, device_of_job(spec));
   model.use_metrics(spec.evaluation.metrics);
+  model.checkpoint_activations(spec.activation_checkpointing);
   check_names("data.file", spec.data.file, model);
   check_names("evaluation.file", spec.evaluation.file, model);
   model.module().check_can_save();
