@@ -474,9 +474,62 @@ class CommandsTest(unittest.TestCase):
                                                  env={"TENSORD_CONFIG": self.path("options.toml")}))
         self.assertIn("--workers", self.run_binary("serve", "--check", "--model-repository", repository, code=2,
                                                    env={"TENSORD_SERVE_WORKERS": "many"}))
-        with open(self.path("wrong.toml"), "w") as file:
-            file.write("[serve]\nmodel-repozitory = 1\n")
-        self.run_binary("--config", self.path("wrong.toml"), "serve", "--check", "--model-repository", repository, code=2)
+
+    def test_mistakes_in_a_file_of_options(self):
+        repository = self.path("repository_of_options")
+        os.makedirs(repository, exist_ok=True)
+        path = self.path("wrong.toml")
+
+        def check(text, code=2):
+            with open(path, "w") as file:
+                file.write(text)
+            return self.run_binary("--config", path, "serve", "--check", "--model-repository", repository, code=code)
+
+        for text, line, said in (
+                ("[serve]\nmodel-repozitory = 1\n", 2, "there is no option 'model-repozitory' of [serve]; did you mean 'model-repository'?"),
+                ("[serv]\nhttp-port = 1\n", 1, "[serv] is the name of no command; did you mean 'serve'? There are "),
+                ("\n[jobs.lst]\n", 2, "[lst] is the name of no command; did you mean 'list'?"),
+                ("[jobs.list]\njsn = true\n", 2, "there is no option 'jsn' of [jobs.list]; did you mean 'json' of [jobs]?"),
+                ("http-port = 1\n", 1, "there is no option 'http-port' before the first section; it is an option of [serve]"),
+                ("[serve]\nqqqqqqqq = 1\n", 2, "`tensord serve --help` lists what there is"),
+                ("serve.http-prt = 1\n", 1, "did you mean 'http-port'?"),
+                ("[serve\n", 1, "expected a section such as [serve], alone on its line, got '[serve'"),
+                ("[serve]\nhttp-port: 1\n", 2, "expected NAME = VALUE or [COMMAND], got 'http-port: 1'"),
+                ("[serve]\nhttp-port =\n", 2, "'http-port' has no value"),
+                ('[serve]\nload-model = ["a",\nworkers = 2\n', 2, "the list has no ]"),
+                ('[serve]\nload-model = ["a",\n[train]\n', 2, "the list has no ]"),
+                ('[serve]\nload-model = ["a"', 2, "the list has no ]"),
+                ('[serve]\nid = "a#b"\n', 2, "cannot have a #"),
+                ('[serve]\nid = "a\n', 2, "the string does not end")):
+            with self.subTest(text):
+                error = check(text)
+                self.assertIn(f"{path}:{line}: ", error)
+                self.assertIn(said, error)
+        check('# all\n[serve] # one\nmodel-control-mode = "poll" # comment\nlog-frequency = [ # list\n  "7", # one\n  "8"\n]\n; old\n'
+              'trace-config = ["mode=triton", "rate=7"]\nworkers = 2\n', code=0)
+        self.assertIn("--trace-config must be [MODE,]KEY=VALUE, got 'x'", check('[serve]\ntrace-config = [\n  "mode=triton",\n  "x"\n]\n'))
+        self.assertIn("--config stands before the command: tensord --config … serve",
+                      self.run_binary("serve", "--config", path, "--check", code=2))
+
+    def test_variables_that_set_nothing(self):
+        repository = self.path("repository_of_variables")
+        os.makedirs(os.path.join(repository, "lin"), exist_ok=True)
+        serve = ("serve", "--model-repository", repository, "--check")
+
+        def said(*command, **env):
+            return subprocess.run([BINARY, *command], env={**os.environ, **env}, capture_output=True, text=True, timeout=120).stderr
+
+        self.assertIn("TENSORD_SERVE_HTTP_PRT sets no option of tensord serve; did you mean TENSORD_SERVE_HTTP_PORT?",
+                      said(*serve, TENSORD_SERVE_HTTP_PRT="1"))
+        self.assertIn("did you mean TENSORD_SERVE_HTTP_PORT?", said(*serve, TENSORD_HTTP_PORT="1"))
+        for ignored in ({"TENSORD_SERVE_HTTP_PORT": "1"}, {"TENSORD_CUDA": "off"}, {"TENSORD_JOBS_JSN": "1"}, {"TENSORD_ADDRESS": "a:1"}):
+            self.assertNotIn("sets no option", said(*serve, **ignored))
+        self.assertIn("did you mean TENSORD_JOBS_JSON?", said("jobs", "list", TENSORD_JOBS_JSN="1"))
+        wrong = said(*serve[:-1], "--load-model", "lni", TENSORD_SERVE_HTTP_PRT="1")
+        self.assertIn("warning environment warning=\"the variable TENSORD_SERVE_HTTP_PRT", wrong)
+        self.assertIn("--load-model lni: model not found in any model repository; did you mean 'lin'?", wrong)
+        self.assertNotIn("listening", wrong)
+        self.assertIn("did you mean 'lin'?", said(*serve, "--load-model", "lni"))
 
     def test_what_a_file_is(self):
         module = nn.Linear(3, 2)
