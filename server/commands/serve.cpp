@@ -20,6 +20,7 @@
 #include "core/base/parallel.h"
 #include "core/base/printable.h"
 #include "core/base/thread.h"
+#include "core/jit/importers/foreign_weights.h"
 #include "server/commands/commands.h"
 #include "server/commands/option_sources.h"
 #include "server/commands/serve_notify.h"
@@ -145,7 +146,7 @@ void check_repositories(const RepositoryOptions& options) {
 }
 
 // Validates options and repository as `serve` would, without listening: prints one line per model and returns whether
-// all of them can be served, as far as that shows without loading their files.
+// all of them can be served, as far as that shows without loading their files, by their first bytes.
 bool check_setup(const ServerOptions& options) {
   validate(options);
   check_engine_options(options.engine);
@@ -159,8 +160,10 @@ bool check_setup(const ServerOptions& options) {
     is_good = is_good && model.error.empty();
     for (const std::string& warning : model.warnings) say(model.name, concat("warning: ", warning));
     for (const ModelLayout::Version& version : model.versions) {
-      say(concat(model.name, "/", version.number), version.error.empty() ? "ok" : version.error);
-      is_good = is_good && version.error.empty();
+      const bool has_file = version.error.empty() && !model.config.is_ensemble();
+      const std::string error = has_file ? jit::why_no_model(version.file.string()) : version.error;
+      say(concat(model.name, "/", version.number), error.empty() ? "ok" : error);
+      is_good = is_good && error.empty();
     }
   }
   return is_good;

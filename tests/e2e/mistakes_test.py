@@ -409,6 +409,19 @@ class MistakesTest(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn("the server does not speak TLS", done.stderr)
 
+    def test_addresses_of_another_protocol(self):
+        def said(*command):
+            done = subprocess.run([BINARY, *command], capture_output=True, text=True, timeout=300)
+            return done.returncode, done.stdout + done.stderr
+
+        code, error = said("models", "--address", "http://" + self.daemon.ready["grpc"])
+        self.assertEqual(code, 2)
+        self.assertIn("the protocol is gRPC, not HTTP: HOST:PORT, got 'http://", error)
+        self.assertIn("an HTTP port is there", said("models", "--address", self.daemon.ready["metrics"])[1])
+        for port in ("grpc", "metrics"):
+            self.assertEqual(said("health", "--live", "--address", f"http://{self.daemon.ready[port]}/")[0], 0)
+        self.assertIn("expected HOST:PORT", said("health", "--address", f"https://{self.daemon.ready['metrics']}")[1])
+
     def test_readiness_says_where_to_look(self):
         done = subprocess.run([BINARY, "health", "--address", self.daemon.ready["metrics"]], capture_output=True,
                               text=True, timeout=300)

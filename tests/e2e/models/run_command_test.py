@@ -452,6 +452,36 @@ class CommandsTest(unittest.TestCase):
                                                           "-o", self.path("c.pbtxt"), code=1))
         self.assertIn("--example x=", self.run_binary("config", self.path("model.pt"), code=1))
 
+    def test_the_type_of_made_up_inputs_is_the_models(self):
+        path = self.path("embedding.pt")
+        torch.jit.script(nn.Embedding(16, 4).eval()).save(path)
+        self.assertIn("--example input=1,16 or a file", self.run_binary("config", path, code=1))
+        self.assertIn("data_type: TYPE_INT64", self.run_binary("config", path, "--example", "3"))
+        self.run_binary("check", path, "--input", "2,3")
+        self.run_binary("bench", path, "--input", "2,3", "--seconds", "0.1", "--latency-only")
+        self.assertIn("Expected tensor for argument #1 'indices'", self.run_binary("check", path, "--input", "2,3:f32", code=1))
+        torch.jit.script(nn.Embedding(2, 4).eval()).save(path)
+        self.assertIn("made up, 0 to 15: give real ones, such as --example input='[1, 2]'",
+                      self.run_binary("config", path, "--example", "30", code=1))
+        self.run_binary("config", path, "--example", "[0, 1]")
+
+    def test_a_check_of_a_repository_reads_first_bytes(self):
+        repository = self.path("repository_of_bytes")
+        contents = {"text": b"hello, this is no model", "short": b"hello", "empty": b"", "zeros": b"\0" * 100}
+        with open(self.path("model.pt"), "rb") as model:
+            contents["cut"] = model.read()[:-40]
+        for name, data in contents.items():
+            os.makedirs(os.path.join(repository, name, "1"), exist_ok=True)
+            with open(os.path.join(repository, name, "1", "model.pt"), "wb") as file:
+                file.write(data)
+        for name, file in (("good", "model.pt"), ("zip_as_onnx", "model.onnx")):
+            os.makedirs(os.path.join(repository, name, "1"), exist_ok=True)
+            shutil.copy(self.path("model.pt"), os.path.join(repository, name, "1", file))
+        said = self.run_binary("serve", "--check", "--model-repository", repository, code=1)
+        for name, what in (("text", "is a text file that begins with 'hello, this is no model'"), ("short", "is not a zip archive"),
+                           ("empty", "is empty"), ("zeros", "is not a zip archive"), ("cut", "is not a zip archive, or is truncated"),
+                           ("zip_as_onnx", "is a zip archive, as torch.jit.save"), ("good", "good/1: ok")):
+            self.assertRegex(said, f"(?m)^{name}/1: .*{what}" if name != "good" else "(?m)^good/1: ok$")
     def test_options_from_the_environment_and_a_file(self):
         repository = self.path("repository")
         os.makedirs(os.path.join(repository, "good", "1"), exist_ok=True)
