@@ -258,11 +258,16 @@ JobStatus TrainingService::create(JobSpec spec) {
   status.base_version = source.version;
   status.progress.total_steps = status.spec.steps;
   // From here on the job has its own copy of the model.
-  const bool is_upload = !status.spec.model.upload_id.empty();  // whose file has no extension
-  const fs::path file_name = is_upload ? fs::path(format_file_name(source.file)) : source.file;
-  keep_base(source.file, store_.new_base_archive(status.id, file_name));
-  keep_data(status);
-  store_.save(status);
+  try {
+    const bool is_upload = !status.spec.model.upload_id.empty();  // whose file has no extension
+    const fs::path file_name = is_upload ? fs::path(format_file_name(source.file)) : source.file;
+    keep_base(source.file, store_.new_base_archive(status.id, file_name));
+    keep_data(status);
+    store_.save(status);
+  } catch (...) {
+    store_.remove(status.id);
+    throw;
+  }
   log(LogLevel::kInfo, "training job created",
       {{"job", status.id}, {"model", status.spec.model.name}, {"version", std::to_string(status.base_version)}});
   const auto job = std::make_shared<TrainingJob>(std::move(status));
