@@ -18,6 +18,7 @@
 #include "ops/view.h"
 #include "server/commands/commands.h"
 #include "server/commands/engine_inputs.h"
+#include "server/commands/model_options.h"
 #include "server/config/pbtxt/model_config_text.h"
 #include "server/executor/model/result.h"
 #include "server/executor/model/torchscript_model.h"
@@ -47,6 +48,7 @@ std::string model_name(const ConfigOptions& options) {
 // Converts the values of --example to request inputs.
 Tensors read_examples(const ConfigOptions& options, bool& has_made_up_integers) {
   Tensors out;
+  check_is_there(options.model);
   const auto module = jit::Module::load(options.model);
   const jit::Method& method = module->method("forward");
   const ops::Schema& schema = method.schema();

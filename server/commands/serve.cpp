@@ -36,6 +36,7 @@
 #endif
 #include "server/repository/folder/folder_changes.h"
 #include "server/repository/folder/layout.h"
+#include "server/transport/access/access.h"
 #include "server/transport/grpc/grpc_log.h"
 
 namespace tensord::server {
@@ -150,6 +151,7 @@ void check_repositories(const RepositoryOptions& options) {
 bool check_setup(const ServerOptions& options) {
   validate(options);
   check_engine_options(options.engine);
+  AccessPolicy::make(options.network);  // reads the file of tokens
   check_repositories(options.repository);
   bool is_good = true;
   for (const ModelLayout& model : scan_repositories(options.repository.model_repositories)) {

@@ -8,6 +8,7 @@
 #include "core/jit/archive/model_archive.h"
 #include "core/jit/importers/format.h"
 #include "core/jit/runtime/module.h"
+#include "core/tensor/memory/owner_limit.h"
 #include "server/training/checkpoint.h"
 #include "server/training/data/batch_source.h"
 #include "server/training/jobs/job_origin.h"

@@ -541,6 +541,16 @@ class CommandsTest(unittest.TestCase):
         self.assertIn("--config stands before the command: tensord --config … serve",
                       self.run_binary("serve", "--config", path, "--check", code=2))
 
+    def test_files_that_are_not_there(self):
+        for command in (("run", self.path("modle.pt"), "--input", "[1]"), ("inspect", self.path("modle.pt")), ("check", self.path("modle.pt")),
+                        ("config", self.path("modle.pt"), "--example", "1")):
+            self.assertIn(f"did you mean '{self.path('model.pt')}'?", self.run_binary(*command, code=1))
+        os.makedirs(self.path("repository_of_names"), exist_ok=True)
+        said = self.run_binary("serve", "--model-repository", self.path("repository_of_nmaes"), "--check", code=1)
+        self.assertIn(f"did you mean '{self.path('repository_of_names')}'?", said)
+        self.assertIn("no/tokens", self.run_binary("serve", "--model-repository", self.path("repository_of_names"), "--check",
+                                                   "--access-tokens", "no/tokens", code=1))
+
     def test_variables_that_set_nothing(self):
         repository = self.path("repository_of_variables")
         os.makedirs(os.path.join(repository, "lin"), exist_ok=True)
