@@ -39,21 +39,37 @@ const CLI::App& named_command(const CLI::App& app, const std::vector<std::string
   return *command;
 }
 
+bool takes(const CLI::App& app, const std::string& flag) {
+  const std::vector<std::string> names = tensord::server::option_names(app);
+  return std::ranges::find(names, flag.substr(2)) != names.end();
+}
+
+// `serve` logs them, in the form of its log.
+void warn_of_variables(const CLI::App& command) {
+  if (command.get_name() == "serve") return;
+  for (const std::string& warning : tensord::server::unknown_variables(command)) {
+    std::cerr << "tensord: warning: " << one_line(warning) << std::endl;
+  }
+}
+
 // "; did you mean --model-repository?" for the first unknown flag or command.
 std::string nearest_argument(const CLI::App& app, const std::vector<std::string>& arguments) {
   const CLI::App& command = named_command(app, arguments);
   std::vector<std::string> flags, commands;
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
-  }
+  for (const std::string& name : tensord::server::option_names(command)) flags.push_back("--" + name);
   for (const CLI::App* inner : command.get_subcommands([](const CLI::App*) { return true; })) {
     if (!inner->get_group().empty()) commands.push_back(inner->get_name());  // the others are hidden
   }
+  bool is_behind = false;  // the command's name
   for (const std::string& argument : arguments) {
+    is_behind = is_behind || argument == command.get_name();
     const bool is_flag = argument.starts_with("--");
     const std::string name = argument.substr(0, is_flag ? argument.find('=') : argument.npos);
     const std::vector<std::string>& names = is_flag ? flags : commands;
-    if (argument == command.get_name() || std::ranges::find(names, name) != names.end()) continue;
+    if (is_flag && is_behind && std::ranges::find(names, name) == names.end() && takes(app, name)) {
+      return "; " + name + " stands before the command: tensord " + name + " … " + command.get_name();
+    }
+    if (name == "--help" || argument == command.get_name() || std::ranges::find(names, name) != names.end()) continue;
     const std::string near = tensord::nearest(name, names);
     if (!near.empty()) return "; did you mean " + near + "?";
     if (!is_flag && !commands.empty()) return tensord::right_names(name, commands, commands.size());
@@ -104,7 +120,11 @@ int main(int argc, char** argv) {
       "  3  the server cannot be reached, or did not answer in time");
   try {
     tensord::max_cpu_isa();  // throws where the setting is wrong
+    warn_of_variables(named_command(app, {argv + 1, argv + argc}));
     app.parse(argc, argv);
+  } catch (const CLI::ConfigError& error) {
+    std::cerr << "tensord: " << one_line(error.what()) << std::endl;
+    return kExitUsage;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     std::cerr << "tensord: " << one_line(error.what() + nearest_argument(app, {argv + 1, argv + argc}))

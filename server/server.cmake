@@ -22,8 +22,9 @@ tensord_layer(tensord_server_tracing server/tracing tensord_server_metrics tenso
 tensord_layer(tensord_server_scheduler server/scheduler tensord_server_metrics)
 tensord_layer(tensord_server_executor server/executor tensord_server_scheduler tensord_server_tracing
               tensord_jit_runtime absl::inlined_vector absl::status)
-tensord_layer(tensord_server_fetch server/fetch tensord_distributed PkgConfig::HTTPLIB nlohmann_json::nlohmann_json
-              OpenSSL::Crypto)
+find_package(Boost 1.74 REQUIRED)  # only Beast's HTTP parser, which is header-only
+tensord_layer(tensord_server_fetch server/fetch tensord_distributed Boost::headers nlohmann_json::nlohmann_json
+              OpenSSL::SSL)
 target_compile_definitions(tensord_server_fetch PRIVATE TENSORD_VERSION="${PROJECT_VERSION}")
 # Inputs of image files. Without them the daemon has no image decoders.
 if(TENSORD_IMAGES)
@@ -32,8 +33,6 @@ endif()
 tensord_layer(tensord_server_repository server/repository tensord_server_executor tensord_server_pbtxt)
 tensord_layer(tensord_server_training server/training tensord_server_repository tensord_files
               nlohmann_json::nlohmann_json OpenSSL::Crypto)
-# Only Beast's HTTP parser, which is header-only.
-find_package(Boost 1.74 REQUIRED)
 find_package(ZLIB REQUIRED)
 tensord_layer(tensord_server_http server/http tensord_tensor Boost::headers ZLIB::ZLIB)
 tensord_layer(tensord_server_web server/web tensord_server_training tensord_server_http PkgConfig::HTTPLIB

@@ -1,12 +1,14 @@
 #include "core/base/nearest.h"
 
 #include <algorithm>
+#include <filesystem>
 
 namespace tensord {
 namespace {
 
 // Longer texts are not typing errors.
 constexpr size_t kMaxLetters = 200;
+constexpr size_t kMinBegin = 3;
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -44,7 +46,28 @@ std::string nearest(std::string_view written, std::span<const std::string> names
     best = &name;
     best_distance = changes;
   }
-  return best ? *best : std::string();
+  if (best) return *best;
+  const auto continues = [&](const std::string& name) {
+    return written.size() >= kMinBegin && name.starts_with(written);
+  };
+  const auto first = std::ranges::find_if(names, continues);
+  const bool is_only = first != names.end() && std::find_if(first + 1, names.end(), continues) == names.end();
+  return is_only ? *first : std::string();
+}
+
+std::string nearest_file(const std::string& path) {
+  namespace fs = std::filesystem;
+  constexpr size_t kMaxFiles = 10'000;
+  const fs::path whole = fs::path(path).has_filename() ? fs::path(path) : fs::path(path).parent_path();
+  const fs::path folder = whole.parent_path();
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(folder.empty() ? "." : folder, error); at != fs::directory_iterator();
+       at.increment(error)) {
+    if (names.size() < kMaxFiles) names.push_back(at->path().filename().string());
+  }
+  const std::string near = nearest(whole.filename().string(), names);
+  return near.empty() ? near : "; did you mean '" + (folder / near).string() + "'?";
 }
 
 std::string right_names(std::string_view written, std::span<const std::string> names, size_t max_names) {

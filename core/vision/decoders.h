@@ -24,7 +24,7 @@ struct Pixels {
 Pixels decode_jpeg(std::string_view bytes, const ImageOptions& options, const std::string& source);
 Pixels decode_png(std::string_view bytes, const ImageOptions& options, const std::string& source);
 
-// Only the header.
+// Only what the size needs.
 ImageSize read_jpeg_size(std::string_view bytes, const std::string& source);
 ImageSize read_png_size(std::string_view bytes, const std::string& source);
 

@@ -41,8 +41,10 @@ Tensor decode_image(const Tensor& bytes, const ImageOptions& options = {});
 // Height and width as stored, before the EXIF orientation, at least 1.
 struct ImageSize {
   int64_t height, width;
+  uint64_t decoder_bytes = 0;  // what a decoder keeps besides the pixels: the coefficients of a progressive JPEG
 };
-// Reads only the file's header, and checks no limit. Throws as decode_image does.
+// Reads only the file's header, in a time that does not grow with the file, and checks no limit. Throws as decode_image
+// does; what is wrong behind the size is found by decode_image only.
 ImageSize read_image_size(std::string_view bytes, const std::string& source = "image");
 
 // Decodes a file. Also throws Error{kNotFound}.

@@ -1,5 +1,6 @@
 // libjpeg reports errors with longjmp. The jump skips only frames of libjpeg and of the lambdas below, which own
 // nothing.
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
@@ -7,14 +8,17 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/vision/decoders.h"
 
 namespace tensord::vision {
 namespace {
 
-// A file with few bytes per scan could keep the decoder busy for minutes.
-constexpr int kMaxScans = 500;
+// A scan takes time for all pixels, and may have a few bytes only. Encoders write about ten.
+constexpr int kMaxScans = 64;
+// Of the header, so that reading it takes a bounded time. A file has tens of them, hundreds with large metadata.
+constexpr int kMaxSegments = 10'000;
 
 struct ErrorHandler {
   jpeg_error_mgr base;  // first member, because libjpeg gets a pointer to it
@@ -45,7 +49,10 @@ void on_message(j_common_ptr info, int level) {
 }
 
 void on_progress(j_common_ptr info) {
-  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number > kMaxScans) jump_out(info, "it has too many scans");
+  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number > kMaxScans) {
+    jump_out(info, "it has more than 64 scans; save it with fewer, as a baseline JPEG");
+  }
+  if (is_work_cancelled()) jump_out(info, "the work was cancelled");
 }
 
 class JpegDecoder {
@@ -60,7 +67,7 @@ class JpegDecoder {
   ~JpegDecoder() { jpeg_destroy_decompress(&info_); }  // also valid for a decompressor that was never created
   JpegDecoder(const JpegDecoder&) = delete;
 
-  ImageSize read_header() {
+  void read_header() {
     guarded([this] {
       jpeg_create_decompress(&info_);
       progress_.progress_monitor = on_progress;
@@ -69,7 +76,6 @@ class JpegDecoder {
       if (options_.apply_exif_orientation) jpeg_save_markers(&info_, JPEG_APP0 + 1, 0xffff);
       jpeg_read_header(&info_, TRUE);
     });
-    return {info_.image_height, info_.image_width};
   }
 
   Pixels decode() {
@@ -89,7 +95,10 @@ class JpegDecoder {
  private:
   template <class Step>
   void guarded(const Step& step) {
-    if (setjmp(errors_.jump)) fail(ErrorCode::kDataLoss, source_, ": damaged JPEG: ", errors_.message);
+    if (setjmp(errors_.jump)) {
+      check_work_cancelled();
+      fail(ErrorCode::kDataLoss, source_, ": damaged JPEG: ", errors_.message);
+    }
     step();
   }
 
@@ -163,11 +172,83 @@ class JpegDecoder {
   bool is_cmyk_ = false;  // the CMYK pixels must be converted to another color space
 };
 
+// Finds the frame header by the lengths of the segments. libjpeg looks at every byte before it.
+class JpegSizeReader {
+ public:
+  JpegSizeReader(std::string_view bytes, const std::string& source) : bytes_(bytes), source_(source) {}
+
+  ImageSize read() {
+    for (int i = 0; i < kMaxSegments; ++i) {
+      at_ = bytes_.find('\xff', at_);  // other bytes between segments are skipped, as libjpeg does
+      at_ = at_ == bytes_.npos ? at_ : bytes_.find_first_not_of('\xff', at_);
+      if (at_ == bytes_.npos) return at_end("the image is truncated");
+      const auto marker = static_cast<uint8_t>(bytes_[at_++]);
+      if (marker == kEnd) return at_end("JPEG datastream contains no image");
+      if (marker <= 1 || (marker >= kFirstRestart && marker <= kStart)) continue;
+      const size_t length = number_at(at_);
+      if (length < 2 || length > bytes_.size() - at_) return at_end("the image is truncated");
+      const std::string_view segment = bytes_.substr(at_ + 2, length - 2);
+      if (marker == kScan) return at_scan(segment);
+      const bool is_frame = marker >= 0xc0 && marker < 0xd0 && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
+      if (is_frame) read_frame(marker, segment);
+      at_ += length;
+    }
+    damaged(concat("its header has more than ", kMaxSegments, " segments"));
+  }
+
+ private:
+  static constexpr uint8_t kFirstRestart = 0xd0, kStart = 0xd8, kEnd = 0xd9, kScan = 0xda;
+
+  [[noreturn]] void damaged(const std::string& what) const {
+    fail(ErrorCode::kDataLoss, source_, ": damaged JPEG: ", what);
+  }
+
+  // Two bytes; 0 if they are not there.
+  size_t number_at(size_t at) const {
+    if (at + 2 > bytes_.size()) return 0;
+    return static_cast<size_t>(static_cast<uint8_t>(bytes_[at])) << 8 | static_cast<uint8_t>(bytes_[at + 1]);
+  }
+
+  void read_frame(uint8_t marker, std::string_view frame) {
+    components_ = frame.size() < 6 ? 0 : static_cast<uint8_t>(frame[5]);
+    if (has_frame_ || components_ == 0 || frame.size() < 6 + 3 * components_) damaged("its frame header is wrong");
+    has_frame_ = true;
+    is_progressive_ = (marker & 3) == 2;
+    size_ = {static_cast<int64_t>(number_at(at_ + 3)), static_cast<int64_t>(number_at(at_ + 5))};
+    int64_t samples = 0, most = 1;  // sums of products of sampling factors
+    for (size_t i = 0; i < components_; ++i) {
+      const auto factors = static_cast<uint8_t>(frame[7 + 3 * i]);
+      const int64_t product = int64_t{factors >> 4} * (factors & 15);
+      samples += product;
+      most = std::max(most, product);
+    }
+    size_.decoder_bytes = static_cast<uint64_t>(size_.height * size_.width * samples / most) * sizeof(JCOEF);
+  }
+
+  // libjpeg keeps the coefficients of all pixels if they come in several scans.
+  ImageSize at_scan(std::string_view scan) {
+    if (!has_frame_) damaged("a scan comes before its frame header");
+    const bool has_all = !scan.empty() && static_cast<uint8_t>(scan[0]) == components_;
+    if (has_all && !is_progressive_) size_.decoder_bytes = 0;
+    return size_;
+  }
+  ImageSize at_end(const char* what) const {
+    if (!has_frame_) damaged(what);
+    return size_;
+  }
+
+  const std::string_view bytes_;
+  const std::string& source_;
+  size_t at_ = 2;  // behind the first marker
+  size_t components_ = 0;
+  bool has_frame_ = false, is_progressive_ = false;
+  ImageSize size_{0, 0};
+};
+
 }  // namespace
 
 ImageSize read_jpeg_size(std::string_view bytes, const std::string& source) {
-  const ImageOptions options;
-  return JpegDecoder(bytes, options, source).read_header();
+  return JpegSizeReader(bytes, source).read();
 }
 
 Pixels decode_jpeg(std::string_view bytes, const ImageOptions& options, const std::string& source) {

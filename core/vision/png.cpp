@@ -50,7 +50,7 @@ class PngDecoder {
   ~PngDecoder() { png_destroy_read_struct(&png_, &info_, nullptr); }
   PngDecoder(const PngDecoder&) = delete;
 
-  ImageSize read_header() {
+  void read_header() {
     guarded([this] {
       png_set_read_fn(png_, &reader_, read_bytes);
       png_set_user_limits(png_, 1 << 30, 1 << 30);
@@ -58,7 +58,6 @@ class PngDecoder {
       png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, kSkippedChunks, sizeof kSkippedChunks / 5);
       png_read_info(png_, info_);
     });
-    return {png_get_image_height(png_, info_), png_get_image_width(png_, info_)};
   }
 
   Pixels decode() {
@@ -134,8 +133,16 @@ class PngDecoder {
 }  // namespace
 
 ImageSize read_png_size(std::string_view bytes, const std::string& source) {
-  const ImageOptions options;
-  return PngDecoder(bytes, options, source).read_header();
+  // The signature, a length and "IHDR"; then width and height. libpng reads all chunks before the pixels.
+  constexpr size_t kType = 12, kWidth = 16, kHeight = 20, kEnd = 24;
+  if (bytes.size() < kEnd) fail(ErrorCode::kDataLoss, source, ": damaged PNG: the image is truncated");
+  if (bytes.substr(kType, 4) != "IHDR") fail(ErrorCode::kDataLoss, source, ": damaged PNG: Missing IHDR before others");
+  const auto number_at = [&](size_t at) {
+    int64_t number = 0;
+    for (size_t i = 0; i < 4; ++i) number = number << 8 | static_cast<uint8_t>(bytes[at + i]);
+    return number;
+  };
+  return {number_at(kHeight), number_at(kWidth)};
 }
 
 Pixels decode_png(std::string_view bytes, const ImageOptions& options, const std::string& source) {

@@ -141,10 +141,10 @@ Size Preprocess::size_after_resize(ImageSize image, const std::string& source) c
   return size;
 }
 
-int64_t Preprocess::count_elements(std::string_view file, const std::string& source) const {
+Preprocess::Needs Preprocess::needs_of(std::string_view file, const std::string& source) const {
   const ImageSize stored = check_file(file, source);
   const Size size = options_.cropped ? *options_.cropped : size_after_resize(stored, source);
-  return size.height * size.width * channels();
+  return {size.height * size.width * channels(), stored.decoder_bytes};
 }
 
 Tensor Preprocess::operator()(std::string_view file, const std::string& source) const {

@@ -44,8 +44,13 @@ class Preprocess {
   int64_t channels() const { return options_.colors == ColorOrder::kGray ? 1 : 3; }
   // Sizes of a result; -1 where they depend on the image.
   Dims sizes() const;
-  // The number of elements of the result, from the file's header. Throws as operator() does.
-  int64_t count_elements(std::string_view file, const std::string& source) const;
+  // What a file will take, from its header: the elements of the result, and the bytes that the decoder keeps besides
+  // the pixels. Throws as operator() does.
+  struct Needs {
+    int64_t elements;
+    uint64_t decoder_bytes;
+  };
+  Needs needs_of(std::string_view file, const std::string& source) const;
   // Returns a contiguous tensor. The bytes are untrusted. Throws Error that starts with `source`: kUnimplemented
   // (neither JPEG nor PNG, or unsupported colors), kDataLoss (damaged), kOutOfRange (more pixels than max_pixels, known
   // before anything is decoded). At most 6 bytes for each pixel of the file are held meanwhile, as tensors, and as many

@@ -17,8 +17,12 @@ namespace {
 
 using ops::Value;
 
-[[noreturn]] void raise(const std::string& message, const std::optional<std::string>&) {
-  throw Error(ErrorCode::kScriptRaised, message);
+[[noreturn]] void raise(const std::string& message, const std::optional<std::string>& class_name) {
+  constexpr std::string_view kBuiltin = "builtins.";
+  std::string text = message;
+  if (text.empty() && class_name) text = class_name->substr(class_name->starts_with(kBuiltin) ? kBuiltin.size() : 0);
+  if (text.empty()) text = "the script raised an error";
+  throw Error(ErrorCode::kScriptRaised, text);
 }
 
 // Stands for a call of an operator that does not exist, in a branch that may never run.

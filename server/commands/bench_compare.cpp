@@ -103,7 +103,7 @@ std::vector<NamedTensors> results_in(const BenchOptions& options, const std::str
   const jit::Method& method = module->method(other.method);
   const std::unique_ptr<jit::Frame> frame = jit::make_frame();
   std::vector<NamedTensors> out;
-  for (const std::vector<ops::Value>& arguments : make_arguments(other, method)) {
+  for (const std::vector<ops::Value>& arguments : make_arguments(other, *module, method)) {
     const Device device = parse_device(other.model.device);
     collect(at_home(method.run(*frame, arguments), device), "", out.emplace_back());
   }

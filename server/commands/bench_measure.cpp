@@ -123,7 +123,7 @@ double percentile(const std::vector<double>& sorted, double fraction) {
   return sorted[std::min(sorted.size() - 1, static_cast<size_t>(fraction * static_cast<double>(sorted.size())))];
 }
 
-ArgumentSets make_arguments(const BenchOptions& options, const jit::Method& method) {
+ArgumentSets make_arguments(const BenchOptions& options, const jit::Module& module, const jit::Method& method) {
   const Device device = parse_device(options.model.device);
   ArgumentSets sets;
   for (const std::string& path : options.arguments_paths) {
@@ -135,7 +135,7 @@ ArgumentSets make_arguments(const BenchOptions& options, const jit::Method& meth
         method.schema().str(),
         " with --args A.pt, or one --input SHAPE[:TYPE] each, such as --input 1,3,224,224:float32");
   sets.push_back(ops::to_device(
-      read_call("--input", options.inputs, method.schema(), WholeNumber::kIsSize, options.batch), device));
+      read_call("--input", options.inputs, module, method, WholeNumber::kIsSize, options.batch), device));
   return sets;
 }
 
@@ -149,7 +149,7 @@ BenchResult measure(const BenchOptions& options) {
   result.load_ms = since_ms(start_ns);
   result.threads = thread_budget();
   const uint64_t loaded_bytes = allocator.stats().live_bytes;
-  const ArgumentSets sets = make_arguments(options, method);
+  const ArgumentSets sets = make_arguments(options, *module, method);
   const uint64_t argument_bytes = allocator.stats().live_bytes - loaded_bytes;
   const std::unique_ptr<jit::Frame> frame = jit::make_frame();
   start_ns = Clock::system().now_ns();

@@ -56,7 +56,7 @@ struct BenchResult {
 // REQUIRES: `sorted` is ascending and not empty.
 double percentile(const std::vector<double>& sorted, double fraction);
 // Builds the arguments that the options describe. Throws Error{kInvalidArgument} if any is missing.
-ArgumentSets make_arguments(const BenchOptions& options, const jit::Method& method);
+ArgumentSets make_arguments(const BenchOptions& options, const jit::Module& module, const jit::Method& method);
 // Loads the model, warms up, measures, and profiles. Throws Error.
 BenchResult measure(const BenchOptions& options);
 

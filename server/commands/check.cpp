@@ -73,7 +73,7 @@ class ModelCheck {
       const jit::Method& method = module.method(options_.method);
       const std::unique_ptr<jit::Frame> frame = jit::make_frame();
       const Device device = parse_device(options_.model.device);
-      const auto inputs = read_call("--input", options_.inputs, method.schema(), WholeNumber::kIsSize);
+      const auto inputs = read_call("--input", options_.inputs, module, method, WholeNumber::kIsSize);
       at_home(method.run(*frame, ops::to_device(inputs, device)), device);
     } catch (const Error& error) {
       add(concat("with these inputs: ", error.what()));

@@ -65,10 +65,14 @@ Input known_input(const ops::Argument& argument, const jit::TensorSignature* kno
 }
 
 // The value of each argument from --args or --input.
-std::vector<GivenArgument> find_examples(const ConvertOptions& options, const ops::Schema& schema) {
-  if (options.arguments_path.empty()) return read_inputs("--input", options.inputs, schema, WholeNumber::kIsSize);
+std::vector<GivenArgument> find_examples(const ConvertOptions& options, const jit::Module& module,
+                                         const jit::Method& method) {
+  if (options.arguments_path.empty()) {
+    return read_inputs("--input", options.inputs, module, method, WholeNumber::kIsSize);
+  }
   std::vector<GivenArgument> examples;
-  for (ops::Value& value : read_arguments(options.arguments_path, schema)) examples.push_back({std::move(value)});
+  for (ops::Value& value : read_arguments(options.arguments_path, method.schema()))
+    examples.push_back({std::move(value)});
   return examples;
 }
 
@@ -91,7 +95,7 @@ std::vector<Input> find_inputs(const ConvertOptions& options, const jit::Module&
   std::vector<Input> inputs;
   const jit::MethodSignature* signature = module.signature(options.method);
   const auto& arguments = method.schema().arguments;
-  const std::vector<GivenArgument> examples = find_examples(options, method.schema());
+  const std::vector<GivenArgument> examples = find_examples(options, module, method);
   for (size_t i = 0; i < arguments.size(); ++i) {
     const GivenArgument example = i < examples.size() ? examples[i] : GivenArgument{};
     // The remaining arguments keep their defaults and become constants.

@@ -9,6 +9,8 @@
 #include "core/base/error.h"
 #include "core/base/nearest.h"
 #include "core/files/table.h"
+#include "core/jit/importers/format.h"
+#include "core/jit/runtime/inputs/known_inputs.h"
 
 namespace tensord::server {
 
@@ -127,7 +129,14 @@ bool takes_tensor(const ops::Type& declared) {
   return type.kind() == TypeKind::kTensor;
 }
 
-Value read_value(const InputText& text, const ops::Type& type, int64_t batch) {
+// What the file says of an argument's type, or else what its graph implies.
+std::optional<DType> known_dtype(const jit::Module& module, const jit::Method& method, size_t index) {
+  if (const jit::MethodSignature* signature = module.signature(method.name())) return signature->inputs.at(index).dtype;
+  return jit::find_known_inputs(method).at(index).dtype;
+}
+
+template <class KnownType>
+Value read_value(const InputText& text, const ops::Type& type, int64_t batch, const KnownType& known_type) {
   using Kind = InputText::Kind;
   const auto check_tensor = [&] {
     check(takes_tensor(type), "the argument is of type ", type.str(), ", which JSON requires");
@@ -138,7 +147,7 @@ Value read_value(const InputText& text, const ops::Type& type, int64_t batch) {
       check(text.shape.has_value(), "random: takes :SHAPE[:TYPE] here");
       Dims sizes(std::span<const int64_t>(*text.shape));
       if (batch > 0 && !sizes.empty()) sizes[0] = batch;
-      return made_up_tensor(sizes, text.type.empty() ? DType::kFloat32 : dtype_named(text.type));
+      return made_up_tensor(sizes, text.type.empty() ? known_type().value_or(DType::kFloat32) : dtype_named(text.type));
     }
     case Kind::kNpy: check_tensor(); return files::read_npy(text.value);
     case Kind::kText: return value_of_json(json(text.value), type);
@@ -155,8 +164,13 @@ Value read_value(const InputText& text, const ops::Type& type, int64_t batch) {
 // Assigns input values to the arguments that they name.
 class ArgumentReader {
  public:
-  ArgumentReader(const std::string& flag, const ops::Schema& schema, int64_t batch)
-      : flag_(flag), schema_(schema), batch_(batch), given_(schema.arguments.size()) {}
+  ArgumentReader(const std::string& flag, const jit::Module& module, const jit::Method& method, int64_t batch)
+      : flag_(flag),
+        module_(module),
+        method_(method),
+        schema_(method.schema()),
+        batch_(batch),
+        given_(schema_.arguments.size()) {}
 
   void add(const InputText& text) {
     if (text.kind == InputText::Kind::kNpz) {
@@ -167,7 +181,8 @@ class ArgumentReader {
     check(index < given_.size(), flag_, ": ", schema_.name, " takes ", given_.size(), " arguments");
     const ops::Argument& argument = schema_.arguments[index];
     try {
-      set(index, read_value(text, *argument.type, batch_), text.kind == InputText::Kind::kRandom);
+      const auto known_type = [&] { return known_dtype(module_, method_, index); };
+      set(index, read_value(text, *argument.type, batch_, known_type), text.kind == InputText::Kind::kRandom);
     } catch (const Error& error) {
       fail(error.code(), input_place(flag_, text.name.empty() ? argument.name : text.name, text.value), error.what());
     }
@@ -193,6 +208,8 @@ class ArgumentReader {
   }
 
   const std::string& flag_;
+  const jit::Module& module_;
+  const jit::Method& method_;
   const ops::Schema& schema_;
   const int64_t batch_;
   std::vector<GivenArgument> given_;
@@ -216,15 +233,17 @@ Tensor made_up_tensor(const Dims& sizes, DType dtype) {
 }
 
 std::vector<GivenArgument> read_inputs(const std::string& flag, const std::vector<std::string>& texts,
-                                       const ops::Schema& schema, WholeNumber number, int64_t batch) {
-  ArgumentReader reader(flag, schema, batch);
+                                       const jit::Module& module, const jit::Method& method, WholeNumber number,
+                                       int64_t batch) {
+  ArgumentReader reader(flag, module, method, batch);
   for (const std::string& text : texts) reader.add(parse_input(flag, text, number));
   return reader.take();
 }
 
-std::vector<Value> read_call(const std::string& flag, const std::vector<std::string>& texts, const ops::Schema& schema,
-                             WholeNumber number, int64_t batch) {
-  const std::vector<GivenArgument> given = read_inputs(flag, texts, schema, number, batch);
+std::vector<Value> read_call(const std::string& flag, const std::vector<std::string>& texts, const jit::Module& module,
+                             const jit::Method& method, WholeNumber number, int64_t batch) {
+  const ops::Schema& schema = method.schema();
+  const std::vector<GivenArgument> given = read_inputs(flag, texts, module, method, number, batch);
   size_t count = given.size();
   while (count > 0 && !given[count - 1].value && schema.arguments[count - 1].default_value) --count;
   std::vector<Value> out;

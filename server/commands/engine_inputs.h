@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/jit/runtime/module.h"
 #include "core/ops/schema.h"
 #include "core/ops/value.h"
 #include "core/tensor/tensor.h"
@@ -22,12 +23,15 @@ struct GivenArgument {
   bool is_made_up = false;          // only shape and dtype matter
 };
 
-// Returns one entry per argument of the method. If `batch` is above 0, it is the first size of generated tensors.
-// Throws Error; invalid values give kInvalidArgument that names the input.
+// Returns one entry per argument of the module's method. If `batch` is above 0, it is the first size of generated
+// tensors, whose type, unless given, is what the file or the graph says, otherwise float32. Throws Error; invalid
+// values give kInvalidArgument that names the input.
 std::vector<GivenArgument> read_inputs(const std::string& flag, const std::vector<std::string>& texts,
-                                       const ops::Schema& schema, WholeNumber number, int64_t batch = 0);
+                                       const jit::Module& module, const jit::Method& method, WholeNumber number,
+                                       int64_t batch = 0);
 // Returns the arguments of a call, without trailing arguments that keep their defaults.
 std::vector<ops::Value> read_call(const std::string& flag, const std::vector<std::string>& texts,
-                                  const ops::Schema& schema, WholeNumber number, int64_t batch = 0);
+                                  const jit::Module& module, const jit::Method& method, WholeNumber number,
+                                  int64_t batch = 0);
 
 }  // namespace tensord::server

@@ -1,5 +1,7 @@
 #include "server/fetch/fetch.h"
 
+#include <signal.h>
+
 #include <CLI/CLI.hpp>
 
 #include <filesystem>
@@ -22,6 +24,7 @@ struct FetchCommand {
   FetchOptions options{.source = {}, .destination = {}, .max_bytes = kDefaultFetchBytes};
   std::vector<std::string> checksums;  // "HEX" or "NAME=HEX"
   bool skips_existing = false;
+  int timeout_secs = 60;
 };
 
 void read_checksums(FetchCommand& command) {
@@ -37,6 +40,8 @@ void read_checksums(FetchCommand& command) {
 
 int run_fetch(FetchCommand& command) {
   read_checksums(command);
+  signal(SIGPIPE, SIG_IGN);  // a connection that ends is an error of a write
+  set_fetch_timeout(std::chrono::seconds(command.timeout_secs));
   const std::string path = fetch_path(command.options);
   if (command.skips_existing && std::filesystem::exists(path)) {
     std::cout << to_printable(path) << " is there already\n";
@@ -81,6 +86,12 @@ void add_fetch_command(CLI::App& app, int* exit_code) {
       ->add_option("--retries", fetched->options.retries,
                    "Tries after the first for each file, where a server fails or a connection ends; default 4")
       ->check(CLI::Range(0, kMaxFetchRetries));
+  command
+      ->add_option("--timeout", fetched->timeout_secs,
+                   "Seconds to connect, and until the answer begins; from then on it has to bring 1 KiB a second in as "
+                   "many seconds")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
   command->add_flag("--skip-existing", fetched->skips_existing, "Succeed at once if the destination exists");
   command->footer(
       "Sources:\n"

@@ -35,10 +35,20 @@ bool ask_grpc(const HealthOptions& options) {
   return options.live ? server.is_live() : server.is_ready();
 }
 
+// Without the http:// and the slash of a URL.
+std::string plain_address(std::string address) {
+  constexpr std::string_view kScheme = "http://";
+  if (address.starts_with(kScheme)) address = address.substr(kScheme.size());
+  if (address.ends_with('/')) address.pop_back();
+  check(address.find('/') == address.npos || address.starts_with("unix:"),
+        "--address: expected HOST:PORT, or http://HOST:PORT, got '", address, "'; with --tls it is of the gRPC port");
+  return address;
+}
+
 // Tries HTTP first: an HTTP port answers with a status at once, and a gRPC port fails at once.
 bool ask_any(HealthOptions options) {
   if (!options.connection.timeout_secs) options.connection.timeout_secs = kDefaultHealthSeconds;
-  const std::string given = address_of(options.connection);
+  const std::string given = options.connection.address = plain_address(address_of(options.connection));
   if (uses_tls(options.connection)) {
     if (ask_grpc(options)) return true;
     const PortKind kind = given.empty() ? PortKind::kNothing : probe_port(given);

@@ -160,11 +160,12 @@ const Snapshot& find_snapshot(const std::vector<Snapshot>& snapshots, const std:
        ": no such pass changed the graph; these did: ", changed.empty() ? "none" : changed);
 }
 
-std::vector<ops::Value> inspected_arguments(const InspectOptions& options, const jit::Method& method) {
+std::vector<ops::Value> inspected_arguments(const InspectOptions& options, const jit::Module& module,
+                                            const jit::Method& method) {
   const Device device = parse_device(options.model.device);
   if (!options.arguments_path.empty())
     return ops::to_device(read_arguments(options.arguments_path, method.schema()), device);
-  return ops::to_device(read_call("--input", options.inputs, method.schema(), WholeNumber::kIsSize), device);
+  return ops::to_device(read_call("--input", options.inputs, module, method, WholeNumber::kIsSize), device);
 }
 
 void inspect(InspectOptions options) {
@@ -184,7 +185,7 @@ void inspect(InspectOptions options) {
   const jit::Method& method = module->method(options.method);
   std::string plan;
   if (!options.inputs.empty() || !options.arguments_path.empty()) {
-    const auto program = method.specialize(inspected_arguments(options, method), load.passes);
+    const auto program = method.specialize(inspected_arguments(options, *module, method), load.passes);
     plan = program ? jit::to_string(*program) : "nothing can be planned for these arguments\n";
   }
   is_recording = false;

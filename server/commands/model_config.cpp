@@ -18,6 +18,7 @@
 #include "ops/view.h"
 #include "server/commands/commands.h"
 #include "server/commands/engine_inputs.h"
+#include "server/commands/model_options.h"
 #include "server/config/pbtxt/model_config_text.h"
 #include "server/executor/model/result.h"
 #include "server/executor/model/torchscript_model.h"
@@ -45,16 +46,21 @@ std::string model_name(const ConfigOptions& options) {
 }
 
 // Converts the values of --example to request inputs.
-Tensors read_examples(const ConfigOptions& options) {
+Tensors read_examples(const ConfigOptions& options, bool& has_made_up_integers) {
   Tensors out;
+  check_is_there(options.model);
   const auto module = jit::Module::load(options.model);
-  const ops::Schema& schema = module->method("forward").schema();
-  const std::vector<GivenArgument> given = read_inputs("--example", options.examples, schema, WholeNumber::kIsSize);
+  const jit::Method& method = module->method("forward");
+  const ops::Schema& schema = method.schema();
+  const auto given = read_inputs("--example", options.examples, *module, method, WholeNumber::kIsSize);
   for (size_t i = 0; i < given.size(); ++i) {
     if (!given[i].value || given[i].value->is_none()) continue;
     Tensors parts = flatten_result(*given[i].value);
     check(parts.size() == 1, "--example: '", schema.arguments[i].name, "' is not a single tensor");
     parts.front().name = schema.arguments[i].name;
+    const Tensor& tensor = parts.front().tensor;
+    has_made_up_integers =
+        has_made_up_integers || (given[i].is_made_up && tensor.defined() && !is_floating(tensor.dtype()));
     out.push_back(std::move(parts.front()));
   }
   return out;
@@ -156,9 +162,12 @@ std::string block(const char* field, const Entry& entry, bool has_batch) {
 
 void check_known(const Entry& entry) {
   if (entry.datatype && entry.shape) return;
+  const std::optional<DType> dtype = entry.datatype ? to_dtype(*entry.datatype) : std::nullopt;
+  std::string example = dtype ? "1,3,224,224 or a file (.npy)" : "1,3,224,224:f32 or a file (.npy)";
+  if (dtype && !is_floating(*dtype)) example = "1,16 or a file (.npy)";
+  if (entry.datatype == DataType::kBytes) example = R"('["a text"]')";
   fail(ErrorCode::kInvalidArgument, "input '", entry.name, "': the file does not tell its ",
-       entry.datatype ? "dimensions" : "type", "; give an example, such as --example ", entry.name,
-       "=1,3,224,224:f32 or a file (.npy)");
+       entry.datatype ? "dimensions" : "type", "; give an example, such as --example ", entry.name, "=", example);
 }
 
 std::string config_text(const ConfigOptions& options, const Model& model, const Tensors& inputs) {
@@ -188,9 +197,18 @@ std::string config_text(const ConfigOptions& options, const Model& model, const 
 
 int write_config(const ConfigOptions& options) {
   const ModelFiles files{.model = options.model};
-  const Tensors inputs = read_examples(options);
+  bool has_made_up_integers = false;
+  const Tensors inputs = read_examples(options, has_made_up_integers);
   const std::unique_ptr<const Model> model = load_torchscript_model(files, ModelConfig{}, EngineOptions{});
-  const std::string text = config_text(options, *model, inputs);
+  const std::string text = [&] {
+    try {
+      return config_text(options, *model, inputs);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kOutOfRange || !has_made_up_integers) throw;
+      throw Error(error.code(), concat(error.what(), "; the integers of a shape are made up, 0 to 15: give real ones, ",
+                                       "such as --example ", inputs.front().name, "='[1, 2]'"));
+    }
+  }();
   // Checks the written configuration: parses it, loads the model with it and runs the example.
   const ModelConfig config = parse_model_config(text, "config.pbtxt");
   const std::unique_ptr<const Model> configured = load_torchscript_model(files, config, EngineOptions{});

@@ -2,7 +2,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include <filesystem>
+
 #include "core/base/device.h"
+#include "core/base/error.h"
+#include "core/base/nearest.h"
 #include "core/base/parallel.h"
 #include "core/jit/runtime/load_flags.h"
 #include "core/ops/to_device.h"
@@ -40,8 +44,15 @@ jit::LoadOptions load_options(const ModelOptions& options) {
   return out;
 }
 
+void check_is_there(const std::string& model) {
+  std::error_code error;
+  if (std::filesystem::exists(model, error) || error) return;
+  fail(ErrorCode::kNotFound, model, ": cannot be opened: No such file or directory", nearest_file(model));
+}
+
 std::shared_ptr<jit::Module> load_model(const ModelOptions& options, const jit::LoadOptions& load) {
   set_thread_budget(options.threads > 0 ? options.threads : available_cores());
+  check_is_there(options.model);
   return jit::Module::load(options.model, load);
 }
 

@@ -29,6 +29,8 @@ struct ModelOptions {
 void add_model_options(CLI::App& command, ModelOptions& options);
 // Converts to the engine's options. Throws Error{kInvalidArgument} for an unknown pass or a bad --jit-limit.
 jit::LoadOptions load_options(const ModelOptions& options);
+// Throws Error{kNotFound} that names the nearest file if nothing is at this path.
+void check_is_there(const std::string& model);
 // Sets the calling thread's thread budget and loads the model onto its device. Throws Error.
 std::shared_ptr<jit::Module> load_model(const ModelOptions& options, const jit::LoadOptions& load);
 

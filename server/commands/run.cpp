@@ -69,7 +69,7 @@ void run_calls(const RunCommandOptions& options) {
   if (!options.inputs.empty()) {
     const jit::Method& method = module->method(options.method);
     const std::vector<ops::Value> arguments =
-        ops::to_device(read_call("--input", options.inputs, method.schema(), WholeNumber::kIsValue), load.device);
+        ops::to_device(read_call("--input", options.inputs, *module, method, WholeNumber::kIsValue), load.device);
     const ops::Value result = at_home(method.run(*frame, arguments), load.device);
     if (options.output_path.empty()) {
       print_value(std::cout, result);

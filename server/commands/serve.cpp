@@ -20,7 +20,9 @@
 #include "core/base/parallel.h"
 #include "core/base/printable.h"
 #include "core/base/thread.h"
+#include "core/jit/importers/foreign_weights.h"
 #include "server/commands/commands.h"
+#include "server/commands/option_sources.h"
 #include "server/commands/serve_notify.h"
 #include "server/config/log_sink.h"
 #include "server/config/options.h"
@@ -32,7 +34,9 @@
 #ifdef TENSORD_IMAGES
 #include "server/images/image_model.h"
 #endif
+#include "server/repository/folder/folder_changes.h"
 #include "server/repository/folder/layout.h"
+#include "server/transport/access/access.h"
 #include "server/transport/grpc/grpc_log.h"
 
 namespace tensord::server {
@@ -137,11 +141,18 @@ void reload(Daemon& daemon) {
   notify_service_manager(kServiceReady);
 }
 
+void check_repositories(const RepositoryOptions& options) {
+  for (const std::string& root : options.model_repositories) repository_folder(root);
+  check_models_to_load(options.load_models, list_models(options.model_repositories));
+}
+
 // Validates options and repository as `serve` would, without listening: prints one line per model and returns whether
-// all of them can be served, as far as that shows without loading their files.
+// all of them can be served, as far as that shows without loading their files, by their first bytes.
 bool check_setup(const ServerOptions& options) {
   validate(options);
   check_engine_options(options.engine);
+  AccessPolicy::make(options.network);  // reads the file of tokens
+  check_repositories(options.repository);
   bool is_good = true;
   for (const ModelLayout& model : scan_repositories(options.repository.model_repositories)) {
     const auto say = [&](const std::string& place, const std::string& text) {
@@ -151,8 +162,10 @@ bool check_setup(const ServerOptions& options) {
     is_good = is_good && model.error.empty();
     for (const std::string& warning : model.warnings) say(model.name, concat("warning: ", warning));
     for (const ModelLayout::Version& version : model.versions) {
-      say(concat(model.name, "/", version.number), version.error.empty() ? "ok" : version.error);
-      is_good = is_good && version.error.empty();
+      const bool has_file = version.error.empty() && !model.config.is_ensemble();
+      const std::string error = has_file ? jit::why_no_model(version.file.string()) : version.error;
+      say(concat(model.name, "/", version.number), error.empty() ? "ok" : error);
+      is_good = is_good && error.empty();
     }
   }
   return is_good;
@@ -171,7 +184,7 @@ std::unique_ptr<const Model> load_served_model(const ModelFiles& files, const Mo
 #endif
 }
 
-void serve(const ServerOptions& options) {
+void serve(const ServerOptions& options, const std::vector<std::string>& warnings) {
   ignore_signals();
   check_address_space();
   validate(options);
@@ -181,7 +194,8 @@ void serve(const ServerOptions& options) {
   keep_files_private();
   log_grpc_messages();
   log_triton_options(options.triton);
-  for (const std::string& root : options.repository.model_repositories) repository_folder(root);  // before it listens
+  for (const std::string& warning : warnings) log(LogLevel::kWarning, "environment", {{"warning", warning}});
+  check_repositories(options.repository);  // before it listens
   warn_of_readers(options);
   const sigset_t signals = block_stop_signals();
   auto daemon = std::make_unique<Daemon>(
@@ -253,13 +267,15 @@ void add_serve_command(CLI::App& app, int* exit_code) {
                     "Only check the options and the repository, with each config.pbtxt; exit code 1 if a model is "
                     "invalid. `tensord check MODEL` checks a model's file");
   command->footer(parameters_help);
-  command->callback([exit_code] {
+  command->callback([exit_code, command] {
+    const std::vector<std::string> warnings = unknown_variables(*command);
     if (is_check) {
+      for (const std::string& warning : warnings) std::cerr << "tensord: warning: " << to_printable(warning) << "\n";
       *exit_code = check_setup(options) ? 0 : kExitFailed;
       return;
     }
     *exit_code = 0;
-    serve(options);
+    serve(options, warnings);
   });
 }
 

@@ -106,6 +106,10 @@ void add_options(CLI::App& app, ServerOptions& options) {
                  "Largest model or file of data that a client may upload, such as 4GB; 0: no limit")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->capture_default_str();
+  app.add_option("--training-transfer-timeout-secs", options.training_transfer_timeout_secs,
+                 "Seconds until an upload without a message ends, and a download of which nothing is taken")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
   add_join_options(app, options.join);
 
   add_infer_options(app, options.infer);

@@ -54,7 +54,8 @@ struct ServerOptions {
   std::string training_plans = "off";                  // "off", "exact", "fused": how steps that repeat are planned
   uint64_t training_memory_bytes = 0;                  // tensors of one job; 0: no limit
   uint64_t training_upload_bytes = uint64_t{4} << 30;  // per uploaded archive; 0: no limit
-  JoinOptions join;                                    // training on several nodes
+  int training_transfer_timeout_secs = 300;
+  JoinOptions join;  // training on several nodes
   std::string ready_file;
 
   InferOptions infer;

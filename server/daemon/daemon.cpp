@@ -85,6 +85,7 @@ std::unique_ptr<TrainingService> make_training(const ServerOptions& options, Rep
   training.plans = options.training_plans;
   training.memory_bytes = options.training_memory_bytes;
   training.max_upload_bytes = options.training_upload_bytes;
+  training.transfer_timeout_secs = options.training_transfer_timeout_secs;
   training.host = host_name_of(options.join);
   training.interface = options.join.interface;
   training.version = version;

@@ -3,7 +3,11 @@
 #include <string>
 #include <string_view>
 
+#include "core/distributed/digest.h"
+
 namespace tensord::server {
+
+using distributed::is_sha256;
 
 // Hexadecimal, in small letters.
 std::string sha256_hex(std::string_view bytes);
@@ -14,7 +18,5 @@ struct FileChecksums {
 };
 // Throws Error that starts with the path.
 FileChecksums checksums_of(const std::string& path);
-
-bool is_sha256(std::string_view text);
 
 }  // namespace tensord::server

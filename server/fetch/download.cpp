@@ -126,11 +126,22 @@ class Download {
     return reply.status == 206 && range && range->first == part_.size() && is_same;
   }
 
+  // Whether nothing of the file is left to ask for: the last call was interrupted behind its last byte.
+  bool is_complete(const HttpReply& reply) const {
+    const bool is_same = has_checksum() || (!part_.etag().empty() && reply.strong_etag() == part_.etag());
+    return reply.status == 416 && part_.size() > 0 && is_same &&
+           reply.field("Content-Range") == concat("bytes */", part_.size());
+  }
+
   bool begin(const HttpReply& reply) {
     const std::optional<ContentRange> range = parse_content_range(reply.field("Content-Range"));
     const bool has_length = !reply.field("Content-Length").empty();
     if (has_length && !reply.content_length())
       fail(ErrorCode::kDataLoss, file_.url.printable(), ": its Content-Length is no number");
+    if (is_complete(reply)) {
+      total_ = part_.size();
+      return false;
+    }
     if (continues(reply, range)) {
       total_ = range->total;
     } else if (reply.status == 200) {

@@ -24,12 +24,32 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Puts a complete file or folder in its place, unless something is there.
+void place(const fs::path& from, const fs::path& target) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0) return;
+  if (errno == EEXIST) fail(ErrorCode::kAlreadyExists, target.string(), ": is there already");
+  // Some network file systems know no RENAME_NOREPLACE.
+  if (errno != EINVAL && errno != ENOSYS) fail_file(target.string(), "written", errno);
+  if (fs::exists(fs::symlink_status(target))) fail(ErrorCode::kAlreadyExists, target.string(), ": is there already");
+  fs::rename(from, target);
+}
+
+// The nearest folder above the target that is there.
+fs::path existing_folder(const fs::path& target) {
+  fs::path at = target.parent_path();
+  while (!fs::exists(at) && at.has_relative_path()) at = at.parent_path();
+  return at;
+}
+
 // The folder in which files are gathered: files/ becomes the destination, parts/ has what is not complete, versions/
 // says of which version the complete ones are.
 class Staging {
  public:
-  Staging(const fs::path& target, const std::string& source)
-      : folder_(target.parent_path() / concat(".", target.filename().string(), ".fetch")),
+  // Below `existing`, a folder that the target is to be in.
+  Staging(const fs::path& existing, const fs::path& target, const std::string& source)
+      : existing_(existing),
+        relative_(target.lexically_relative(existing)),
+        folder_(existing / name_of(relative_)),
         lock_(
             (fs::create_directories(folder_), open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC))) {
     if (lock_.get() < 0) fail_file(folder_.string(), "opened", errno);
@@ -74,12 +94,29 @@ class Staging {
       return;
     }
   }
+  // Puts a complete file or folder in its place, with the folders above it that are missing, in one step.
+  void place(const fs::path& from) const {
+    const fs::path first = *relative_.begin();
+    if (first == relative_) return tensord::server::place(from, existing_ / relative_);
+    const fs::path tree = folder_ / "tree";
+    fs::remove_all(tree);
+    fs::create_directories((tree / relative_).parent_path());
+    fs::rename(from, tree / relative_);
+    if (!fs::exists(existing_ / first)) return tensord::server::place(tree / first, existing_ / first);
+    fs::create_directories((existing_ / relative_).parent_path());  // another one has made a part of it
+    tensord::server::place(tree / relative_, existing_ / relative_);
+  }
   void remove() const { fs::remove_all(folder_); }
 
  private:
+  static std::string name_of(const fs::path& relative) {
+    std::string name = relative.string();
+    std::ranges::replace(name, '/', '-');
+    return concat(".", name, ".fetch");
+  }
   std::string version_path(const std::string& name) const { return folder_ / "versions" / sha256_hex(name); }
 
-  const fs::path folder_;
+  const fs::path existing_, relative_, folder_;
   const FileDescriptor lock_;
 };
 
@@ -130,16 +167,6 @@ void copy_local(const RemoteFile& file, const std::string& path) {
   }
 }
 
-// Puts a complete file or folder in its place, unless something is there.
-void place(const fs::path& from, const fs::path& target) {
-  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0) return;
-  if (errno == EEXIST) fail(ErrorCode::kAlreadyExists, target.string(), ": is there already");
-  // Some network file systems know no RENAME_NOREPLACE.
-  if (errno != EINVAL && errno != ENOSYS) fail_file(target.string(), "written", errno);
-  if (fs::exists(fs::symlink_status(target))) fail(ErrorCode::kAlreadyExists, target.string(), ": is there already");
-  fs::rename(from, target);
-}
-
 Fetched fetch_files(const FetchOptions& options, const fs::path& target,
                     const std::function<void(const std::string&, uint64_t)>& report) {
   RemoteFiles remote = list_source(options.source);
@@ -153,9 +180,10 @@ Fetched fetch_files(const FetchOptions& options, const fs::path& target,
   }
   check_names(remote.files);
   expect_checksums(options, remote.is_folder, remote.files);
-  check_room(target.parent_path(), remote.files, options.max_bytes);
+  const fs::path existing = existing_folder(target);
+  check_room(existing, remote.files, options.max_bytes);
 
-  const Staging staging(target, options.source);
+  const Staging staging(existing, target, options.source);
   staging.keep_only(remote.files);
   Fetched out{.path = target.string()};
   for (const RemoteFile& file : remote.files) {
@@ -179,7 +207,7 @@ Fetched fetch_files(const FetchOptions& options, const fs::path& target,
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(staging.files())) {
     if (entry.is_directory()) sync_folder(entry.path().string());
   }
-  place(remote.is_folder ? staging.files() : staging.file(remote.files[0].name), target);
+  staging.place(remote.is_folder ? staging.files() : staging.file(remote.files[0].name));
   sync_folder(target.parent_path().string());
   staging.remove();
   return out;
@@ -202,7 +230,6 @@ Fetched fetch(const FetchOptions& options, const std::function<void(const std::s
     if (fs::exists(fs::symlink_status(target))) {
       fail(ErrorCode::kAlreadyExists, target.string(), ": is there already");
     }
-    fs::create_directories(target.parent_path());
     return fetch_files(options, target, report);
   } catch (const fs::filesystem_error& error) {
     fail_file(error.path1().string(), "written", error.code().value());

@@ -1,16 +1,28 @@
+// Boost.Beast needs <utility> first in C++20.
+#include <utility>
+//
+#include <algorithm>
+#include <boost/beast/http/buffer_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <charconv>
+#include <optional>
+
 #include "server/fetch/http_get.h"
 
-#include <httplib.h>
-
-#include <algorithm>
-#include <charconv>
-
 #include "core/base/ascii.h"
+#include "server/fetch/connection.h"
 
 namespace tensord::server {
 namespace {
 
-constexpr int kConnectSecs = 30, kReadSecs = 60;
+namespace http = boost::beast::http;
+using Clock = std::chrono::steady_clock;
+
+std::chrono::seconds g_timeout{60};
+constexpr size_t kMaxHeadBytes = 64 << 10;
+constexpr int kMaxInterimReplies = 8;  // 100 Continue, 103 Early Hints …
+constexpr size_t kPieceBytes = 64 << 10;
+constexpr size_t kMinBytesPerSecond = 1 << 10;
 
 bool is_same_field(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](char x, char y) { return to_ascii_lower(x) == to_ascii_lower(y); });
@@ -40,8 +52,7 @@ bool has_scheme(const std::string& reference) {
   return end != std::string::npos && reference[end] == ':';
 }
 
-// httplib has decoded the %XX of a header. In a Location, what no URL may contain is encoded again; encoded '&', '+',
-// '%' and '/' of a query stay decoded.
+// In a Location, what no URL may contain is encoded; what is encoded already stays as it is.
 std::string with_encoded_specials(const std::string& location) {
   constexpr std::string_view kNotInUrls = "\"<>\\^`{|}";
   std::string out;
@@ -71,6 +82,109 @@ std::string without_dots(const std::string& path) {
   for (const std::string& part : kept) out += "/" + part;
   return out.empty() ? "/" : out;
 }
+
+// One request and its answer on a connection of its own.
+class Get {
+ public:
+  explicit Get(const HttpUrl& url) : url_(url), connection_(url, until()), piece_(kPieceBytes) {}
+
+  void send(const HttpFields& fields) {
+    std::string text =
+        concat("GET ", url_.target, " HTTP/1.1\r\nHost: ", url_.authority,
+               "\r\nConnection: close\r\nAccept-Encoding: identity\r\nUser-Agent: tensord/", TENSORD_VERSION, "\r\n");
+    for (const auto& [name, value] : fields) {
+      const bool is_plain = std::ranges::none_of(value, [](char c) { return c == '\r' || c == '\n' || c == '\0'; });
+      check(is_plain, url_.printable(), ": the value of '", name, "' has a line break");
+      text += concat(name, ": ", value, "\r\n");
+    }
+    connection_.send(text + "\r\n", until());
+  }
+
+  HttpReply read_head() {
+    const Clock::time_point end = until();
+    for (int i = 0; i <= kMaxInterimReplies; ++i) {
+      parser_.emplace();
+      parser_->header_limit(kMaxHeadBytes);
+      parser_->body_limit(UINT64_MAX);
+      while (!parser_->is_header_done()) {
+        if (!parse()) receive(end);
+      }
+      if (parser_->get().result_int() / 100 != 1) return reply();
+    }
+    fail_answer(concat("more than ", kMaxInterimReplies, " interim answers (1xx)"));
+  }
+
+  // Ends before the end if `on_bytes` returns false.
+  void read_body(const std::function<bool(std::string_view)>& on_bytes) {
+    Clock::time_point end = until();
+    size_t in_time = 0;
+    while (!parser_->is_done()) {
+      auto& body = parser_->get().body();
+      body.data = piece_.data();
+      body.size = piece_.size();
+      const bool made_progress = parse();
+      const size_t count = piece_.size() - body.size;
+      if (count > 0 && !on_bytes({piece_.data(), count})) return;
+      in_time += count;
+      if (in_time >= kMinBytesPerSecond * static_cast<size_t>(g_timeout.count())) {
+        end = until();
+        in_time = 0;
+      }
+      if (!made_progress && !parser_->is_done()) receive(end);
+    }
+  }
+
+ private:
+  static Clock::time_point until() { return Clock::now() + g_timeout; }
+
+  [[noreturn]] void fail_transient(const std::string& what) const {
+    throw TransientHttpError(ErrorCode::kUnavailable, concat(url_.printable(), ": ", what));
+  }
+
+  [[noreturn]] void fail_answer(const std::string& what) const {
+    fail(ErrorCode::kDataLoss, url_.printable(), ": the answer is no HTTP that is read here: ", what);
+  }
+
+  // Feeds the parser what was received; returns false if it needs more.
+  bool parse() {
+    if (raw_.empty()) return false;
+    boost::beast::error_code error;
+    parser_->eager(parser_->is_header_done());
+    const size_t count = parser_->put(boost::asio::const_buffer(raw_.data(), raw_.size()), error);
+    raw_.erase(0, count);
+    if (error == http::error::need_more) return false;
+    if (error && error != http::error::need_buffer) fail_answer(error.message());
+    return count > 0;
+  }
+
+  void receive(Clock::time_point end) {
+    // A line, or trailers, which the parser takes as a whole.
+    if (raw_.size() >= 2 * kMaxHeadBytes) fail_answer("a line is too long");
+    char bytes[16 << 10];
+    const size_t count = connection_.receive(bytes, sizeof(bytes), end);
+    raw_.append(bytes, count);
+    if (count > 0) return;
+    boost::beast::error_code error;
+    if (parser_->got_some()) parser_->put_eof(error);  // which asserts that something came
+    if (error || !parser_->is_done()) fail_transient("Connection closed before the end of the answer");
+  }
+
+  HttpReply reply() const {
+    HttpReply out;
+    out.status = static_cast<int>(parser_->get().result_int());
+    for (const auto& field : parser_->get()) {
+      const std::string name(field.name_string()), value(field.value());
+      out.fields.emplace_back(name, is_same_field(name, "Location") ? with_encoded_specials(value) : value);
+    }
+    return out;
+  }
+
+  const HttpUrl& url_;
+  FetchConnection connection_;
+  std::string raw_;          // received, not parsed
+  std::vector<char> piece_;  // of the body
+  std::optional<http::response_parser<http::buffer_body>> parser_;
+};
 
 }  // namespace
 
@@ -139,36 +253,14 @@ std::string HttpReply::strong_etag() const {
   return text.substr(1, text.size() - 2);
 }
 
+void set_fetch_timeout(std::chrono::seconds timeout) { g_timeout = timeout; }
+
 HttpReply http_get(const HttpUrl& url, const HttpFields& fields, const std::function<bool(const HttpReply&)>& on_head,
                    const std::function<bool(std::string_view)>& on_bytes) {
-  httplib::Client client(url.origin());
-  client.set_connection_timeout(kConnectSecs);
-  client.set_read_timeout(kReadSecs);
-  client.set_follow_location(false);
-  client.set_decompress(false);
-  client.set_url_encode(false);  // the target is encoded already, and may be signed
-  client.enable_server_certificate_verification(true);
-  httplib::Headers headers{{"Accept-Encoding", "identity"}, {"User-Agent", "tensord/" TENSORD_VERSION}};
-  for (const auto& [name, value] : fields) headers.emplace(name, value);
-  HttpReply reply;
-  bool was_ended = false;
-  const auto take_head = [&](const httplib::Response& response) {
-    reply.status = response.status;
-    for (const auto& [name, value] : response.headers) {
-      reply.fields.emplace_back(name, is_same_field(name, "Location") ? with_encoded_specials(value) : value);
-    }
-    was_ended = !on_head(reply);
-    return !was_ended;
-  };
-  const auto take_bytes = [&](const char* bytes, size_t count) {
-    was_ended = !on_bytes({bytes, count});
-    return !was_ended;
-  };
-  const httplib::Result result = client.Get(url.target, headers, take_head, take_bytes);
-  if (!result && !was_ended) {
-    throw TransientHttpError(ErrorCode::kUnavailable,
-                             concat(url.printable(), ": ", httplib::to_string(result.error())));
-  }
+  Get get(url);
+  get.send(fields);
+  HttpReply reply = get.read_head();
+  if (on_head(reply)) get.read_body(on_bytes);
   return reply;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -10,7 +11,7 @@
 
 #include "core/base/error.h"
 
-// One HTTP or HTTPS exchange. The rest of this folder does not know the library behind it.
+// One HTTP or HTTPS exchange.
 namespace tensord::server {
 
 using HttpFields = std::vector<std::pair<std::string, std::string>>;
@@ -50,6 +51,10 @@ class TransientHttpError : public Error {
  public:
   using Error::Error;
 };
+
+// The time to connect, to answer with a header, and to bring 1 KiB a second on average; 60 s unless set. Set it before
+// the first call.
+void set_fetch_timeout(std::chrono::seconds timeout);
 
 // Sends GET. `on_head` gets status and fields before the body, `on_bytes` the body in pieces; either ends the exchange
 // by returning false, which is no error. Verifies certificates by the system's authorities, or by the file that

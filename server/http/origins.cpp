@@ -19,17 +19,20 @@ AllowedOrigins::AllowedOrigins(std::vector<std::string> origins) : origins_(std:
 }
 
 std::vector<HttpHeader> AllowedOrigins::headers_for(const HttpHead& head) const {
+  if (origins_.empty()) return {};
   const std::string_view origin = head.header("Origin");
-  if (origin.empty()) return {};
+  if (has_all_ && origin.empty()) return {};
   if (has_all_) return {{"Access-Control-Allow-Origin", "*"}, {"Access-Control-Expose-Headers", "*"}};
   const auto found = std::ranges::find(origins_, origin);
-  if (found == origins_.end()) return {};
+  // Caches keep the answer for another origin apart from this one, without Access-Control-Allow-Origin, too.
+  if (found == origins_.end()) return {{"Vary", "Origin"}};
   return {{"Access-Control-Allow-Origin", *found}, {"Access-Control-Expose-Headers", "*"}, {"Vary", "Origin"}};
 }
 
 std::optional<HttpAnswer> AllowedOrigins::preflight(const HttpHead& head) const {
   if (head.method != "OPTIONS" || head.header("Access-Control-Request-Method").empty()) return std::nullopt;
-  if (headers_for(head).empty()) return std::nullopt;
+  const std::string_view origin = head.header("Origin");
+  if (origin.empty() || (!has_all_ && std::ranges::find(origins_, origin) == origins_.end())) return std::nullopt;
   HttpAnswer answer{.status = 200, .type = ""};
   answer.headers = {{"Access-Control-Allow-Methods", "GET, POST"},
                     {"Access-Control-Allow-Headers", "*, Authorization"},  // not in the wildcard

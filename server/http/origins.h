@@ -16,7 +16,7 @@ class AllowedOrigins {
   // "https://app.example.org"; "*" allows all. Throws Error{kInvalidArgument} for an invalid origin.
   explicit AllowedOrigins(std::vector<std::string> origins);
 
-  // The CORS headers of the answer to a request; none if its origin is not allowed or missing.
+  // The CORS headers of the answer to a request, with Vary for every request where the answer depends on its origin.
   std::vector<HttpHeader> headers_for(const HttpHead& head) const;
   // The answer to a CORS preflight request; none if the request is not one.
   std::optional<HttpAnswer> preflight(const HttpHead& head) const;

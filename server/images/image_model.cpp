@@ -44,10 +44,10 @@ class ImageInput final : public EncodedInput {
   const vision::Preprocess& preprocess() const { return preprocess_; }
   bool has_fixed_size() const { return std::ranges::count(preprocess_.sizes(), -1) == 0; }
 
-  uint64_t decoded_bytes(std::string_view file, const std::string& source) const override {
+  Needs needs_of(std::string_view file, const std::string& source) const override {
     return use_image([&] {
-      const int64_t elements = preprocess_.count_elements(file, source);
-      return static_cast<uint64_t>(elements) * size_of(preprocess_.options().dtype);
+      const vision::Preprocess::Needs needs = preprocess_.needs_of(file, source);
+      return Needs{static_cast<uint64_t>(needs.elements) * size_of(preprocess_.options().dtype), needs.decoder_bytes};
     });
   }
   std::string_view example() const override {
@@ -129,7 +129,7 @@ class ImageModel final : public Model {
     spec.known = {};
     spec.encoded = images_;
     signature_.has_bounded_work = false;  // decoding takes as long as the image is large
-    precision = model_->precision;
+    set_precision(model_->precision());
   }
 
   const Signature& signature() const override { return signature_; }

@@ -1,9 +1,11 @@
 #include "server/repository/load_planner.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/nearest.h"
 #include "server/config/pbtxt/model_config_text.h"
 #include "server/repository/folder/config_completeness.h"
 
@@ -14,10 +16,6 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxConfigBytes = 1 << 20;
 constexpr const char* kWeightNames[] = {"weights.safetensors", "weights.pt"};
-
-[[noreturn]] void fail_unknown(const std::string& name) {
-  fail(ErrorCode::kNotFound, "failed to load '", name, "', failed to poll from model repository");
-}
 
 // The version of a file that holds weights only, such as "2/weights.pt"; otherwise 0.
 int64_t version_of_weights(const std::string& path) {
@@ -58,7 +56,9 @@ void check_model_name(const std::string& name) {
   const std::string trimmed = name.substr(first, name.find_last_not_of(kSpaces) + 1 - first);
   check(trimmed != ".." && name.find('/') == std::string::npos, "invalid model name '", name,
         "', model name must not contain path traversal characters");
-  if (!is_plain_name(name)) fail_unknown(name);  // a model folder cannot have this name
+  if (is_plain_name(name)) return;
+  fail(ErrorCode::kNotFound, "failed to load '", name,
+       "', failed to poll from model repository: no model can have this name");
 }
 
 std::string LoadPlanner::root_of(const std::string& name) const {
@@ -117,6 +117,16 @@ std::string LoadPlanner::find_root(const std::string& name) const {
   return root;
 }
 
+std::vector<std::string> LoadPlanner::known_names() const {
+  std::set<std::string> names;
+  for (const auto& [name, roots] : list_models(settings_.roots)) names.insert(name);
+  models_.read([&](const ModelTable::Models& models) {
+    for (const auto& [name, entry] : models) names.insert(name);
+    return true;
+  });
+  return {names.begin(), names.end()};
+}
+
 std::shared_ptr<const ModelConfig> LoadPlanner::config_for(const LoadRequest& request, const std::string& shared_stamp,
                                                            const LoadPlan* earlier) const {
   if (request.config) {
@@ -163,7 +173,10 @@ LoadPlan LoadPlanner::of_whole(const LoadRequest& request, const LoadPlan* earli
     plan.layout = scan(plan.override_folders[0]->root().string(), name, plan.override_config.get());
     return plan;
   }
-  if (root.empty()) fail_unknown(name);
+  if (root.empty()) {
+    fail(ErrorCode::kNotFound, "failed to load '", name,
+         "', failed to poll from model repository: no model has this name", right_names(name, known_names()));
+  }
   try {
     plan.layout = scan(root, name, plan.override_config.get());
   } catch (const Error& error) {

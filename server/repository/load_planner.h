@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "server/repository/model_table.h"
 #include "server/repository/repository_settings.h"
@@ -52,6 +53,9 @@ class LoadPlanner {
   LoadPlan of_request(const LoadRequest& request, const LoadPlan* earlier = nullptr);
   // Whether the request sends nothing new, and the files and configuration that a client sent before stay.
   bool keeps_what_is_served(const LoadRequest& request) const;
+  // The models of the repositories and those that clients sent, for hints. Throws Error{kNotFound} if a repository is
+  // missing.
+  std::vector<std::string> known_names() const;
   // Whether everything in the plan is served already.
   bool is_served(const LoadPlan& plan) const;
 

@@ -37,12 +37,21 @@ int64_t parse_version(const std::string& text) {
        reason.empty() ? concat(": ", to_string(state)) : concat(": ", reason));
 }
 
+std::vector<std::string> versions_of(const ModelEntry& entry) {
+  std::vector<std::string> out;
+  for (const auto& [number, version] : entry.versions) {
+    if (version.belongs()) out.push_back(std::to_string(number));
+  }
+  return out;
+}
+
 // Returns that version. Throws Error.
 std::shared_ptr<ModelVersion> find_version(const std::string& name, const ModelEntry& entry, int64_t version) {
   const auto found = entry.versions.find(version);
   if (found == entry.versions.end() || !found->second.belongs()) {
     if (entry.ended.contains(version)) fail_not_ready(name, version, ModelState::kUnavailable, kUnloadedReason);
-    fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' version ", version, " is not found");
+    fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' version ", version, " is not found",
+         right_names(std::to_string(version), versions_of(entry)));
   }
   const VersionEntry& there = found->second;
   if (!there.served.handle) fail_not_ready(name, version, shown_as(there.state), there.served.reason);
@@ -85,10 +94,12 @@ std::shared_ptr<ModelVersion> ModelTable::find(const std::string& name, const st
   const ModelEntry& entry = model->second;
   const int64_t version = version_text.empty() ? -1 : parse_version_or_label(entry, version_text);
   if (!version_text.empty() && version < 0) {
-    std::vector<std::string> labels;
-    for (const auto& [label, of] : entry.labels) labels.push_back(label);
-    check_version(version,
-                  allows_labels_ && !labels.empty() ? concat(", or a label", right_names(version_text, labels)) : "");
+    std::vector<std::string> names = versions_of(entry);
+    const bool has_labels = allows_labels_ && !entry.labels.empty();
+    for (const auto& [label, of] : entry.labels) {
+      if (has_labels) names.push_back(label);
+    }
+    check_version(version, concat(has_labels ? ", or a label" : "", right_names(version_text, names)));
   }
   if (notes_use_) entry.used_ns.store(Clock::system().now_ns(), std::memory_order_relaxed);
   if (!entry.error.empty()) {
@@ -182,7 +193,9 @@ std::vector<ModelTable::IndexEntry> ModelTable::index(
 void ModelTable::set_labels(const std::string& name, const std::map<std::string, int64_t>& labels) {
   const WriterLock lock(mutex_);
   const auto model = models_.find(name);
-  if (model == models_.end()) fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' is not found");
+  if (model == models_.end()) {
+    fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' is not found", near_name(models_, name));
+  }
   ModelEntry& entry = model->second;
   for (const auto& [label, version] : labels) {
     if (version > 0 && !entry.handle_of(version)) {

@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/nearest.h"
 #include "server/repository/folder/layout_hints.h"
 #include "server/repository/repository.h"
 #include "server/repository/version_labels.h"
@@ -155,7 +156,11 @@ Repository::Unloading Repository::unload(const std::string& name, bool with_depe
 
 Repository::Unloading Repository::unload_for_client(const std::string& name, bool with_dependents) {
   check_explicit();
-  if (!models_.has(name)) return {.name = name, .gone = {}, .owners = {}};
+  if (!models_.has(name)) {
+    const std::vector<std::string> names = planner_.known_names();
+    if (std::ranges::find(names, name) != names.end()) return {.name = name, .gone = {}, .owners = {}};
+    fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' is not found", right_names(name, names));
+  }
   in_flight_loads_.cancel(name);
   return unload(name, with_dependents);
 }

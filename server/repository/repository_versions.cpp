@@ -110,7 +110,8 @@ Repository::Added Repository::add_version_alone(const std::string& name, const W
     const bool is_wanted = std::any_of(after.layout.versions.begin(), after.layout.versions.end(),
                                        [&](const auto& version) { return version.number == number; });
     if (is_wanted) serve_changed(after);
-    log(LogLevel::kInfo, "model version added", {{"model", name}, {"version", number}, {"served", is_wanted}});
+    log(LogLevel::kInfo, "model version added",
+        {{"model", name}, {"version", std::to_string(number)}, {"served", is_wanted}});
     return {number, is_wanted};
   } catch (...) {
     if (!added.empty()) fs::remove_all(added, error);

@@ -150,7 +150,10 @@ std::shared_ptr<ModelVersion> VersionLoader::make(const ModelLayout& layout, con
   if (const PrecisionChoice& chosen = made->precision(); !chosen.name.empty()) {
     metrics->set_precision(chosen.name);
     log(LogLevel::kInfo, "precision chosen",
-        {{"model", layout.name}, {"version", version.number}, {"precision", chosen.name}, {"reason", chosen.reason}});
+        {{"model", layout.name},
+         {"version", std::to_string(version.number)},
+         {"precision", chosen.name},
+         {"reason", chosen.reason}});
   }
   metrics_.watch_plans(made->name(), made->version(), [weak = std::weak_ptr<ModelVersion>(made)] {
     const std::shared_ptr<ModelVersion> alive = weak.lock();
@@ -183,10 +186,11 @@ LoadedVersion VersionLoader::load(const ModelLayout& model, const ModelLayout::V
   const double seconds = static_cast<double>(clock.now_ns() - start_ns) * 1e-9;
   if (loaded.handle) {
     metrics_.model(model.name, std::to_string(version.number)).set_load_seconds(seconds);
-    log(LogLevel::kInfo, "model loaded", {{"model", model.name}, {"version", version.number}, {"seconds", seconds}});
+    log(LogLevel::kInfo, "model loaded",
+        {{"model", model.name}, {"version", std::to_string(version.number)}, {"seconds", seconds}});
   } else {
     log(LogLevel::kError, "model cannot be served",
-        {{"model", model.name}, {"version", version.number}, {"reason", loaded.reason}});
+        {{"model", model.name}, {"version", std::to_string(version.number)}, {"reason", loaded.reason}});
   }
   return loaded;
 }

@@ -1,7 +1,9 @@
 #include "server/rest/handler.h"
 
 #include <charconv>
+#include <string_view>
 
+#include "core/base/error.h"
 #include "server/executor/requests/status.h"
 #include "server/rest/control.h"
 #include "server/rest/input_limits.h"
@@ -9,6 +11,26 @@
 #include "server/transport/access/http_access.h"
 
 namespace tensord::server {
+namespace {
+
+// "/v2", "/v1/models/m", "/v12?x"; "/version" is none.
+bool is_protocol_path(std::string_view path) {
+  if (path.size() < 3 || path[0] != '/' || (path[1] != 'v' && path[1] != 'V')) return false;
+  const size_t end = path.find_first_not_of("0123456789", 2);
+  return end != 2 && (end == path.npos || path[end] == '/');
+}
+
+HttpAnswer refuse_path(std::string_view path) {
+  if (path.starts_with("/v2")) {
+    return error_answer(404,
+                        "Not Found: this path is none of the protocol v2, as POST /v2/models/NAME/infer is; GET "
+                        "/v2/openapi.json has all");
+  }
+  return error_answer(404, concat("the protocol ", path.substr(1, path.find('/', 1) - 1),
+                                  " is not served; v2 is, as POST /v2/models/NAME/infer"));
+}
+
+}  // namespace
 
 RestHandler::RestHandler(ServerState& state, WebHandler& web, HttpMemoryQuota quota)
     : state_(state), web_(web), context_{state, work_, std::move(quota)} {}
@@ -17,10 +39,7 @@ std::optional<HttpAnswer> RestHandler::admit(const HttpHead& head, BodyPlan& pla
   const std::optional<RestTarget> target = parse_target(head.path);
   if (!target) {
     const bool is_health = is_health_path(head.path);
-    if (!is_health && head.path.starts_with("/v2")) return error_answer(404, "Not Found");
-    if (head.path.starts_with("/v1")) {
-      return error_answer(404, "the protocol v1 is not served; v2 is, as POST /v2/models/NAME/infer");
-    }
+    if (!is_health && is_protocol_path(head.path)) return refuse_path(head.path);
     // Every other path here returns names of models, jobs or files, so it needs the access of statistics.
     const CallGroup group = is_health                         ? CallGroup::kHealth
                             : is_model_status_path(head.path) ? CallGroup::kModelConfig

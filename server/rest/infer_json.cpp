@@ -265,7 +265,7 @@ void check_json_input(const InferMessage::Input& input, int64_t elements, uint64
   check(max_bytes == 0 || bytes <= max_bytes, "JSON input '", input.name, "' has a byte_size (", bytes,
         " bytes) that exceeds the maximum allowed value of ", max_bytes,
         " bytes. Use --http-max-input-size to increase the limit.");
-  check_json_count(elements, count);
+  check_json_count(elements, count, input.name, input.shape);
 }
 
 void write_shape(const Dims& shape, AnswerText& out) { (out += "\"shape\":") += shape_string(shape); }
@@ -365,7 +365,8 @@ RestRequest parse_infer_json(std::string model, std::string version, std::string
       };
     }
   }
-  check(tensors.at_end(), "unexpected additional input data for model '", message.model_name, "'");
+  check(tensors.at_end(), "unexpected additional input data for model '", message.model_name,
+        "': ", tensors.remaining(), " bytes more than its inputs' binary_data_size");
   return request;
 }
 

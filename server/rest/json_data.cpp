@@ -16,12 +16,17 @@
 namespace tensord::server {
 namespace {
 
-// Two messages, because Triton has two.
-[[noreturn]] void fail_too_many() {
-  fail(ErrorCode::kInvalidArgument, "Unable to parse 'data': Shape does not match true shape of 'data' field");
+// Two messages, because Triton has two. `where` is " (input 'x' …)".
+[[noreturn]] void fail_too_many(const std::string& where) {
+  fail(ErrorCode::kInvalidArgument, "Unable to parse 'data': Shape does not match true shape of 'data' field", where);
 }
-[[noreturn]] void fail_too_few() {
-  fail(ErrorCode::kInvalidArgument, "Failed to parse 'data' field: shape does not match true shape");
+[[noreturn]] void fail_too_few(const std::string& where) {
+  fail(ErrorCode::kInvalidArgument, "Failed to parse 'data' field: shape does not match true shape", where);
+}
+
+std::string where_of(const std::string& input, const Dims& shape, int64_t count) {
+  return concat(" (input '", input, "' of shape ", to_string(shape), " has ", count,
+                count == 1 ? " element)" : " elements)");
 }
 
 template <class T>
@@ -62,7 +67,8 @@ bool to_bool(JsonReader& reader) {
 template <class Leaf>
 class Elements {
  public:
-  Elements(JsonReader& reader, const Leaf& leaf) : reader_(reader), leaf_(leaf) {}
+  Elements(JsonReader& reader, const std::string& where, const Leaf& leaf)
+      : reader_(reader), where_(where), leaf_(leaf) {}
 
   void read(size_t depth = 0) {
     if (reader_.peek() != JsonReader::Kind::kArray) {
@@ -82,11 +88,13 @@ class Elements {
   }
 
  private:
-  [[noreturn]] static void fail_ragged() {
-    fail(ErrorCode::kInvalidArgument, "Unable to parse 'data': its lists are ragged, with other lengths or depths");
+  [[noreturn]] void fail_ragged() const {
+    fail(ErrorCode::kInvalidArgument, "Unable to parse 'data': its lists are ragged, with other lengths or depths",
+         where_);
   }
 
   JsonReader& reader_;
+  const std::string& where_;
   const Leaf& leaf_;
   std::vector<int64_t> lengths_;  // length of the lists at each depth; -1 until one has been read
   size_t leaf_depth_ = 0;
@@ -94,11 +102,11 @@ class Elements {
 };
 
 template <class T>
-void read_elements(JsonReader& reader, int64_t count, void* to) {
+void read_elements(JsonReader& reader, const std::string& where, int64_t count, void* to) {
   auto* out = static_cast<T*>(to);
   int64_t left = count;
   const auto read_one = [&] {
-    if (left-- == 0) fail_too_many();
+    if (left-- == 0) fail_too_many(where);
     if constexpr (std::is_same_v<T, bool>) {
       *out++ = to_bool(reader);
     } else if constexpr (std::is_floating_point_v<T>) {
@@ -107,35 +115,35 @@ void read_elements(JsonReader& reader, int64_t count, void* to) {
       *out++ = to_integer<T>(reader, reader.number());
     }
   };
-  Elements(reader, read_one).read();
-  if (left != 0) fail_too_few();
+  Elements(reader, where, read_one).read();
+  if (left != 0) fail_too_few(where);
 }
 
-void read_elements(JsonReader& reader, DataType datatype, int64_t count, void* to) {
+void read_elements(JsonReader& reader, const std::string& where, DataType datatype, int64_t count, void* to) {
   switch (datatype) {
-    case DataType::kBool: return read_elements<bool>(reader, count, to);
-    case DataType::kUint8: return read_elements<uint8_t>(reader, count, to);
-    case DataType::kUint16: return read_elements<uint16_t>(reader, count, to);
-    case DataType::kUint32: return read_elements<uint32_t>(reader, count, to);
-    case DataType::kUint64: return read_elements<uint64_t>(reader, count, to);
-    case DataType::kInt8: return read_elements<int8_t>(reader, count, to);
-    case DataType::kInt16: return read_elements<int16_t>(reader, count, to);
-    case DataType::kInt32: return read_elements<int32_t>(reader, count, to);
-    case DataType::kInt64: return read_elements<int64_t>(reader, count, to);
-    case DataType::kFp32: return read_elements<float>(reader, count, to);
-    case DataType::kFp64: return read_elements<double>(reader, count, to);
+    case DataType::kBool: return read_elements<bool>(reader, where, count, to);
+    case DataType::kUint8: return read_elements<uint8_t>(reader, where, count, to);
+    case DataType::kUint16: return read_elements<uint16_t>(reader, where, count, to);
+    case DataType::kUint32: return read_elements<uint32_t>(reader, where, count, to);
+    case DataType::kUint64: return read_elements<uint64_t>(reader, where, count, to);
+    case DataType::kInt8: return read_elements<int8_t>(reader, where, count, to);
+    case DataType::kInt16: return read_elements<int16_t>(reader, where, count, to);
+    case DataType::kInt32: return read_elements<int32_t>(reader, where, count, to);
+    case DataType::kInt64: return read_elements<int64_t>(reader, where, count, to);
+    case DataType::kFp32: return read_elements<float>(reader, where, count, to);
+    case DataType::kFp64: return read_elements<double>(reader, where, count, to);
     default: check_internal(false, "a datatype that is not in JSON");
   }
 }
 
-void read_strings(JsonReader& reader, int64_t count, InferTensor& out) {
+void read_strings(JsonReader& reader, const std::string& where, int64_t count, InferTensor& out) {
   out.strings.reserve(static_cast<size_t>(count));
   const auto read_one = [&] {
-    if (static_cast<int64_t>(out.strings.size()) == count) fail_too_many();
+    if (static_cast<int64_t>(out.strings.size()) == count) fail_too_many(where);
     out.strings.push_back(reader.string());
   };
-  Elements(reader, read_one).read();
-  if (static_cast<int64_t>(out.strings.size()) != count) fail_too_few();
+  Elements(reader, where, read_one).read();
+  if (static_cast<int64_t>(out.strings.size()) != count) fail_too_few(where);
 }
 
 template <class T>
@@ -191,9 +199,9 @@ void write_tensor(const InferTensor& output, AnswerText& out) {
 
 }  // namespace
 
-void check_json_count(int64_t elements, int64_t count) {
-  if (elements > count) fail_too_many();
-  if (elements < count) fail_too_few();
+void check_json_count(int64_t elements, int64_t count, const std::string& input, const Dims& shape) {
+  if (elements > count) fail_too_many(where_of(input, shape, count));
+  if (elements < count) fail_too_few(where_of(input, shape, count));
 }
 
 void read_json_data(std::string_view json, int64_t count, const std::string& model, const CallCharge& charge,
@@ -203,24 +211,25 @@ void read_json_data(std::string_view json, int64_t count, const std::string& mod
     fail(ErrorCode::kInvalidArgument, "receiving ", name_of(datatype),
          " data via JSON is not supported. Please use the binary data format for input ", out.name);
   }
+  const std::string where = where_of(out.name, out.shape, count);
   // Each element and its separator take at least two characters.
-  if (static_cast<uint64_t>(count) > json.size() / 2 + 1) fail_too_few();
+  if (static_cast<uint64_t>(count) > json.size() / 2 + 1) fail_too_few(where);
   // Charged before it is allocated. A string costs the same overhead here as on the other input paths.
   const uint64_t element_bytes =
       datatype == DataType::kBytes ? kTextBytes : size_of(*to_dtype(tensor_datatype(datatype)));
   charge.grow(static_cast<uint64_t>(count) * element_bytes);
   JsonReader reader(json, &charge, "failed to parse the data of input '" + out.name + "' for model '" + model + "'");
   if (datatype == DataType::kBytes) {
-    read_strings(reader, count, out);
+    read_strings(reader, where, count, out);
   } else if (is_widened_unsigned(datatype)) {
     const WidenedTensor wide = make_widened_tensor(datatype, out.shape);
-    read_elements(reader, datatype, count, wide.wire_bytes);
+    read_elements(reader, where, datatype, count, wide.wire_bytes);
     widen(wide, datatype, concat("inference input '", out.name, "' for model '", model, "'"));
     out.tensor = wide.tensor;
     out.datatype = tensor_datatype(datatype);
   } else {
     out.tensor = Tensor::empty(out.shape, *to_dtype(datatype));
-    read_elements(reader, datatype, count, out.tensor.raw_data());
+    read_elements(reader, where, datatype, count, out.tensor.raw_data());
   }
 }
 

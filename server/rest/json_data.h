@@ -16,8 +16,8 @@ namespace tensord::server {
 void read_json_data(std::string_view json, int64_t count, const std::string& model, const CallCharge& charge,
                     InferTensor& out);
 
-// Throws read_json_data's Error if `elements` differs from `count`, the number of elements of the shape.
-void check_json_count(int64_t elements, int64_t count);
+// Throws read_json_data's Error if `elements` differs from `count`, the number of elements of the input's shape.
+void check_json_count(int64_t elements, int64_t count, const std::string& input, const Dims& shape);
 
 // Appends the elements as a flat JSON array, or a single element without brackets. Throws Error{kInvalidArgument} for
 // datatypes and strings that JSON cannot hold. REQUIRES: a row-major tensor.

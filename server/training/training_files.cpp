@@ -8,6 +8,7 @@
 #include "core/jit/archive/model_archive.h"
 #include "core/jit/importers/format.h"
 #include "core/jit/runtime/module.h"
+#include "core/tensor/memory/owner_limit.h"
 #include "server/training/checkpoint.h"
 #include "server/training/data/batch_source.h"
 #include "server/training/jobs/job_origin.h"
@@ -186,6 +187,10 @@ void TrainingService::Download::write_weights(const TrainingService& service, co
   const std::optional<Checkpoints::Found> newest = Checkpoints(of_job, job.spec.checkpoints.keep).newest();
   if (!newest) fail(ErrorCode::kFailedPrecondition, "job '", job.id, "' has no checkpoint yet, and no model");
   step_ = newest->step;
+  // Memory of its own: the job that goes on has the limit for itself.
+  static const OwnerId owner = memory_owner("job model download");
+  set_owner_limit(owner, service.options_.memory_bytes);
+  const MemoryOwnerScope memory(owner);
   // Checkpoints are in training mode.
   jit::LoadOptions options;
   options.for_training = true;

@@ -9,6 +9,7 @@
 #include "core/base/execution_context.h"
 #include "core/base/log.h"
 #include "core/base/mutex.h"
+#include "core/base/nearest.h"
 #include "core/base/parallel.h"
 #include "core/base/thread.h"
 #include "core/base/thread_priority.h"
@@ -258,13 +259,18 @@ JobStatus TrainingService::create(JobSpec spec) {
   status.base_version = source.version;
   status.progress.total_steps = status.spec.steps;
   // From here on the job has its own copy of the model.
-  const bool is_upload = !status.spec.model.upload_id.empty();  // whose file has no extension
-  const fs::path file_name = is_upload ? fs::path(format_file_name(source.file)) : source.file;
-  keep_base(source.file, store_.new_base_archive(status.id, file_name));
-  keep_data(status);
-  store_.save(status);
+  try {
+    const bool is_upload = !status.spec.model.upload_id.empty();  // whose file has no extension
+    const fs::path file_name = is_upload ? fs::path(format_file_name(source.file)) : source.file;
+    keep_base(source.file, store_.new_base_archive(status.id, file_name));
+    keep_data(status);
+    store_.save(status);
+  } catch (...) {
+    store_.remove(status.id);
+    throw;
+  }
   log(LogLevel::kInfo, "training job created",
-      {{"job", status.id}, {"model", status.spec.model.name}, {"version", status.base_version}});
+      {{"job", status.id}, {"model", status.spec.model.name}, {"version", std::to_string(status.base_version)}});
   const auto job = std::make_shared<TrainingJob>(std::move(status));
   add_job(job);
   enqueue(job);
@@ -282,7 +288,13 @@ std::shared_ptr<TrainingJob> TrainingService::find(const std::string& id) const 
           " for example: give the id");
     of_name = job;
   }
-  if (!of_name) fail(ErrorCode::kNotFound, "there is no training job '", id, "'");
+  if (!of_name) {
+    std::vector<std::string> names(order_.rbegin(), order_.rend());
+    std::set<std::string> given;
+    for (const auto& [other, job] : jobs_) given.insert(job->spec().name);
+    names.insert(names.end(), given.upper_bound(""), given.end());
+    fail(ErrorCode::kNotFound, "there is no training job '", id, "'", right_names(id, names));
+  }
   return of_name;
 }
 

@@ -41,6 +41,7 @@ class TrainingService {
     uint64_t memory_bytes = 0;                    // of a job's tensors; 0: no limit
     size_t max_jobs = 1000;                       // stored jobs
     uint64_t max_upload_bytes = 0;                // of one upload; 0: no limit
+    int transfer_timeout_secs = 300;              // without a message of an upload, or one taken of a download
     std::string rank_program = "/proc/self/exe";  // the binary that has the command kRankCommand
     std::string host = "localhost";               // this host's name in jobs of several
     std::string
@@ -74,6 +75,7 @@ class TrainingService {
   // By its id, or by its name if only one job has it. Throws Error{kNotFound}, kInvalidArgument if several have it.
   std::shared_ptr<TrainingJob> find(const std::string& id) const;
   Repository::RolledBack roll_back(const std::string& model);
+  int transfer_timeout_secs() const { return options_.transfer_timeout_secs; }
   // The hosts that have joined. Closed by stop(), after the jobs have ended.
   HostRegistry& hosts() { return hosts_; }
   // The most ranks of one job that a host starts: each is a process with the whole model.
@@ -100,7 +102,7 @@ class TrainingService {
     std::string id_;
     std::ofstream file_;
     const bool is_data_;
-    Sha256 digest_;
+    distributed::Digest digest_;
     std::string sha256_;
     bool is_finished_ = false;
   };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 namespace tensord {
 namespace {
 
@@ -20,6 +22,23 @@ TEST(Nearest, TakesNoneThatIsFar) {
   EXPECT_EQ(nearest("y", names), "");
   EXPECT_EQ(nearest("", names), "");
   EXPECT_EQ(nearest(std::string(1 << 20, 'a'), names), "");
+}
+
+TEST(Nearest, TakesTheOnlyNameThatBeginsSo) {
+  const std::vector<std::string> names{"sha256", "model-repository", "model-control-mode"};
+  EXPECT_EQ(nearest("sha", names), "sha256");
+  EXPECT_EQ(nearest("model-repo", names), "model-repository");
+  EXPECT_EQ(nearest("model-", names), "");
+  EXPECT_EQ(nearest("sh", names), "");
+}
+
+TEST(Nearest, LooksForFiles) {
+  const std::string folder = ::testing::TempDir() + "nearest_files";
+  std::filesystem::create_directories(folder + "/models");
+  EXPECT_EQ(nearest_file(folder + "/modles"), "; did you mean '" + folder + "/models'?");
+  EXPECT_EQ(nearest_file(folder + "/modles/"), "; did you mean '" + folder + "/models'?");
+  EXPECT_EQ(nearest_file(folder + "/other"), "");
+  EXPECT_EQ(nearest_file("/no/such/folder/x"), "");
 }
 
 TEST(Nearest, SaysWhatThereIs) {

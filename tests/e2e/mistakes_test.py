@@ -68,6 +68,16 @@ class LooksUp(nn.Module):
         return {1: x}[x.size(0)]
 
 
+class Refuses(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        assert x.size(0) != 2, "no twos"
+        if x.size(0) == 3:
+            raise ValueError("no threes")
+        if x.size(0) == 5:
+            raise ValueError
+        return x
+
+
 class AsksForMode(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if self.training:
@@ -156,6 +166,7 @@ MODELS = {
     "late_not_met": (Late, X.replace("4", "3")),
     "looks_up": (LooksUp, ""),
     "layers": (Layers, ""),
+    "refuses": (Refuses, ""),
     "keys": (Keys, ""),
     "subset": (Three, X + 'output [ { name: "OUTPUT__2" }, { name: "OUTPUT__0" } ]\n'),
     "some_keys": (Keys, X + 'output [ { name: "c" data_type: TYPE_FP32 dims: [ 4 ] }, { name: "a" } ]\n'),
@@ -359,6 +370,16 @@ class MistakesTest(unittest.TestCase):
         self.assert_fails(grpc.StatusCode.INVALID_ARGUMENT, "KeyError: 2 (mistakes_test.py:", "looks_up", ("x", torch.ones(2)))
         self.assert_fails(grpc.StatusCode.INVALID_ARGUMENT, "; inputs: x FP32[2]", "looks_up", ("x", torch.ones(2)))
 
+    def test_what_a_script_raises_names_the_authors_line(self):
+        self.assertEqual(self.infer("refuses", ("x", torch.ones(1)))[0][1], [1])
+        with open(__file__) as file:
+            lines = [line.strip() for line in file]
+        for size, message, line in ((2, "AssertionError: no twos", 'assert x.size(0) != 2, "no twos"'),
+                                    (3, "no threes", 'raise ValueError("no threes")'), (5, "the script raised an error", "raise ValueError")):
+            place = f"(mistakes_test.py:{lines.index(line) + 1})"
+            self.assert_fails(grpc.StatusCode.INVALID_ARGUMENT, f"{message} {place}; inputs: x FP32[{size}]", "refuses",
+                              ("x", torch.ones(size)))
+
     def test_an_error_in_a_module_of_pytorch_names_the_authors_line(self):
         self.assert_fails(grpc.StatusCode.INVALID_ARGUMENT, "(mistakes_test.py:", "layers", ("x", torch.ones(2, 5)))
 
@@ -387,6 +408,19 @@ class MistakesTest(unittest.TestCase):
                                   text=True, timeout=300)
             self.assertEqual(done.returncode, 1)
             self.assertIn("the server does not speak TLS", done.stderr)
+
+    def test_addresses_of_another_protocol(self):
+        def said(*command):
+            done = subprocess.run([BINARY, *command], capture_output=True, text=True, timeout=300)
+            return done.returncode, done.stdout + done.stderr
+
+        code, error = said("models", "--address", "http://" + self.daemon.ready["grpc"])
+        self.assertEqual(code, 2)
+        self.assertIn("the protocol is gRPC, not HTTP: HOST:PORT, got 'http://", error)
+        self.assertIn("an HTTP port is there", said("models", "--address", self.daemon.ready["metrics"])[1])
+        for port in ("grpc", "metrics"):
+            self.assertEqual(said("health", "--live", "--address", f"http://{self.daemon.ready[port]}/")[0], 0)
+        self.assertIn("expected HOST:PORT", said("health", "--address", f"https://{self.daemon.ready['metrics']}")[1])
 
     def test_readiness_says_where_to_look(self):
         done = subprocess.run([BINARY, "health", "--address", self.daemon.ready["metrics"]], capture_output=True,

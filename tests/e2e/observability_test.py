@@ -191,7 +191,11 @@ class AccessLogTest(Models):
                 daemon.stub.ModelInfer(request("nothing", X))
             daemon.stop()
         with open(log) as file:
-            lines = [line for line in map(json.loads, file) if line["message"] == "request"]
+            all_lines = list(map(json.loads, file))
+        with_version = {line["message"] for line in all_lines if "version" in line}
+        self.assertGreaterEqual(with_version, {"model loaded", "request"})
+        self.assertEqual([line for line in all_lines if not isinstance(line.get("version", ""), str)], [])
+        lines = [line for line in all_lines if line["message"] == "request"]
         self.assertEqual([(line["model"], line["version"], line["id"], line["protocol"], line["status"]) for line in lines],
                          [("linear", "1", "first", "grpc", "OK"), ("linear", "1", "second", "grpc_stream", "OK"),
                           ("nothing", "", "", "grpc", "NOT_FOUND")])

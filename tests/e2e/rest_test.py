@@ -150,9 +150,21 @@ class InferTest(RestTest):
                       self.infer("count", tensor("x", "FP32", [1], [2]), status=501)["error"])
         self.assertIn("got 3 rows", self.infer("raises", tensor("x", "FP32", [3], [1, 2, 3]), status=400)["error"])
         self.assertEqual(self.error("GET", path, None, 405), "Method Not Allowed")
-        self.assertEqual(self.error("POST", "/v2/nothing", b"", 404), "Not Found")
-        self.assertIn("/v2/models", self.error("POST", "/v1/models/identity:predict", b"{}", 404))
-        self.assertEqual(self.error("GET", "/v2/models/identity/versions/1/x", None, 404), "Not Found")
+        for method, place in (("POST", "/v2/nothing"), ("GET", "/v2/models/identity/versions/1/x"), ("GET", "/v2/healt/live")):
+            self.assertIn("GET /v2/openapi.json has all", self.error(method, place, b"" if method == "POST" else None, 404))
+        for place in ("/v1/models/identity:predict", "/v3/models", "/v3", "/V2/models", "/v10/x"):
+            self.assertEqual(self.error("POST", place, b"{}", 404),
+                             f"the protocol {place.split('/')[1]} is not served; v2 is, as POST /v2/models/NAME/infer")
+
+    def test_data_of_another_length_names_its_input(self):
+        for values, said in (([1], "Failed to parse 'data' field"), ([1, 2, 3], "Unable to parse 'data'"), ([[1, 2], [3]], "Unable to parse 'data'"),
+                             ([], "Failed to parse 'data' field"), ([[1], 2], "Unable to parse 'data': its lists are ragged")):
+            error = self.infer("identity", tensor("x", "FP32", [2], values), status=400)["error"]
+            self.assertIn(said, error)
+            self.assertTrue(error.endswith(" (input 'x' of shape [2] has 2 elements)"), error)
+        head = json.dumps({"inputs": [tensor("x", "FP32", [1], binary_data_size=4)]}).encode()
+        self.assertIn("3 bytes more than its inputs' binary_data_size",
+                      self.error("POST", "/v2/models/identity/infer", head + b"abcdefg", 400, {"Inference-Header-Content-Length": str(len(head))}))
 
     def test_classes_and_statistics_are_those_of_grpc(self):
         before = self.get("/v2/models/identity/stats")["model_stats"][0]["inference_stats"]["success"]["count"]
@@ -280,7 +292,7 @@ class OriginTest(RestTest):
             code, headers, _ = self.ask("OPTIONS", path, headers={**others, **asks})
             self.assertEqual((code, headers.get("Access-Control-Allow-Origin")), (405, None))
             code, headers, _ = self.ask("POST", path, json.dumps({"inputs": [X]}), others)
-            self.assertEqual((code, headers.get("Access-Control-Allow-Origin")), (200, None))
+            self.assertEqual((code, headers.get("Access-Control-Allow-Origin"), headers["Vary"]), (200, None, "Origin"))
 
 
 class SizeTest(RestTest):

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size % 11 < 6) options.cropped = vision::Size(33, 1 + static_cast<int64_t>(size % 60));
   const vision::Preprocess preprocess(options);
   return fuzz::may_refuse([&] {
-    const int64_t elements = preprocess.count_elements(fuzz::text_of(data, size), "image");
+    const int64_t elements = preprocess.needs_of(fuzz::text_of(data, size), "image").elements;
     const Tensor image = preprocess(fuzz::text_of(data, size), "image");
     check_internal(image.numel() == elements, "an image has ", image.numel(), " elements, and ", elements,
                    " were announced");

@@ -279,13 +279,13 @@ TEST(Interpreter, ErrorsNameThePlaceInTheScriptInOneLine) {
   EXPECT_TRUE(message.ends_with(" (code/m.py:12)")) << message;
 }
 
-TEST(Interpreter, AScriptsOwnMessageStaysAsItIs) {
+TEST(Interpreter, AScriptsOwnMessageStaysAsItIsAndNamesItsPlace) {
   ErrorCode code{};
   EXPECT_EQ(error_of(R"(graph(%m : str):
   rt::raise(%m)  # code/m.py:3
   return (%m))",
                      {Value("line one\nline two")}, &code),
-            "line one\nline two");
+            "line one\nline two (code/m.py:3)");
   EXPECT_EQ(code, ErrorCode::kScriptRaised);
 }
 

@@ -48,8 +48,8 @@ def binary_and_json():
     curl("binary_data_output, no outputs", numbers(more=default), 200, (), (SUMS, ZEROS))
     curl("binary_data_output, listed outputs", numbers(more=default + outputs("false", None)), 200, (SUMS, ZEROS))
     few, many = COUNT.replace(",16]", "]"), COUNT.replace("16]", "16,17,18]")
-    too_few = '{"error":"Failed to parse \'data\' field: shape does not match true shape"}'
-    too_many = '{"error":"Unable to parse \'data\': Shape does not match true shape of \'data\' field"}'
+    too_few = '{"error":"Failed to parse \'data\' field: shape does not match true shape'  # ours goes on with the input
+    too_many = '{"error":"Unable to parse \'data\': Shape does not match true shape of \'data\' field'
     curl("too few elements, and the other input missing", numbers(few, second=False), 400, (too_few,))
     curl("too many elements, and the other input missing", numbers(many, second=False), 400, (too_many,))
     curl("too few elements", numbers(few), 400, (too_few,))

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "core/base/cancellation.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/vision/decoders.h"
 #include "tests/vision/vision_cases.h"
@@ -201,6 +202,56 @@ TEST(Image, TruncatedFilesAreRefused) {
       EXPECT_NE(error_of(whole.substr(0, size), {}, &code), "no error") << name << " " << size;
     }
   }
+}
+
+// The size is read without the libraries, so that large headers take no time.
+TEST(Image, SizesOfHeaders) {
+  const auto bytes = all_bytes();
+  for (const auto& [name, file] : bytes) {
+    const Tensor image = decode_image(file, {.keep_16_bits = true});
+    const ImageSize size = read_image_size(file);
+    EXPECT_EQ(std::pair(size.height, size.width), std::pair(image.size(1), image.size(2))) << name;
+    EXPECT_EQ(size.decoder_bytes > 0, name == "progressive.jpg") << name;
+  }
+  const ImageSize progressive = read_image_size(bytes.at("progressive.jpg"));
+  const auto pixels = static_cast<uint64_t>(progressive.height * progressive.width);
+  EXPECT_EQ(progressive.decoder_bytes, pixels * 6 / 4 * 2);  // two bytes for each of 1 + 1/4 + 1/4 values
+  const std::string jpeg = bytes.at("rgb.jpg");
+  const auto with_comments = [&](int count) {
+    std::string out = jpeg.substr(0, 2);
+    for (int i = 0; i < count; ++i) out += std::string("\xff\xfe\0\2", 4);
+    return out + "junk" + jpeg.substr(2);
+  };
+  EXPECT_EQ(read_image_size(with_comments(1000)).width, read_image_size(jpeg).width);
+  EXPECT_THROW(read_image_size(with_comments(10'001)), Error);
+  const std::string damaged[] = {jpeg.substr(0, 20), jpeg.substr(0, 2) + std::string(100, '\xff'),
+                                 jpeg.substr(0, 2) + std::string("\xff\xc0\0\2", 4),
+                                 jpeg.substr(0, 2) + std::string("\xff\xda\0\2", 4), "\xff\xd8\xff\xd9"};
+  for (const std::string& file : damaged) {
+    try {
+      read_image_size(file);
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), StartsWith("image: damaged JPEG: "));
+      EXPECT_EQ(error.code(), ErrorCode::kDataLoss);
+    }
+  }
+}
+
+TEST(Image, ScansAreBounded) {
+  const std::string jpeg = all_bytes().at("progressive.jpg");
+  const size_t first = jpeg.find("\xff\xda");
+  size_t end = first + 2;  // the next marker; within a scan 0xff has a zero behind it
+  while (jpeg[end] != '\xff' || jpeg[end + 1] == '\0') ++end;
+  const auto with_scans = [&](int more) {
+    std::string out = jpeg.substr(0, end);
+    for (int i = 0; i < more; ++i) out += jpeg.substr(first, end - first);
+    return out + jpeg.substr(end);
+  };
+  EXPECT_EQ(error_of(with_scans(40), {}), "no error");
+  EXPECT_THAT(error_of(with_scans(80), {}), HasSubstr("it has more than 64 scans"));
+  const CancellationScope scope([] { return true; });
+  EXPECT_THROW(decode_image(with_scans(40)), Error);
 }
 
 TEST(Image, DamagedFilesNeverCrash) {

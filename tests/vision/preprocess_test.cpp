@@ -61,7 +61,7 @@ TEST(Preprocess, EqualsPillowAndTorchvision) {
     const Tensor& file = item(saved, "bytes").to_tensor();
     const Tensor got = preprocess(bytes_of(file), "image");
     expect_same(got, item(saved, "expected").to_tensor());
-    EXPECT_EQ(preprocess.count_elements(bytes_of(file), "image"), got.numel());
+    EXPECT_EQ(preprocess.needs_of(bytes_of(file), "image").elements, got.numel());
     const Dims sizes = preprocess.sizes();
     for (size_t i = 0; i < sizes.size(); ++i) EXPECT_TRUE(sizes[i] == -1 || sizes[i] == got.sizes()[i]);
   }
@@ -103,7 +103,7 @@ TEST(Preprocess, LimitsOfPixels) {
   ErrorCode code{};
   const auto refusal = [&](PreprocessOptions options, std::string_view bytes) {
     const Preprocess preprocess(std::move(options));
-    const std::string counted = error_of([&] { preprocess.count_elements(bytes, "image"); });
+    const std::string counted = error_of([&] { preprocess.needs_of(bytes, "image"); });
     const std::string decoded = error_of([&] { preprocess(bytes, "image"); }, &code);
     if (counted != "no error") {
       EXPECT_EQ(counted, decoded);

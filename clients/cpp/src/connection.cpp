@@ -88,6 +88,9 @@ void check_status(const grpc::Status& status) {
 Connection::Connection(std::string address, ClientOptions options)
     : address_(std::move(address)), options_(std::move(options)) {
   check_options(options_);
+  if (address_.starts_with("http://") || address_.starts_with("https://")) {
+    throw InvalidArgumentError("address: the protocol is gRPC, not HTTP: HOST:PORT, got '" + address_ + "'");
+  }
   channel_ = make_channel(options_.retry.max_attempts > 1);
 }
 

@@ -8,6 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/jit/archive/zip.h"
+#include "core/jit/importers/format.h"
+#include "core/jit/importers/onnx/onnx_format.h"
+
 namespace tensord::jit {
 namespace {
 
@@ -140,6 +144,30 @@ std::string describe_placeholder(const std::string& path) {
 std::string describe_foreign_weights(const std::string& path) {
   std::error_code error;
   return fs::is_directory(path, error) ? describe_folder(path) : describe_file(path);
+}
+
+std::string describe_no_onnx(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  char head[4] = {};
+  if (file.read(head, sizeof head) && std::string_view(head, sizeof head) == "PK\x03\x04") {
+    return "is a zip archive, as torch.jit.save and torch.export.save write it: name it model.pt or model.pt2";
+  }
+  return describe_foreign_weights(path);
+}
+
+std::string why_no_model(const std::string& path) {
+  const auto of_file = [&](const std::string& what) { return what.empty() ? what : path + ": " + what; };
+  if (const std::string what = describe_placeholder(path); !what.empty()) return of_file(what);
+  if (const ModelFormat* format = find_format(path)) {
+    return format == &onnx::kOnnxFormat ? of_file(describe_no_onnx(path)) : std::string();
+  }
+  if (const std::string what = describe_foreign_weights(path); !what.empty()) return of_file(what);
+  try {
+    ZipArchive::open(path);
+    return {};
+  } catch (const std::exception& error) {
+    return error.what();
+  }
 }
 
 std::string find_model_file(const std::string& folder) {

@@ -23,9 +23,11 @@ class LocatedError final : public Error {
   using Error::Error;
 };
 
-std::string at_location(const char* message, const Program& program, const Instruction& instruction) {
+// In one line, but for what a script raised, whose message stays as it is.
+std::string at_location(const char* message, const Program& program, const Instruction& instruction,
+                        bool is_raised = false) {
   std::string text = message;
-  std::replace(text.begin(), text.end(), '\n', ' ');
+  if (!is_raised) std::replace(text.begin(), text.end(), '\n', ' ');
   const std::string place = program.details[instruction.detail]->location.str();
   return place.empty() ? text : text + " (" + place + ")";
 }
@@ -106,8 +108,9 @@ Value Interpreter::run(const Program& program, std::span<Value> arguments) {
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kCancelled) frame_.entered_.resize(entered);
     unwind(activation, entered);
-    if (error.code() == ErrorCode::kScriptRaised || error.code() == ErrorCode::kCancelled) throw;
-    throw LocatedError(error.code(), at_location(error.what(), program, program.instructions[pc]));
+    if (error.code() == ErrorCode::kCancelled) throw;
+    const bool is_raised = error.code() == ErrorCode::kScriptRaised;
+    throw LocatedError(error.code(), at_location(error.what(), program, program.instructions[pc], is_raised));
   } catch (const std::bad_alloc&) {
     unwind(activation, entered);
     const Instruction& instruction = program.instructions[pc];

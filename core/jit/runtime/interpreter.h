@@ -22,8 +22,8 @@ class Interpreter final : private ops::MethodCaller {
   Interpreter(Frame& frame, ProgramLibrary* library, RunOptions options = {}, const ModuleHooks* hooks = nullptr)
       : frame_(frame), library_(library), options_(options), hooks_(hooks) {}
 
-  // Moves the arguments out of the span. Throws Error: an operator's error with the source location appended,
-  // kScriptRaised with the script's message alone, kCancelled. On an error, __exit__ of open "with" contexts is called,
+  // Moves the arguments out of the span. Throws Error: an operator's error, or kScriptRaised with the script's
+  // message, with the source location appended, kCancelled. On an error, __exit__ of open "with" contexts is called,
   // except after kCancelled.
   ops::Value run(const Program& program, std::span<ops::Value> arguments);
 

@@ -55,8 +55,8 @@ class Method {
   PlanStats plan_stats() const;
 
   // Runs with positional arguments; missing ones take their defaults. Throws Error; if the script raised, its code is
-  // kScriptRaised and it has the script's message. Restores the caller's grad mode. `options.poison` is ignored in
-  // favor of the module's.
+  // kScriptRaised and it starts with the script's message. Restores the caller's grad mode. `options.poison` is ignored
+  // in favor of the module's.
   ops::Value run(Frame& frame, std::span<const ops::Value> arguments, RunOptions options = {}) const;
 
  private:

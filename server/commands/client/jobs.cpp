@@ -1,4 +1,7 @@
+#include <fcntl.h>
+#include <sys/file.h>
 #include <tensord/client/training.h>
+
 #include <CLI/CLI.hpp>
 
 #include <cmath>
@@ -11,6 +14,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/file_descriptor.h"
 #include "server/commands/client/connection.h"
 #include "server/commands/client/job_export.h"
 #include "server/commands/client/job_view.h"
@@ -169,8 +173,13 @@ int download(const JobsOptions& options) {
   if (fs::exists(fs::symlink_status(target))) fail(ErrorCode::kAlreadyExists, target.string(), ": is there already");
   const fs::path folder = target.parent_path() / concat(".", target.filename().string(), ".download");
   std::error_code error;
-  fs::remove_all(folder, error);
-  if (!fs::create_directory(folder, error)) fail_file(folder.string(), "made", error.value());
+  fs::create_directory(folder, error);
+  const FileDescriptor lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (lock.get() < 0) fail_file(folder.string(), "made", errno);
+  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    fail(ErrorCode::kFailedPrecondition, target.string(), ": another download to this folder is under way");
+  }
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) fs::remove_all(entry.path());
   try {
     for (const TrainingClient::DownloadedFile& file : training(options).download(options.id, folder.string())) {
       const std::string path = folder / file.name;

@@ -122,8 +122,8 @@ Error with_shapes(const Error& error, std::span<const InferTensor* const> inputs
   constexpr size_t kMaxInputs = 16;
   // A key that a script does not find in its dict; clients take NOT_FOUND for a model that does not exist.
   const ErrorCode code = error.code() == ErrorCode::kNotFound ? ErrorCode::kInvalidArgument : error.code();
-  const bool is_of_shapes =
-      code == ErrorCode::kInvalidArgument || code == ErrorCode::kOutOfRange || code == ErrorCode::kUnimplemented;
+  const bool is_of_shapes = code == ErrorCode::kInvalidArgument || code == ErrorCode::kOutOfRange ||
+                            code == ErrorCode::kUnimplemented || code == ErrorCode::kScriptRaised;
   const bool names_input = std::string_view(error.what()).starts_with("inference input '");
   if (!is_of_shapes || names_input) return error;
   std::string text;

@@ -35,8 +35,8 @@ void describe_argument(const ops::Type& type, jit::KnownInput& known);
 // expected and the tensor does not have one element.
 ops::Value to_argument(const ops::Type& type, const InferTensor& input);
 
-// The error of a run with the shapes of its inputs: "…; inputs: x FP32[2,3]". Errors that a script raised, and errors
-// that inputs cannot cause, are unchanged; kNotFound, a key that a script does not find, becomes kInvalidArgument.
+// The error of a run with the shapes of its inputs: "…; inputs: x FP32[2,3]". Errors that inputs cannot cause are
+// unchanged; kNotFound, a key that a script does not find, becomes kInvalidArgument.
 Error with_shapes(const Error& error, std::span<const InferTensor* const> inputs);
 
 // Checks the configuration of an input against the type of its argument. Throws Error{kInvalidArgument} that starts

@@ -130,7 +130,12 @@ class Model {
   virtual void release_unused_memory() const {}
   virtual PlanCounts plan_counts() const { return {}; }
 
-  PrecisionChoice precision;  // set where the model is loaded
+  const PrecisionChoice& precision() const { return precision_; }
+  // Where the model is loaded, before others have it.
+  void set_precision(PrecisionChoice precision) { precision_ = std::move(precision); }
+
+ private:
+  PrecisionChoice precision_;
 };
 
 // An input's header, before its data is decoded.

@@ -48,7 +48,7 @@ class ModelVersion {
   // Warnings of the model and of its warm-up.
   const std::vector<std::string>& warnings() const { return warnings_; }
   ModelMetrics& metrics() const { return metrics_; }
-  const PrecisionChoice& precision() const { return model_->precision; }
+  const PrecisionChoice& precision() const { return model_->precision(); }
   OwnerId owner() const { return owner_; }
   size_t workers() const { return workers_.size(); }
   PlanCounts plan_counts() const { return model_->plan_counts(); }

@@ -140,7 +140,7 @@ std::string percent(double share) {
 }
 
 std::unique_ptr<Model> as_chosen(std::unique_ptr<Model> model, std::string precision, std::string reason) {
-  model->precision = {std::move(precision), std::move(reason)};
+  model->set_precision({std::move(precision), std::move(reason)});
   return model;
 }
 

@@ -45,6 +45,16 @@ void warn_of_repositories(const std::vector<std::string>& roots) {
 
 ModelRoots FolderChanges::list() const { return list_models(settings_.roots); }
 
+void check_models_to_load(const std::vector<std::string>& wanted, const ModelRoots& found) {
+  for (const std::string& name : wanted) {
+    if (name == "*" || found.contains(name)) continue;
+    std::vector<std::string> names;
+    for (const auto& [there, roots] : found) names.push_back(there);
+    fail(ErrorCode::kNotFound, "--load-model ", name, ": model not found in any model repository",
+         right_names(name, names));
+  }
+}
+
 std::vector<std::string> FolderChanges::wanted_at_start(const ModelRoots& found) const {
   warn_of_repositories(settings_.roots);
   if (found.empty()) {
@@ -54,14 +64,7 @@ std::vector<std::string> FolderChanges::wanted_at_start(const ModelRoots& found)
   const auto& only = settings_.only;
   const bool wants_all =
       only.empty() ? settings_.mode != ControlMode::kExplicit : std::find(only.begin(), only.end(), "*") != only.end();
-  for (const std::string& name : only) {
-    if (name != "*" && !found.contains(name)) {
-      std::vector<std::string> names;
-      for (const auto& [there, roots] : found) names.push_back(there);
-      fail(ErrorCode::kNotFound, "--load-model ", name, ": model not found in any model repository",
-           right_names(name, names));
-    }
-  }
+  check_models_to_load(only, found);
   std::vector<std::string> wanted;
   for (const auto& [name, roots] : found) {
     if (wants_all || std::find(only.begin(), only.end(), name) != only.end()) wanted.push_back(name);

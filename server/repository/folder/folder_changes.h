@@ -12,6 +12,9 @@ namespace tensord::server {
 // The repositories that contain each model, by the model's name.
 using ModelRoots = std::map<std::string, std::vector<std::string>>;
 
+// Throws Error{kNotFound} if a name of --load-model is in no repository; "*" is all of them.
+void check_models_to_load(const std::vector<std::string>& wanted, const ModelRoots& found);
+
 // Compares the repositories' folders with what is served; the start and the poller act on the differences. Loads
 // nothing. Thread-safe.
 class FolderChanges {

@@ -12,6 +12,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/nearest.h"
 #include "core/base/read_whole_file.h"
 #include "core/base/utf8.h"
 #include "core/jit/importers/format.h"
@@ -288,7 +289,8 @@ fs::path repository_folder(const std::string& root) {
   std::error_code error;
   const fs::path folder = fs::canonical(root, error);
   if (error || !fs::is_directory(folder)) {
-    fail(ErrorCode::kNotFound, "model repository ", root, " is not a folder that can be read");
+    fail(ErrorCode::kNotFound, "model repository ", root, " is not a folder that can be read",
+         fs::exists(root, error) ? "" : nearest_file(root));
   }
   return folder;
 }

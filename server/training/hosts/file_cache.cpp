@@ -16,10 +16,6 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void fail_cancelled() { fail(ErrorCode::kCancelled, "the start was canceled"); }
 
-bool is_sha256(const std::string& text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
 }  // namespace
 
 FileCache::FileCache(fs::path folder, uint64_t max_bytes) : folder_(std::move(folder)), max_bytes_(max_bytes) {
@@ -27,13 +23,13 @@ FileCache::FileCache(fs::path folder, uint64_t max_bytes) : folder_(std::move(fo
   fs::create_directories(folder_, error);
   if (error) fail(ErrorCode::kUnavailable, folder_.string(), ": cannot be made: ", error.message());
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
-    if (!is_sha256(entry.path().filename().string())) fs::remove_all(entry.path(), error);
+    if (!distributed::is_sha256(entry.path().filename().string())) fs::remove_all(entry.path(), error);
   }
 }
 
 void FileCache::place(const HostFile& file, const fs::path& to, const Fetch& fetch,
                       const std::function<bool()>& is_cancelled) {
-  check(is_sha256(file.sha256), "files.sha256: '", file.sha256, "' is not a SHA-256");
+  check(distributed::is_sha256(file.sha256), "files.sha256: '", file.sha256, "' is not a SHA-256");
   const MutexLock lock(mutex_);
   try {
     if (!has(file, is_cancelled)) fetch_into_cache(file, fetch, is_cancelled);
@@ -63,7 +59,7 @@ void FileCache::fetch_into_cache(const HostFile& file, const Fetch& fetch, const
   make_room(file.size_bytes);
   check_disk(file.size_bytes);
   AtomicFile out((folder_ / file.sha256).string());
-  Sha256 hash;
+  distributed::Digest hash;
   uint64_t size = 0;
   fetch(file, [&](std::string_view bytes) {
     if (is_cancelled()) fail_cancelled();

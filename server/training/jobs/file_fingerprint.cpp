@@ -1,9 +1,7 @@
 #include "server/training/jobs/file_fingerprint.h"
 
-#include <openssl/evp.h>
 #include <sys/stat.h>
 
-#include <array>
 #include <cerrno>
 #include <fstream>
 #include <vector>
@@ -20,37 +18,11 @@ constexpr size_t kMaxKnown = 4096;
 
 }  // namespace
 
-struct Sha256::Context {
-  struct Free {
-    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-  };
-  std::unique_ptr<EVP_MD_CTX, Free> md{EVP_MD_CTX_new()};
-};
-
-Sha256::Sha256() : context_(std::make_unique<Context>()) {
-  check_internal(EVP_DigestInit_ex(context_->md.get(), EVP_sha256(), nullptr) == 1, "OpenSSL has no SHA-256");
-}
-
-Sha256::~Sha256() = default;
-
-void Sha256::add(std::string_view bytes) { EVP_DigestUpdate(context_->md.get(), bytes.data(), bytes.size()); }
-
-std::string Sha256::finish() {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-  unsigned int size = 0;
-  check_internal(EVP_DigestFinal_ex(context_->md.get(), digest.data(), &size) == 1, "OpenSSL ends no SHA-256");
-  std::string digits;
-  for (unsigned int i = 0; i < size; ++i) {
-    for (const int shift : {4, 0}) digits += "0123456789abcdef"[digest[i] >> shift & 15];
-  }
-  return digits;
-}
-
 std::optional<FileFingerprint> fingerprint_of(const std::filesystem::path& file,
                                               const std::function<bool()>& is_interrupted) {
   std::ifstream in(file, std::ios::binary);
   if (!in) fail(ErrorCode::kNotFound, file.string(), ": cannot be read");
-  Sha256 hash;
+  distributed::Digest hash;
   FileFingerprint fingerprints;
   std::vector<char> piece(kPieceBytes);
   while (in) {

@@ -11,22 +11,9 @@
 #include <tuple>
 
 #include "core/base/mutex.h"
+#include "core/distributed/digest.h"
 
 namespace tensord::server {
-
-// Incremental SHA-256, printed as by sha256sum. Not thread-safe.
-class Sha256 {
- public:
-  Sha256();
-  ~Sha256();
-  void add(std::string_view bytes);
-  // 64 hexadecimal digits. Nothing can be added afterwards.
-  std::string finish();
-
- private:
-  struct Context;
-  std::unique_ptr<Context> context_;
-};
 
 // Identifies a file's content.
 struct FileFingerprint {

@@ -1,11 +1,15 @@
 // The calls that carry files: data for jobs, and the models that they made.
+#include <grpcpp/alarm.h>
 #include <grpcpp/support/async_stream.h>
 
 #include <algorithm>
 #include <fstream>
 #include <memory>
 
+#include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "server/executor/requests/status.h"
 #include "server/training/training_service.h"
 #include "server/transport/calls/training_calls.h"
@@ -45,12 +49,61 @@ struct UploadedModel {
   static void finish(TrainingService::Upload& upload, Response& response) { response.set_upload_id(upload.finish()); }
 };
 
+// A call that holds files or memory while it is open: it is cancelled if the client does nothing for long.
+class FileCall : public GrpcCall {
+ protected:
+  FileCall(const CallQueue& queue, TrainingCalls& calls)
+      : GrpcCall(queue, {CallGroup::kTraining, &calls.streams}), calls_(calls) {}
+
+  void watch() {
+    record_progress();
+    const MutexLock lock(mutex_);
+    is_watched_ = true;
+    set_alarm();
+  }
+  void record_progress() { last_ns_ = Clock::system().now_ns(); }
+  // Before the call's Finish. The alarm would keep the call until its time.
+  void end_watch() {
+    const MutexLock lock(mutex_);
+    if (is_watched_) alarm_.Cancel();
+    is_watched_ = false;
+  }
+  bool is_idle() const { return is_idle_; }
+
+  TrainingCalls& calls_;
+
+ private:
+  int64_t limit_ns() const {
+    const TrainingService* training = calls_.state.training;
+    return int64_t{training ? training->transfer_timeout_secs() : 1} * 1'000'000'000;
+  }
+  void set_alarm() TENSORD_REQUIRES(mutex_) {
+    const int64_t left_ns = last_ns_ + limit_ns() - Clock::system().now_ns();
+    alarm_.Set(queue().queue, std::chrono::system_clock::now() + std::chrono::nanoseconds(left_ns), rung_.begin());
+  }
+  void on_alarm(bool) {
+    const MutexLock lock(mutex_);
+    if (!is_watched_) return;
+    if (Clock::system().now_ns() < last_ns_ + limit_ns()) return set_alarm();
+    is_watched_ = false;
+    is_idle_ = true;
+    log(LogLevel::kWarning, "a transfer of files ends: its client is idle", {{"client", context().peer()}});
+    context().TryCancel();  // the operation under way then fails
+  }
+
+  std::atomic<int64_t> last_ns_{0};
+  std::atomic<bool> is_idle_{false};
+  Mutex mutex_;
+  bool is_watched_ TENSORD_GUARDED_BY(mutex_) = false;
+  grpc::Alarm alarm_ TENSORD_GUARDED_BY(mutex_);
+  Operation<FileCall> rung_{this, &FileCall::on_alarm};
+};
+
 // Writes an upload piece by piece on the work thread.
 template <class Uploaded>
-class UploadCall final : public GrpcCall {
+class UploadCall final : public FileCall {
  public:
-  UploadCall(const CallQueue& queue, TrainingCalls& calls)
-      : GrpcCall(queue, {CallGroup::kTraining, &calls.streams}), calls_(calls) {}
+  UploadCall(const CallQueue& queue, TrainingCalls& calls) : FileCall(queue, calls) {}
 
  private:
   void ask(void* tag) override {
@@ -58,9 +111,13 @@ class UploadCall final : public GrpcCall {
   }
   std::shared_ptr<GrpcCall> successor() const override { return std::make_shared<UploadCall>(queue(), calls_); }
 
-  void accept() override { reader_.Read(&bytes_, read_.begin()); }
+  void accept() override {
+    watch();
+    reader_.Read(&bytes_, read_.begin());
+  }
 
   void on_read(bool ok) {
+    record_progress();
     calls_.thread.post([this, ok] { ok ? write() : finish(); });
   }
 
@@ -79,10 +136,12 @@ class UploadCall final : public GrpcCall {
 
   void finish() {
     try {
+      if (is_idle()) fail(ErrorCode::kCancelled, "the client sent nothing for too long");
       check(upload_ != nullptr, "data: the upload is empty");
       typename Uploaded::Response response;
       response.set_size_bytes(upload_->size_bytes());
       Uploaded::finish(*upload_, response);
+      end_watch();
       reader_.Finish(to_byte_buffer(response), grpc::Status::OK, finish_tag());
     } catch (...) {
       end(to_grpc_status(current_exception_status()));
@@ -90,13 +149,14 @@ class UploadCall final : public GrpcCall {
   }
 
   void end(const grpc::Status& status) {
+    end_watch();
     upload_.reset();
     reader_.FinishWithError(status, finish_tag());
   }
 
   void refuse(const grpc::Status& status) override { end(status); }
 
-  TrainingCalls& calls_;
+  using FileCall::calls_;
   grpc::ByteBuffer bytes_;
   grpc::ServerAsyncReader<grpc::ByteBuffer, grpc::ByteBuffer> reader_{&context()};
   std::unique_ptr<TrainingService::Upload> upload_;
@@ -104,10 +164,9 @@ class UploadCall final : public GrpcCall {
 };
 
 // Reads the files of a model piece by piece on the work thread; the next one when the client has taken the last.
-class DownloadModelCall final : public GrpcCall {
+class DownloadModelCall final : public FileCall {
  public:
-  DownloadModelCall(const CallQueue& queue, TrainingCalls& calls)
-      : GrpcCall(queue, {CallGroup::kTraining, &calls.streams}), calls_(calls) {}
+  DownloadModelCall(const CallQueue& queue, TrainingCalls& calls) : FileCall(queue, calls) {}
 
  private:
   void ask(void* tag) override {
@@ -128,6 +187,7 @@ class DownloadModelCall final : public GrpcCall {
     } catch (...) {
       return end(to_grpc_status(current_exception_status()));
     }
+    watch();
     send();
   }
 
@@ -148,7 +208,7 @@ class DownloadModelCall final : public GrpcCall {
     const std::filesystem::path& path = download_->files()[next_];
     file_.open(path, std::ios::binary);
     left_bytes_ = std::filesystem::file_size(path);
-    digest_ = std::make_unique<Sha256>();
+    digest_ = std::make_unique<distributed::Digest>();
     response.set_file_name(path.filename().string());
     response.set_size_bytes(left_bytes_);
     if (next_ == 0) response.set_step(download_->step());
@@ -168,19 +228,20 @@ class DownloadModelCall final : public GrpcCall {
   }
 
   void on_written(bool ok) {
+    record_progress();
     admission_ = {};
     if (!ok) return end({grpc::StatusCode::CANCELLED, "the client has gone"});
     calls_.thread.post([this] { send(); });
   }
 
   void end(const grpc::Status& status) {
+    end_watch();
     file_.close();
     download_.reset();
     writer_.Finish(status, finish_tag());
   }
   void refuse(const grpc::Status& status) override { writer_.Finish(status, finish_tag()); }
 
-  TrainingCalls& calls_;
   grpc::ByteBuffer bytes_;
   grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context()};
   RequestLimits::Admission admission_;  // for the piece that the client has not taken yet
@@ -188,7 +249,7 @@ class DownloadModelCall final : public GrpcCall {
   size_t next_ = 0;
   std::ifstream file_;
   uint64_t left_bytes_ = 0;
-  std::unique_ptr<Sha256> digest_;
+  std::unique_ptr<distributed::Digest> digest_;
   Operation<DownloadModelCall> written_{this, &DownloadModelCall::on_written};
 };
 

@@ -19,22 +19,23 @@ constexpr size_t kMinTypedText = 2;
 struct Slot {
   uint32_t field = 0;  // 0: none
   WireType type = WireType::kVarint;
+  const char* name = "";
 };
 
 Slot slot_of(DataType datatype) {
   switch (datatype) {
-    case DataType::kBool: return {1, WireType::kVarint};
+    case DataType::kBool: return {1, WireType::kVarint, "bool_contents"};
     case DataType::kInt8:
     case DataType::kInt16:
-    case DataType::kInt32: return {2, WireType::kVarint};
-    case DataType::kInt64: return {3, WireType::kVarint};
+    case DataType::kInt32: return {2, WireType::kVarint, "int_contents"};
+    case DataType::kInt64: return {3, WireType::kVarint, "int64_contents"};
     case DataType::kUint8:
     case DataType::kUint16:
-    case DataType::kUint32: return {4, WireType::kVarint};
-    case DataType::kUint64: return {5, WireType::kVarint};
-    case DataType::kFp32: return {6, WireType::kFixed32};
-    case DataType::kFp64: return {7, WireType::kFixed64};
-    case DataType::kBytes: return {8, WireType::kBytes};
+    case DataType::kUint32: return {4, WireType::kVarint, "uint_contents"};
+    case DataType::kUint64: return {5, WireType::kVarint, "uint64_contents"};
+    case DataType::kFp32: return {6, WireType::kFixed32, "fp32_contents"};
+    case DataType::kFp64: return {7, WireType::kFixed64, "fp64_contents"};
+    case DataType::kBytes: return {8, WireType::kBytes, "bytes_contents"};
     default: return {};
   }
 }
@@ -43,8 +44,9 @@ size_t smallest_wire_bytes(WireType type) {
   return type == WireType::kFixed32 ? 4 : type == WireType::kFixed64 ? 8 : 1;
 }
 
-[[noreturn]] void fail_count(const std::string& what, int64_t expected) {
-  fail(ErrorCode::kInvalidArgument, "unexpected number of elements for ", what, ", expecting ", expected);
+[[noreturn]] void fail_count(const std::string& what, const Slot& slot, int64_t expected) {
+  fail(ErrorCode::kInvalidArgument, "unexpected number of elements for ", what, ", expecting ", expected, " in ",
+       slot.name);
 }
 
 // Checks the number of strings, with Triton's messages.
@@ -59,7 +61,7 @@ void check_room_for_string(const std::string& what, size_t got, int64_t expected
 // Writes elements sequentially and refuses more than the target holds.
 class ElementWriter {
  public:
-  ElementWriter(const Tensor& target, DataType datatype, const std::string& what)
+  ElementWriter(const Tensor& target, DataType datatype, const Slot& slot, const std::string& what)
       : at_(static_cast<char*>(target.raw_data())),
         left_(target.numel()),
         count_(target.numel()),
@@ -67,13 +69,14 @@ class ElementWriter {
         is_widened_unsigned_(is_widened_unsigned(datatype)),
         wire_bits_(8 * size_of(datatype)),
         is_bool_(datatype == DataType::kBool),
+        slot_(slot),
         what_(what) {}
 
   void add(WireReader& reader, WireType type) {
     uint64_t bits = type == WireType::kVarint    ? reader.read_varint()
                     : type == WireType::kFixed32 ? reader.read_fixed32()
                                                  : reader.read_fixed64();
-    if (left_-- == 0) fail_count(what_, count_);
+    if (left_-- == 0) fail_count(what_, slot_, count_);
     if (is_bool_) bits = bits != 0;
     if (is_widened_unsigned_) {
       if (wire_bits_ < 64) bits &= (uint64_t{1} << wire_bits_) - 1;
@@ -89,14 +92,14 @@ class ElementWriter {
       return;
     }
     const size_t count = reader.remaining() / size_bytes_;
-    if (reader.remaining() % size_bytes_ != 0 || count > static_cast<size_t>(left_)) fail_count(what_, count_);
+    if (reader.remaining() % size_bytes_ != 0 || count > static_cast<size_t>(left_)) fail_count(what_, slot_, count_);
     reader.copy_to(at_, count * size_bytes_);
     at_ += count * size_bytes_;
     left_ -= static_cast<int64_t>(count);
   }
 
   void finish() const {
-    if (left_ != 0) fail_count(what_, count_);
+    if (left_ != 0) fail_count(what_, slot_, count_);
   }
 
  private:
@@ -107,6 +110,7 @@ class ElementWriter {
   bool is_widened_unsigned_;
   size_t wire_bits_;
   bool is_bool_;
+  const Slot& slot_;
   const std::string& what_;
 };
 
@@ -119,9 +123,9 @@ Tensor decode_typed_contents(std::span<const WireReader> contents, DataType data
   uint64_t wire_bytes = 0;
   for (const WireReader& part : contents) wire_bytes += part.remaining();
   // Checked before allocation: the message cannot contain that many elements.
-  if (static_cast<uint64_t>(count) > wire_bytes / smallest_wire_bytes(slot.type)) fail_count(what, count);
+  if (static_cast<uint64_t>(count) > wire_bytes / smallest_wire_bytes(slot.type)) fail_count(what, slot, count);
   Tensor tensor = Tensor::empty(shape, *to_dtype(tensor_datatype(datatype)));
-  ElementWriter writer(tensor, datatype, what);
+  ElementWriter writer(tensor, datatype, slot, what);
   for (WireReader part : contents) {
     while (!part.at_end()) {
       const Tag tag = part.read_tag();

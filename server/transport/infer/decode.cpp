@@ -83,11 +83,16 @@ class InputDecoder {
          message_.model_name, "' in request.");
   }
 
-  // Refuses files that the model would refuse, and charges what they are decoded to.
+  // Refuses files that the model would refuse, and charges what they are decoded to, one after the other.
   void count_encoded(const EncodedInput& encoded, const InferTensor& input) const {
+    uint64_t decoder_bytes = 0;
     for (size_t i = 0; i < input.strings.size(); ++i) {
-      count_bytes(encoded.decoded_bytes(input.strings[i], concat("input '", input.name, "', image ", i)));
+      const EncodedInput::Needs needs =
+          encoded.needs_of(input.strings[i], concat("input '", input.name, "', image ", i));
+      count_bytes(needs.decoded_bytes);
+      decoder_bytes = std::max(decoder_bytes, needs.decoder_bytes);
     }
+    count_bytes(decoder_bytes);
   }
 
   // Charges strings before they are allocated: at most as many as `wire_bytes` can hold at `min_bytes` each.

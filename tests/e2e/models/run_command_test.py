@@ -452,6 +452,36 @@ class CommandsTest(unittest.TestCase):
                                                           "-o", self.path("c.pbtxt"), code=1))
         self.assertIn("--example x=", self.run_binary("config", self.path("model.pt"), code=1))
 
+    def test_the_type_of_made_up_inputs_is_the_models(self):
+        path = self.path("embedding.pt")
+        torch.jit.script(nn.Embedding(16, 4).eval()).save(path)
+        self.assertIn("--example input=1,16 or a file", self.run_binary("config", path, code=1))
+        self.assertIn("data_type: TYPE_INT64", self.run_binary("config", path, "--example", "3"))
+        self.run_binary("check", path, "--input", "2,3")
+        self.run_binary("bench", path, "--input", "2,3", "--seconds", "0.1", "--latency-only")
+        self.assertIn("Expected tensor for argument #1 'indices'", self.run_binary("check", path, "--input", "2,3:f32", code=1))
+        torch.jit.script(nn.Embedding(2, 4).eval()).save(path)
+        self.assertIn("made up, 0 to 15: give real ones, such as --example input='[1, 2]'",
+                      self.run_binary("config", path, "--example", "30", code=1))
+        self.run_binary("config", path, "--example", "[0, 1]")
+
+    def test_a_check_of_a_repository_reads_first_bytes(self):
+        repository = self.path("repository_of_bytes")
+        contents = {"text": b"hello, this is no model", "short": b"hello", "empty": b"", "zeros": b"\0" * 100}
+        with open(self.path("model.pt"), "rb") as model:
+            contents["cut"] = model.read()[:-40]
+        for name, data in contents.items():
+            os.makedirs(os.path.join(repository, name, "1"), exist_ok=True)
+            with open(os.path.join(repository, name, "1", "model.pt"), "wb") as file:
+                file.write(data)
+        for name, file in (("good", "model.pt"), ("zip_as_onnx", "model.onnx")):
+            os.makedirs(os.path.join(repository, name, "1"), exist_ok=True)
+            shutil.copy(self.path("model.pt"), os.path.join(repository, name, "1", file))
+        said = self.run_binary("serve", "--check", "--model-repository", repository, code=1)
+        for name, what in (("text", "is a text file that begins with 'hello, this is no model'"), ("short", "is not a zip archive"),
+                           ("empty", "is empty"), ("zeros", "is not a zip archive"), ("cut", "is not a zip archive, or is truncated"),
+                           ("zip_as_onnx", "is a zip archive, as torch.jit.save"), ("good", "good/1: ok")):
+            self.assertRegex(said, f"(?m)^{name}/1: .*{what}" if name != "good" else "(?m)^good/1: ok$")
     def test_options_from_the_environment_and_a_file(self):
         repository = self.path("repository")
         os.makedirs(os.path.join(repository, "good", "1"), exist_ok=True)
@@ -474,9 +504,72 @@ class CommandsTest(unittest.TestCase):
                                                  env={"TENSORD_CONFIG": self.path("options.toml")}))
         self.assertIn("--workers", self.run_binary("serve", "--check", "--model-repository", repository, code=2,
                                                    env={"TENSORD_SERVE_WORKERS": "many"}))
-        with open(self.path("wrong.toml"), "w") as file:
-            file.write("[serve]\nmodel-repozitory = 1\n")
-        self.run_binary("--config", self.path("wrong.toml"), "serve", "--check", "--model-repository", repository, code=2)
+
+    def test_mistakes_in_a_file_of_options(self):
+        repository = self.path("repository_of_options")
+        os.makedirs(repository, exist_ok=True)
+        path = self.path("wrong.toml")
+
+        def check(text, code=2):
+            with open(path, "w") as file:
+                file.write(text)
+            return self.run_binary("--config", path, "serve", "--check", "--model-repository", repository, code=code)
+
+        for text, line, said in (
+                ("[serve]\nmodel-repozitory = 1\n", 2, "there is no option 'model-repozitory' of [serve]; did you mean 'model-repository'?"),
+                ("[serv]\nhttp-port = 1\n", 1, "[serv] is the name of no command; did you mean 'serve'? There are "),
+                ("\n[jobs.lst]\n", 2, "[lst] is the name of no command; did you mean 'list'?"),
+                ("[jobs.list]\njsn = true\n", 2, "there is no option 'jsn' of [jobs.list]; did you mean 'json' of [jobs]?"),
+                ("http-port = 1\n", 1, "there is no option 'http-port' before the first section; it is an option of [serve]"),
+                ("[serve]\nqqqqqqqq = 1\n", 2, "`tensord serve --help` lists what there is"),
+                ("serve.http-prt = 1\n", 1, "did you mean 'http-port'?"),
+                ("[serve\n", 1, "expected a section such as [serve], alone on its line, got '[serve'"),
+                ("[serve]\nhttp-port: 1\n", 2, "expected NAME = VALUE or [COMMAND], got 'http-port: 1'"),
+                ("[serve]\nhttp-port =\n", 2, "'http-port' has no value"),
+                ('[serve]\nload-model = ["a",\nworkers = 2\n', 2, "the list has no ]"),
+                ('[serve]\nload-model = ["a",\n[train]\n', 2, "the list has no ]"),
+                ('[serve]\nload-model = ["a"', 2, "the list has no ]"),
+                ('[serve]\nid = "a#b"\n', 2, "cannot have a #"),
+                ('[serve]\nid = "a\n', 2, "the string does not end")):
+            with self.subTest(text):
+                error = check(text)
+                self.assertIn(f"{path}:{line}: ", error)
+                self.assertIn(said, error)
+        check('# all\n[serve] # one\nmodel-control-mode = "poll" # comment\nlog-frequency = [ # list\n  "7", # one\n  "8"\n]\n; old\n'
+              'trace-config = ["mode=triton", "rate=7"]\nworkers = 2\n', code=0)
+        self.assertIn("--trace-config must be [MODE,]KEY=VALUE, got 'x'", check('[serve]\ntrace-config = [\n  "mode=triton",\n  "x"\n]\n'))
+        self.assertIn("--config stands before the command: tensord --config … serve",
+                      self.run_binary("serve", "--config", path, "--check", code=2))
+
+    def test_files_that_are_not_there(self):
+        for command in (("run", self.path("modle.pt"), "--input", "[1]"), ("inspect", self.path("modle.pt")), ("check", self.path("modle.pt")),
+                        ("config", self.path("modle.pt"), "--example", "1")):
+            self.assertIn(f"did you mean '{self.path('model.pt')}'?", self.run_binary(*command, code=1))
+        os.makedirs(self.path("repository_of_names"), exist_ok=True)
+        said = self.run_binary("serve", "--model-repository", self.path("repository_of_nmaes"), "--check", code=1)
+        self.assertIn(f"did you mean '{self.path('repository_of_names')}'?", said)
+        self.assertIn("no/tokens", self.run_binary("serve", "--model-repository", self.path("repository_of_names"), "--check",
+                                                   "--access-tokens", "no/tokens", code=1))
+
+    def test_variables_that_set_nothing(self):
+        repository = self.path("repository_of_variables")
+        os.makedirs(os.path.join(repository, "lin"), exist_ok=True)
+        serve = ("serve", "--model-repository", repository, "--check")
+
+        def said(*command, **env):
+            return subprocess.run([BINARY, *command], env={**os.environ, **env}, capture_output=True, text=True, timeout=120).stderr
+
+        self.assertIn("TENSORD_SERVE_HTTP_PRT sets no option of tensord serve; did you mean TENSORD_SERVE_HTTP_PORT?",
+                      said(*serve, TENSORD_SERVE_HTTP_PRT="1"))
+        self.assertIn("did you mean TENSORD_SERVE_HTTP_PORT?", said(*serve, TENSORD_HTTP_PORT="1"))
+        for ignored in ({"TENSORD_SERVE_HTTP_PORT": "1"}, {"TENSORD_CUDA": "off"}, {"TENSORD_JOBS_JSN": "1"}, {"TENSORD_ADDRESS": "a:1"}):
+            self.assertNotIn("sets no option", said(*serve, **ignored))
+        self.assertIn("did you mean TENSORD_JOBS_JSON?", said("jobs", "list", TENSORD_JOBS_JSN="1"))
+        wrong = said(*serve[:-1], "--load-model", "lni", TENSORD_SERVE_HTTP_PRT="1")
+        self.assertIn("warning environment warning=\"the variable TENSORD_SERVE_HTTP_PRT", wrong)
+        self.assertIn("--load-model lni: model not found in any model repository; did you mean 'lin'?", wrong)
+        self.assertNotIn("listening", wrong)
+        self.assertIn("did you mean 'lin'?", said(*serve, "--load-model", "lni"))
 
     def test_what_a_file_is(self):
         module = nn.Linear(3, 2)

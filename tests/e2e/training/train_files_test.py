@@ -1,5 +1,6 @@
 """Files between clients and jobs: data that clients upload, and models that they bring home."""
 
+import fcntl
 import hashlib
 import os
 import subprocess
@@ -235,6 +236,20 @@ class TrainFilesTest(JobAssertions, RpcAssertions, unittest.TestCase):
         self.assertFalse(any("nowhere" in name for name in os.listdir(self.folder.name)))
         self.assertIn("mine.none", self.command("train", "mlp", "--upload-data", "mine.none", "--label", "y", "--loss", "mse", "--epochs", "1", code=1))
 
+    def test_one_download_to_a_folder_at_a_time(self):
+        job = self.server.run(model=MLP, optimizer=SGD, epochs=1)
+        folder = os.path.join(self.folder.name, ".twice.download")
+        os.mkdir(folder)
+        with open(os.path.join(folder, "left"), "w"):
+            pass
+        held = os.open(folder, os.O_RDONLY)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        self.assertIn("another download to this folder is under way", self.command("jobs", "download", job.id, "-o", "twice", code=1))
+        os.close(held)
+        self.command("jobs", "download", job.id, "-o", "twice")
+        self.assertEqual(os.listdir(os.path.join(self.folder.name, "twice")), ["model.pt"])
+        self.assertFalse(os.path.exists(folder))
+
     def test_jobs_with_uploads_survive_a_restart(self):
         uploaded = self.upload(self.data)
         job = self.server.create(model=MLP, data=uploaded.file, optimizer=SGD, epochs=200, checkpoints=training.CheckpointPolicy(every_steps=5))
@@ -246,6 +261,51 @@ class TrainFilesTest(JobAssertions, RpcAssertions, unittest.TestCase):
         self.server.stub.ResumeJob(training.ResumeJobRequest(id=job.id), timeout=60)
         self.server.stub.FinishJob(training.FinishJobRequest(id=job.id), timeout=60)
         self.assertEqual(self.server.watch(job.id)[0].state, COMPLETED)
+
+
+
+class IdleTransfersTest(RpcAssertions, unittest.TestCase):
+    """Clients that hold a transfer open and do nothing."""
+
+    def setUp(self):
+        self.server = TrainingDaemon("--training-transfer-timeout-secs", "1")
+        self.addCleanup(self.server.close)
+        wide = torch.nn.Sequential(torch.nn.Linear(4, 1_000_000), torch.nn.Linear(1_000_000, 2))
+        models.save(wide, self.server.models, "wide")
+        self.server.save_data("rows.pt", x=torch.ones(8, 4), y=torch.zeros(8, dtype=torch.int64))
+        self.server.start()
+
+    def await_none(self, folder):
+        deadline = time.monotonic() + 60
+        while os.listdir(os.path.join(self.server.jobs, folder)):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+
+    def test_an_upload_that_stops(self):
+        goes_on = threading.Event()
+
+        def slow():
+            yield training.UploadDataRequest(data=b"x,y\n", file_name="slow.csv")
+            for _ in range(4):  # longer than the limit, but never so long without a message
+                time.sleep(0.5)
+                yield training.UploadDataRequest(data=b"1,2\n")
+            goes_on.wait(60)
+
+        call = self.server.stub.UploadData.future(slow(), timeout=60)
+        time.sleep(1.8)
+        self.assertFalse(call.done())
+        self.assert_code(CODE.CANCELLED, "", call.result)
+        self.await_none("uploads")
+        goes_on.set()
+
+    def test_a_download_that_is_not_read(self):
+        job = self.server.run(model=training.ModelSource(name="wide", version=1), optimizer=SGD, steps=1, batch_size=8,
+                              data=training.Data(file="rows.pt", inputs={"input": "x"}, ))
+        call = self.server.stub.DownloadModel(training.DownloadModelRequest(id=job.id), timeout=60)
+        next(iter(call))
+        self.await_none("downloads")
+        with self.assertRaises(grpc.RpcError):
+            list(call)
 
 
 if __name__ == "__main__":

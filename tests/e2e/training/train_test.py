@@ -363,6 +363,8 @@ class TrainingTest(RpcAssertions, unittest.TestCase):
         listed = [json.loads(line) for line in self.command("jobs", "list", "--json").splitlines()]
         self.assertIn(job_id, [job["id"] for job in listed])
         self.assertIn("accuracy", self.command("jobs", "show", job_id))
+        self.assertIn(f"there is no training job '{job_id}x'; did you mean '{job_id}'? There are '",
+                      self.command("jobs", "show", job_id + "x", code=1))
         endless = self.command(*train, "--steps", "10000000", "--detach").strip()
         self.command("jobs", "pause", endless)
         self.assertIn("PAUSED", self.command("jobs", "watch", endless))

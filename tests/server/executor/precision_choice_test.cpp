@@ -67,8 +67,8 @@ class PrecisionChoice : public ::testing::Test {
     return load_in_fastest_precision([this](const std::string& precision) { return load(precision); }, requests,
                                      {.tolerance = 0.02, .clock = clock_});
   }
-  std::string chosen() { return choose()->precision.name; }
-  std::string reason() { return choose()->precision.reason; }
+  std::string chosen() { return choose()->precision().name; }
+  std::string reason() { return choose()->precision().reason; }
 
   std::map<std::string, Behavior> behaviors_{{"f32", {}}, {"bf16", {}}, {"int8", {}}};
   ManualClock clock_;

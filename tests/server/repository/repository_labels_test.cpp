@@ -26,7 +26,9 @@ TEST_F(RepositoryLabelsTest, NameVersions) {
   EXPECT_EQ(
       error_of([&] { repository_->find("m", "stabel"); }).second,
       "failed to get model version from specified version string 'stabel' (an integral value greater than or equal "
-      "to 0 is expected), or a label; did you mean 'stable'? There are 'canary', 'stable'");
+      "to 0 is expected), or a label; did you mean 'stable'? There are '1', '2', '3', 'canary', 'stable'");
+  EXPECT_EQ(error_of([&] { repository_->find("m", "4"); }).second,
+            "Request for unknown model: 'm' version 4 is not found; there are '1', '2', '3'");
   // In one step: all or none.
   EXPECT_EQ(error_of([&] { repository_->set_labels("m", "stable=3,canary=7"); }).first, ErrorCode::kNotFound);
   EXPECT_EQ(ask("m", "stable"), 2);

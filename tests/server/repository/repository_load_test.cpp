@@ -125,7 +125,7 @@ TEST_F(RepositoryLoadTest, UnloadsAndLoadsAgain) {
             std::pair(ErrorCode::kNotFound, std::string("Request for unknown model: 'm' has no available versions")));
   EXPECT_EQ(error_of([&] { repository_->find("m", "1"); }).first, ErrorCode::kUnavailable);
   unload("m");
-  unload("never heard of");
+  EXPECT_EQ(error_of([&] { unload("never heard of"); }).first, ErrorCode::kNotFound);
   load("m");
   EXPECT_EQ(ask("m"), 1);
 }
@@ -285,15 +285,21 @@ TEST_F(RepositoryLoadTest, NamesThatAreNone) {
                       std::string("Model name cannot be empty. Please enter a valid name to deploy.")));
   for (const char* name : {"../outside", "..", " .. ", "a/b", "/etc", " \t"}) {
     EXPECT_EQ(error_of([&] { load(name); }).first, ErrorCode::kInvalidArgument) << name;
-    unload(name);  // nothing to end
+    EXPECT_EQ(error_of([&] { unload(name); }).first, ErrorCode::kNotFound) << name;
   }
   for (const char* name : {".hidden", "...", "a\nb", "a\\b"}) {
     EXPECT_EQ(error_of([&] { load(name); }).first, ErrorCode::kNotFound) << name;
-    unload(name);
+    EXPECT_EQ(error_of([&] { unload(name); }).first, ErrorCode::kNotFound) << name;
   }
-  EXPECT_EQ(
-      error_of([&] { load("missing"); }),
-      std::pair(ErrorCode::kNotFound, std::string("failed to load 'missing', failed to poll from model repository")));
+  add("there", "1", "number:1");
+  EXPECT_EQ(error_of([&] { load("three"); }),
+            std::pair(ErrorCode::kNotFound,
+                      std::string("failed to load 'three', failed to poll from model repository: no model has this "
+                                  "name; did you mean 'there'? There are 'there'")));
+  EXPECT_EQ(error_of([&] { unload("ther"); }),
+            std::pair(ErrorCode::kNotFound, std::string("Request for unknown model: 'ther' is not found; did you mean "
+                                                        "'there'? There are 'there'")));
+  unload("there");  // nothing to end
 }
 
 TEST_F(RepositoryLoadTest, WhatServesOnSaysThatItsFilesChanged) {

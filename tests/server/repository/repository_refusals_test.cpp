@@ -71,6 +71,7 @@ TEST_F(RepositoryRefusals, WithoutLabelsThereAreNone) {
   EXPECT_TRUE(repository_->is_ready("m", "stable"));
   EXPECT_EQ(error_of([&] { repository_->set_labels("none", "new=1"); }),
             std::pair(ErrorCode::kNotFound, std::string("Request for unknown model: 'none' is not found")));
+  EXPECT_THAT(error_of([&] { repository_->set_labels("mm", "new=1"); }).second, HasSubstr("did you mean 'm'?"));
 }
 
 TEST_F(RepositoryRefusals, ModelsThatAreNotThere) {

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
 HostFile file_of(const std::string& content) {
-  Sha256 hash;
+  distributed::Digest hash;
   hash.add(content);
   return {.path = "data/x.pt", .is_data = true, .size_bytes = content.size(), .sha256 = hash.finish()};
 }

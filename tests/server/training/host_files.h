@@ -32,7 +32,7 @@ inline std::string content_of(const fs::path& file) {
 }
 
 inline HostFile file_of(const std::string& content, const std::string& path = "f") {
-  Sha256 hash;
+  distributed::Digest hash;
   hash.add(content);
   return {.path = path, .is_data = false, .size_bytes = content.size(), .sha256 = hash.finish()};
 }

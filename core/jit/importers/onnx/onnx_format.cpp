@@ -330,23 +330,13 @@ LoadedModel ModelReader::read() {
   return loaded;
 }
 
-// What a file is that has the name of an ONNX model but other first bytes; empty if it is not known.
-std::string describe_other_format(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  char head[4] = {};
-  if (file.read(head, sizeof head) && std::string_view(head, sizeof head) == "PK\x03\x04") {
-    return "is a zip archive, as torch.jit.save and torch.export.save write it: name it model.pt or model.pt2";
-  }
-  return describe_foreign_weights(path);
-}
-
 LoadedModel read(const std::string& path, const ReadOptions& options) {
   try {
     return ModelReader(path, options).read();
   } catch (const DiskError&) {
     throw;
   } catch (const Error& error) {
-    const std::string other = error.code() == ErrorCode::kDataLoss ? describe_other_format(path) : "";
+    const std::string other = error.code() == ErrorCode::kDataLoss ? describe_no_onnx(path) : "";
     if (!other.empty()) fail(ErrorCode::kUnimplemented, path, ": ", other);
     const std::string name = std::filesystem::path(path).filename().string();
     const std::string message = error.what();
