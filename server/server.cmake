@@ -32,6 +32,10 @@ endif()
 tensord_layer(tensord_server_repository server/repository tensord_server_executor tensord_server_pbtxt)
 tensord_layer(tensord_server_training server/training tensord_server_repository tensord_files
               nlohmann_json::nlohmann_json OpenSSL::Crypto)
+if(TENSORD_IMAGES)
+  target_link_libraries(tensord_server_training PUBLIC tensord_vision)
+  target_compile_definitions(tensord_server_training PRIVATE TENSORD_IMAGES=1)
+endif()
 # Only Beast's HTTP parser, which is header-only.
 find_package(Boost 1.74 REQUIRED)
 find_package(ZLIB REQUIRED)

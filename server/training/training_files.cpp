@@ -29,14 +29,14 @@ constexpr int kMaxDownloads = 4;
 constexpr size_t kMaxUploadId = 64;
 
 // Formats of data files that jobs read.
-constexpr const char* kDataFormats[] = {"npz", "safetensors", "pt", "csv", "requests"};
+constexpr const char* kDataFormats[] = {"npz", "safetensors", "pt", "csv", "requests", "zip"};
 
 // ".csv" of "My file.CSV".
 std::string upload_ending(const std::string& name) {
   const std::string format = files::extension_of(name);
   const bool is_known = std::ranges::find(kDataFormats, format) != std::end(kDataFormats);
   check(is_known, "file_name: '", name,
-        "' is of no kind that jobs read; .npz, .safetensors, .pt, .csv and .requests are");
+        "' is of no kind that jobs read; .npz, .safetensors, .pt, .csv, .requests and .zip (of images) are");
   return "." + format;
 }
 

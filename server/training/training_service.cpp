@@ -18,6 +18,7 @@
 #include "core/tensor/device_runtime.h"
 #include "server/training/data/batch_source.h"
 #include "server/training/data/data_file.h"
+#include "server/training/data/image_data.h"
 #include "server/training/evaluation_metrics.h"
 #include "server/training/jobs/job_origin.h"
 #include "server/training/ranks/worker_group.h"
@@ -167,12 +168,37 @@ Repository::Source TrainingService::source_of(const ModelSource& model) const {
   return {file, 0};
 }
 
-void TrainingService::check_names(const char* field, const std::string& file, const TrainingModel& model) const {
+void TrainingService::check_file(const char* field, const std::string& file, const JobSpec& spec,
+                                 const TrainingModel& model) const {
   if (file.empty()) return;
+  const std::string path = data_path(file, field);
   try {
-    check_data_names(data_path(file, field), model.arrays());
+    if (is_image_data(path))
+      check_image_data(path, options_.data_folder, spec, model);
+    else
+      check_data_names(path, model.arrays());
   } catch (const Error& error) {
     throw Error(error.code(), concat(field, ": ", error.what()));
+  }
+}
+
+// A job trains on images as the model is served with, unless it says otherwise.
+void TrainingService::add_image_parameters(JobSpec& spec) const {
+  const auto is_images = [&](const std::string& file, const char* field) {
+    return !file.empty() && is_image_data(data_path(file, field));
+  };
+  const bool trains_on_images = is_images(spec.data.file, "data.file");
+  if (!trains_on_images && !is_images(spec.evaluation.file, "evaluation.file")) {
+    check(!spec.data.has_image_options(),
+          "data.image_parameters, random_resized_crop, random_horizontal_flip: are for folders and archives of images");
+    return;
+  }
+  const bool has_folder = trains_on_images && fs::is_directory(data_path(spec.data.file, "data.file"));
+  check(!has_folder || !spec.distribution.has_several_hosts(),
+        "data.file: a folder is on this host only; give the other hosts an archive of it (.zip)");
+  if (!spec.model.upload_id.empty()) return;
+  for (const auto& [key, value] : repository_.config_of(spec.model.name).parameters) {
+    if (key.starts_with("image_") && key != "image_input") spec.data.image_parameters.emplace(key, value);
   }
 }
 
@@ -189,8 +215,8 @@ void TrainingService::check_against_model(const JobSpec& spec, const std::string
   TrainingModel model(archive, spec.loss, spec.data.inputs, EvaluationMetrics::needs_output(spec.evaluation.metrics),
                       {}, device_of_job(spec));
   model.use_metrics(spec.evaluation.metrics);
-  check_names("data.file", spec.data.file, model);
-  check_names("evaluation.file", spec.evaluation.file, model);
+  check_file("data.file", spec.data.file, spec, model);
+  check_file("evaluation.file", spec.evaluation.file, spec, model);
   model.module().check_can_save();
   make_job_optimizer(spec.optimizer, model.module().named_parameters());
 }
@@ -244,6 +270,7 @@ JobStatus TrainingService::create(JobSpec spec) {
   }
   check_ranks(spec);
   const Repository::Source source = source_of(spec.model);
+  add_image_parameters(spec);
   check_against_model(spec, source.file.string());
   if (spec.model.upload_id.empty()) spec.model.version = source.version;
   // The slow part is done outside the lock, so that concurrent creations do not wait for each other.

@@ -168,7 +168,8 @@ class TrainingService {
   void check_room_for_job() const;
   void check_ranks(const JobSpec& spec) const;
   void check_against_model(const JobSpec& spec, const std::string& archive) const;
-  void check_names(const char* field, const std::string& file, const TrainingModel& model) const;
+  void check_file(const char* field, const std::string& file, const JobSpec& spec, const TrainingModel& model) const;
+  void add_image_parameters(JobSpec& spec) const;
   std::vector<TrainingSample> samples() const;
 
   const Options options_;
