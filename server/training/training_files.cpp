@@ -51,13 +51,18 @@ std::string upload_id_of(const std::string& file, const char* field) {
 
 }  // namespace
 
-std::string TrainingService::data_path(const std::string& file, const char* field) const {
+std::string TrainingService::data_path(const std::string& file, const std::string& owner, const char* field) const {
+  if (file.empty()) return {};
   if (!is_upload(file)) return resolve_data_file(options_.data_folder, file, field);
-  const fs::path path = store_.upload_file(upload_id_of(file, field));
+  const fs::path path = store_.upload_file(owner, upload_id_of(file, field));
   if (!fs::is_regular_file(fs::symlink_status(path))) {
     fail(ErrorCode::kNotFound, field, ": there is no upload '", file, "'; unused ones are removed after a day");
   }
   return path.string();
+}
+
+TrainingService::DataPaths TrainingService::data_paths(const JobSpec& spec, const std::string& owner) const {
+  return {data_path(spec.data.file, owner, "data.file"), data_path(spec.evaluation.file, owner, "evaluation.file")};
 }
 
 std::string TrainingService::data_folder_of(const TrainingJob& job) const {
@@ -66,18 +71,19 @@ std::string TrainingService::data_folder_of(const TrainingJob& job) const {
   return has_uploads ? (store_.job_folder(job.id()) / "data").string() : options_.data_folder;
 }
 
-void TrainingService::keep_data(const JobStatus& job) const {
+void TrainingService::keep_data(const JobStatus& job, const DataPaths& paths) const {
   const fs::path folder = store_.job_folder(job.id) / "data";
-  for (const auto& [file, field] :
-       {std::pair(job.spec.data.file, "data.file"), std::pair(job.spec.evaluation.file, "evaluation.file")}) {
+  for (const auto& [file, path] :
+       {std::pair(job.spec.data.file, paths.training), std::pair(job.spec.evaluation.file, paths.evaluation)}) {
     if (!is_upload(file) || fs::exists(folder / file)) continue;
     make_folder(folder);
-    link_or_copy(data_path(file, field), folder / file);
+    link_or_copy(path, folder / file);
   }
 }
 
-TrainingService::Upload::Upload(const TrainingService& service, uint64_t announced_bytes, const std::string& data_name)
-    : service_(service), announced_bytes_(announced_bytes), is_data_(!data_name.empty()) {
+TrainingService::Upload::Upload(const TrainingService& service, std::string owner, uint64_t announced_bytes,
+                                const std::string& data_name)
+    : service_(service), owner_(std::move(owner)), announced_bytes_(announced_bytes), is_data_(!data_name.empty()) {
   const std::string ending = is_data_ ? upload_ending(data_name) : std::string();
   const uint64_t limit = service_.options_.max_upload_bytes;
   if (limit > 0 && announced_bytes > limit) {
@@ -85,16 +91,17 @@ TrainingService::Upload::Upload(const TrainingService& service, uint64_t announc
          announced_bytes);
   }
   // Without a limit on uploads, the store has none either.
-  service_.store_.make_room_for_upload(kMaxUploads, std::min(limit, UINT64_MAX / kFullUploads) * kFullUploads, limit);
-  id_ = service_.store_.make_upload(ending);
-  file_.open(service_.store_.upload_file(id_), std::ios::binary | std::ios::trunc);
+  service_.store_.make_room_for_upload(owner_, kMaxUploads, std::min(limit, UINT64_MAX / kFullUploads) * kFullUploads,
+                                       limit);
+  id_ = service_.store_.make_upload(owner_, ending);
+  file_.open(service_.store_.upload_file(owner_, id_), std::ios::binary | std::ios::trunc);
 }
 
 TrainingService::Upload::~Upload() {
   if (is_finished_) return;
   file_.close();
   std::error_code ignored;
-  fs::remove(service_.store_.upload_file(id_), ignored);
+  fs::remove(service_.store_.upload_file(owner_, id_), ignored);
 }
 
 void TrainingService::Upload::write(std::string_view bytes) {
@@ -114,7 +121,7 @@ void TrainingService::Upload::write(std::string_view bytes) {
 // A newer upload may have taken its place.
 void TrainingService::Upload::check_is_there() const {
   std::error_code ignored;
-  if (!fs::exists(service_.store_.upload_file(id_), ignored)) {
+  if (!fs::exists(service_.store_.upload_file(owner_, id_), ignored)) {
     fail(ErrorCode::kResourceExhausted, "data: the upload was removed to make room for newer ones");
   }
 }
@@ -131,7 +138,7 @@ std::string TrainingService::Upload::finish() {
     return kUploadMark + id_;
   }
   // Other formats are checked when a job uses them.
-  const std::string file = service_.store_.upload_file(id_).string();
+  const std::string file = service_.store_.upload_file(owner_, id_).string();
   if (jit::find_format(file) == nullptr) jit::ModelArchive::open(file);
   is_finished_ = true;
   return id_;
