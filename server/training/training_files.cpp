@@ -40,6 +40,22 @@ std::string upload_ending(const std::string& name) {
   return "." + format;
 }
 
+// A running job removes weights that it has replaced, at any time; a link keeps them. `find` gives the file that is the
+// newest now and is asked again if that has gone. Returns false if it gives none.
+bool keep_newest(const std::function<fs::path()>& find, const fs::path& link) {
+  constexpr int kTries = 100;
+  for (int i = 0;; ++i) {
+    const fs::path file = find();
+    if (file.empty()) return false;
+    try {
+      link_or_copy(file, link);
+      return true;
+    } catch (const Error&) {
+      if (i == kTries || fs::exists(file)) throw;
+    }
+  }
+}
+
 // The upload's id in a file's name of a spec. Only what make_upload() makes.
 std::string upload_id_of(const std::string& file, const char* field) {
   const std::string id = file.substr(std::string_view(kUploadMark).size());
@@ -162,7 +178,7 @@ TrainingService::Download::Download(const TrainingService& service, const std::s
         if (entry.is_regular_file()) link_or_copy(entry.path(), folder_ / entry.path().filename());
       }
     } else {
-      write_weights(service, job);
+      write_weights(service, id);
     }
     for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) files_.push_back(entry.path());
     std::ranges::sort(files_);
@@ -178,30 +194,48 @@ TrainingService::Download::~Download() {
   fs::remove_all(folder_, ignored);
 }
 
-void TrainingService::Download::write_weights(const TrainingService& service, const JobStatus& job) {
+void TrainingService::Download::write_weights(const TrainingService& service, const std::string& id) {
+  const JobStatus job = service.find(id)->status();
   const fs::path of_job = service.store_.job_folder(job.id);
   const fs::path base = service.store_.base_archive(job.id);
   const fs::path out = folder_ / format_file_name(base);
+  const fs::path apart = folder_ / "apart.pt";
   if (job.spec.publish.when == "best" && job.progress.best_step > 0) {
-    copy_as_base(base.string(), (of_job / concat("best-", step_, ".pt")).string(), out.string());
+    keep_newest(
+        [&] {
+          step_ = published_step(service.find(id)->status());
+          return of_job / concat("best-", step_, ".pt");
+        },
+        apart);
+    copy_as_base(base.string(), apart.string(), out.string());
+    fs::remove(apart);
     return;
   }
   if (job.spec.ema_decay > 0) {
     fail(ErrorCode::kFailedPrecondition, "job '", job.id, "' has averages of its weights (ema_decay), which only its ",
          "published version has");
   }
-  const std::optional<Checkpoints::Found> newest = Checkpoints(of_job, job.spec.checkpoints.keep).newest();
-  if (!newest) fail(ErrorCode::kFailedPrecondition, "job '", job.id, "' has no checkpoint yet, and no model");
-  step_ = newest->step;
+  const Checkpoints checkpoints(of_job, job.spec.checkpoints.keep);
+  const fs::path checkpoint = folder_ / "checkpoint.pt";
+  const bool is_there = keep_newest(
+      [&] {
+        std::optional<Checkpoints::Found> newest = checkpoints.newest();
+        // The one that was the newest may go while it is checked.
+        for (int i = 0; !newest && i < 3; ++i) newest = checkpoints.newest();
+        step_ = newest ? newest->step : 0;
+        return newest ? fs::path(newest->model_file()) : fs::path();
+      },
+      checkpoint);
+  if (!is_there) fail(ErrorCode::kFailedPrecondition, "job '", job.id, "' has no checkpoint yet, and no model");
   // Checkpoints are in training mode.
   jit::LoadOptions options;
   options.for_training = true;
-  const std::shared_ptr<jit::Module> module = jit::Module::load(newest->model_file(), options);
+  const std::shared_ptr<jit::Module> module = jit::Module::load(checkpoint.string(), options);
   module->set_training(false);
-  const fs::path apart = folder_ / "checkpoint.pt";
   module->save(apart.string());
   copy_as_base(base.string(), apart.string(), out.string());
   fs::remove(apart);
+  fs::remove(checkpoint);
 }
 
 }  // namespace tensord::server

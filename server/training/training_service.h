@@ -128,7 +128,7 @@ class TrainingService {
       std::atomic<int>& taken;
     };
 
-    void write_weights(const TrainingService& service, const JobStatus& job);
+    void write_weights(const TrainingService& service, const std::string& id);
     const Place place_;
     std::filesystem::path folder_;
     std::vector<std::filesystem::path> files_;
