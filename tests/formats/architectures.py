@@ -1,5 +1,5 @@
 """Architectures of transformers, timm and torchvision with random weights: name -> function that makes (module, args,
-kwargs, dynamic shapes). The configurations are small, since only the operators matter. more_architectures.py adds to it."""
+kwargs, dynamic shapes). The configurations are small, since only the operators matter. transformers_rows.py adds to it."""
 
 import torch
 from torch.export import Dim
@@ -205,6 +205,6 @@ add_transformers()
 add_vision()
 add_timm()
 
-from tests.formats import more_architectures  # noqa: E402
+from tests.formats import transformers_rows  # noqa: E402
 
-more_architectures.add(LIBRARY)
+transformers_rows.add(LIBRARY)

@@ -20,7 +20,7 @@ from tests.language.explain import refused_parts
 from tests.script.program import record_of
 
 SECTIONS = ["literals", "expressions", "statements", "refinement", "classes", "tuples_and_enums", "modules", "interfaces", "builtins", "calls", "versions",
-            "decoding", "tensor_programs", "module_programs", "script_programs", "traced_programs", "more_programs", "nn_modules", "caches"]
+            "decoding", "tensor_programs", "module_programs", "script_programs", "traced_programs", "index_programs", "nn_modules", "caches"]
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""More whole programs: lists of tensors as indices, call times, nested state, unusual dtypes."""
+"""Whole programs: lists of tensors as indices, call times, nested state, unusual dtypes."""
 
 import math
 from typing import Dict, List, NamedTuple, Optional, Tuple

@@ -1,4 +1,4 @@
-"""More architectures of transformers, as rows: name, configuration, model, inputs, options of the configuration."""
+"""Architectures of transformers, as rows: name, configuration, model, inputs, options of the configuration."""
 
 import torch
 from torch.export import Dim
