@@ -291,6 +291,30 @@ class TrainImagesTest(JobAssertions, RpcAssertions, unittest.TestCase):
         self.server.save_data("rows.pt", x=torch.zeros(4, 3, *SIZE), labels=torch.zeros(4, dtype=torch.int64))
         self.refuse(CODE.INVALID_ARGUMENT, "are for folders and archives of images", "rows.pt", model="numbers", data=training.Data(random_horizontal_flip=0.5))
 
+    def test_hostile_folders_and_archives(self):
+        content = io.BytesIO()
+        picture(1).save(content, "PNG")
+        image = content.getvalue()
+
+        def archive(name, *entries):
+            with zipfile.ZipFile(os.path.join(self.server.data, name), "w") as file:
+                for entry, data in entries:
+                    file.writestr(entry, data)
+            return name
+
+        # Nothing is unpacked, so names lead nowhere.
+        for name in (archive("up.zip", ("../x/1.png", image), ("../y/2.png", image)), archive("absolute.zip", ("/x/1.png", image), ("/y/2.png", image))):
+            job = self.server.watch(self.train(name).id)[0]
+            self.assertEqual(job.state, COMPLETED, job.message)
+        self.refuse(CODE.INVALID_ARGUMENT, "flat.zip: has no folders of classes", archive("flat.zip", ("1.png", image)))
+        self.refuse(CODE.INVALID_ARGUMENT, "hollow.zip/a: the class has no pictures", archive("hollow.zip", ("a/", b""), ("b/1.png", image)))
+        self.refuse(CODE.UNIMPLEMENTED, "empty.zip/a/1.png: is neither", archive("empty.zip", ("a/1.png", b""), ("b/1.png", image)))
+        self.refuse(CODE.DATA_LOSS, "is not a zip archive", archive("none.zip"))
+        folder = os.path.join(self.server.data, "pipe", "a")
+        os.makedirs(folder)
+        os.mkfifo(os.path.join(folder, "1.png"))
+        self.refuse(CODE.INVALID_ARGUMENT, "pipe/a/1.png: is not a regular file", "pipe")
+
     def test_a_damaged_image_fails_the_job_by_its_name(self):
         folder = os.path.join(self.server.data, "damaged")
         save_pictures(folder)
