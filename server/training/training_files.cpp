@@ -97,8 +97,8 @@ void TrainingService::keep_data(const JobStatus& job, const DataPaths& paths) co
   }
 }
 
-TrainingService::Upload::Upload(const TrainingService& service, std::string owner, uint64_t announced_bytes,
-                                const std::string& data_name)
+TrainingService::Upload::Upload(const TrainingService& service, uint64_t announced_bytes, const std::string& data_name,
+                                std::string owner)
     : service_(service), owner_(std::move(owner)), announced_bytes_(announced_bytes), is_data_(!data_name.empty()) {
   const std::string ending = is_data_ ? upload_ending(data_name) : std::string();
   const uint64_t limit = service_.options_.max_upload_bytes;

@@ -83,9 +83,10 @@ class TrainingService {
   // An archive or a file of data that is being uploaded. Jobs can use it after finish(); otherwise it is removed.
   class Upload {
    public:
-    // `data_name`: the name of a file of data, whose ending is its format; empty: it is an archive.
-    Upload(const TrainingService& service, std::string owner, uint64_t announced_bytes,
-           const std::string& data_name = {});
+    // `data_name`: the name of a file of data, whose ending is its format; empty: it is an archive. `owner`: as in
+    // create.
+    Upload(const TrainingService& service, uint64_t announced_bytes, const std::string& data_name = {},
+           std::string owner = {});
     ~Upload();
     void write(std::string_view bytes);
     // Returns the upload's id, or what data.file is. Checks that an archive is one.

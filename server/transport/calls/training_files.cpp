@@ -27,7 +27,7 @@ struct UploadedData {
   static std::unique_ptr<TrainingService::Upload> begin(TrainingService& service, const std::string& owner,
                                                         const Request& first) {
     check(!first.file_name().empty(), "file_name: needed in the first message");
-    return std::make_unique<TrainingService::Upload>(service, owner, first.size_bytes(), first.file_name());
+    return std::make_unique<TrainingService::Upload>(service, first.size_bytes(), first.file_name(), owner);
   }
   static void finish(TrainingService::Upload& upload, Response& response) {
     response.set_file(upload.finish());
@@ -42,7 +42,7 @@ struct UploadedModel {
 
   static std::unique_ptr<TrainingService::Upload> begin(TrainingService& service, const std::string& owner,
                                                         const Request& first) {
-    return std::make_unique<TrainingService::Upload>(service, owner, first.size_bytes());
+    return std::make_unique<TrainingService::Upload>(service, first.size_bytes(), std::string(), owner);
   }
   static void finish(TrainingService::Upload& upload, Response& response) { response.set_upload_id(upload.finish()); }
 };
