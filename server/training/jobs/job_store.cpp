@@ -194,7 +194,7 @@ fs::path JobStore::make_download() const {
 }
 
 std::string JobStore::make_upload(const std::string& owner, const std::string& ending) const {
-  make_folder(uploads_ / owner);
+  if (!owner.empty()) make_folder(uploads_ / owner);
   for (;;) {
     const std::string id = concat("upload-", random_digits(), random_digits(), ending);
     const int file = open(upload_file(owner, id).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
