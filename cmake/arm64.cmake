@@ -1,5 +1,5 @@
-# Toolchain for arm64 Linux with Debian's cross compiler (g++-12-aarch64-linux-gnu), against the packages in
-# TENSORD_SYSROOT, which mmdebstrap --variant=extract --arch=arm64 makes of those of scripts/setup build.
+# Toolchain for arm64 Linux with Debian's cross compiler (g++-12-aarch64-linux-gnu), against the Debian in TENSORD_SYSROOT, which
+# scripts/arm64 makes.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(TENSORD_SYSROOT "${CMAKE_CURRENT_LIST_DIR}/../build/arm64_root" CACHE PATH "An arm64 Debian with the packages of scripts/setup build")

@@ -145,14 +145,19 @@ bool Epilogues::join(const ops::Epilogue& next, int64_t channels) {
 
 size_t Epilogues::onednn_steps() const {
   using Kind = EpilogueStep::Kind;
+#ifdef __aarch64__
+  constexpr bool has_sigmoid = false, has_tanh = false;  // oneDNN's lose a NaN there
+#else
   // On processors without AVX2, oneDNN's sigmoid turns NaN into 0.
   static const bool has_sigmoid = [] {
     const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
     return isa != dnnl::cpu_isa::sse41 && isa != dnnl::cpu_isa::avx;
   }();
+  constexpr bool has_tanh = true;
+#endif
   const auto is_ours = [](const EpilogueStep& step) {
     return step.kind == Kind::kRelu || step.kind == Kind::kClip || step.kind == Kind::kHardSigmoid ||
-           (step.kind == Kind::kSigmoid && !has_sigmoid);
+           (step.kind == Kind::kSigmoid && !has_sigmoid) || (step.kind == Kind::kTanh && !has_tanh);
   };
   return static_cast<size_t>(std::find_if(steps.begin(), steps.end(), is_ours) - steps.begin());
 }

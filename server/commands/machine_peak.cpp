@@ -109,7 +109,7 @@ __attribute__((target("avx512f,avx512vnni"))) double dot_int8(int64_t rounds, fl
 
 #endif
 
-ChainFn chain_for(ops::Precision precision, const char** unit) {
+ChainFn chain_for([[maybe_unused]] ops::Precision precision, const char** unit) {
 #if HWY_TARGETS & HWY_AVX3
   // Does not ask hwy::SupportedTargets(), which would reset Highway's disabled targets.
   const std::optional<CpuIsa> limit = max_cpu_isa();

@@ -209,9 +209,9 @@ class TrainingTest(RpcAssertions, unittest.TestCase):
         self.assertEqual(self.infer()[0], before)
 
     def test_the_best_is_not_the_last(self):
-        """The learning rate grows until the model gets worse again."""
+        """The learning rate grows until the decay of the weights turns them around."""
         job, points = self.server.watch(self.server.create(
-            steps=16, optimizer=training.Optimizer(name="sgd", lr=0.5),
+            steps=16, optimizer=training.Optimizer(name="sgd", lr=0.1, weight_decay=1),
             schedule=training.Schedule(name="step", step_size=4, gamma=8.0),
             evaluation=training.Evaluation(fraction=0.2, every_steps=2, metrics=["loss"]),
             publish=training.PublishPolicy(when="best", metric="loss")).id)
