@@ -240,6 +240,9 @@ class Structs:
         return "\n".join(f"struct {name};" for names in self.names.values() for name in names.values())
 
 
+FORM = r"(inplace(\.\w+)?|out|autocast ((cpu|cuda) )?(lower|f32|promote|refused))"
+
+
 def read_lines(root=ROOT):
     """(folder, file, line) of each operator. Ends the program at lines that are doubled, or are none."""
     lines, seen, problems = [], {}, []
@@ -248,8 +251,8 @@ def read_lines(root=ROOT):
             if not line.strip() or line.startswith("#"):
                 continue
             place = f"{path.relative_to(root)}:{number}"
-            if not re.fullmatch(r"[a-z_0-9]+::\w+(\.\w+)?\(.*\) -> [^;]+(; (inplace(\.\w+)?(, out)?|out))?", line):
-                problems.append(f"{place}: expected 'space::name.overload(arguments) -> results; inplace, out': {line}")
+            if not re.fullmatch(rf"[a-z_0-9]+::\w+(\.\w+)?\(.*\) -> [^;]+(; {FORM}(, {FORM})*)?", line):
+                problems.append(f"{place}: expected 'space::name.overload(arguments) -> results; inplace, out, autocast lower': {line}")
                 continue
             name = line.split("(")[0]
             if name in seen:

@@ -79,6 +79,7 @@ int main(int argc, char** argv) {
   tensord::server::add_launch_command(app, &exit_code);
 #ifdef TENSORD_SERVER
   tensord::server::add_config_command(app, &exit_code);
+  tensord::server::add_quantize_command(app, &exit_code);
   tensord::server::add_serve_command(app, &exit_code);
   tensord::server::add_infer_command(app, &exit_code);
   tensord::server::add_train_command(app, &exit_code);

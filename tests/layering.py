@@ -67,7 +67,7 @@ ALLOWED = {
 }
 # Folders of kernels that others build on, from bottom to top: each may include those of rows above it, and a folder that
 # is not in the list may include all of these.
-KERNEL_ROWS = [["base", "expr"], ["gemm", "onednn", "pointwise"], ["complex", "reduce", "special", "view"], ["cuda"],
+KERNEL_ROWS = [["base", "expr"], ["onednn"], ["gemm", "pointwise"], ["complex", "reduce", "special", "view"], ["cuda"],
                ["attention", "fused", "index", "rnn"]]
 # Library headers that only some folders may include.
 LIBRARIES = {

@@ -44,7 +44,8 @@ class Operators(unittest.TestCase):
 
     def test_refused(self):
         self.assertEqual(len(read("# words\naten::f(Tensor self) -> Tensor; inplace\n")), 1)
-        for text in ("aten::f(Tensor self)", "aten::f(Tensor self) -> Tensor; twice", "aten::f", "aten::f() -> int\naten::f() -> int"):
+        self.assertEqual(len(read("aten::f(Tensor self) -> Tensor; inplace, autocast lower\naten::g() -> int; autocast cpu f32, autocast cuda promote\n")), 2)
+        for text in ("aten::f(Tensor self)", "aten::f(Tensor self) -> Tensor; twice", "aten::f() -> int; autocast f16", "aten::f", "aten::f() -> int\naten::f() -> int"):
             with self.assertRaises(SystemExit) as error:
                 read(text)
             self.assertIn("kernels/f/f.ops:", str(error.exception))

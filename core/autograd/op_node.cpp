@@ -51,7 +51,8 @@ Value OpNode::keep(const Tensor& tensor, size_t argument, size_t item, bool is_w
   // A tensor over the written memory would own this node through its history, and fails its version check anyway.
   const bool is_over_target = tensor.storage().get() == target_;
   const Tensor kept = is_target ? copy_before_write(tensor) : is_over_target ? detach(tensor) : tensor;
-  if (hooks_are_set() && !kept.is_meta()) return pack(kept, argument, false, item);
+  // What the operator itself writes, such as running statistics, no gradient reads as it was.
+  if (hooks_are_set() && !kept.is_meta() && (!is_written || is_target)) return pack(kept, argument, false, item);
   keeps_elements_ |= !kept.is_meta();
   if (!is_written) {  // no other code writes a copy
     versions_.push_back({static_cast<uint8_t>(argument), false, static_cast<uint32_t>(item), kept.version()});

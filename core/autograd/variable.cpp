@@ -1,6 +1,7 @@
 #include "core/autograd/variable.h"
 
 #include "core/autograd/accumulate_grad.h"
+#include "core/autograd/autocast.h"
 #include "core/autograd/differentiable.h"
 #include "core/autograd/hooks/hooks.h"
 #include "core/autograd/meta.h"
@@ -13,7 +14,7 @@
 namespace tensord::autograd {
 namespace {
 
-[[maybe_unused]] const bool is_installed = (install_recorder(), true);
+[[maybe_unused]] const bool is_installed = (install_recorder(), install_autocast(), true);
 
 // The accumulator of a leaf, made on first use. Thread-safe.
 NodePtr accumulator_of(const Tensor& leaf, TensorState& state) {

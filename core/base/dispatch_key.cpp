@@ -14,6 +14,7 @@ const char* name_of(Functionality functionality) {
     case Functionality::kADInplaceOrView: return "ADInplaceOrView";
     case Functionality::kAutograd: return "Autograd";
     case Functionality::kTracer: return "Tracer";
+    case Functionality::kAutocast: return "Autocast";
   }
   return "";
 }

@@ -21,9 +21,10 @@ enum class Functionality : uint8_t {
   kADInplaceOrView,  // tracks views and writes; of every tensor that was not made in inference mode
   kAutograd,         // of tensors that autograd knows
   kTracer,           // sees what is called, above autograd, in a scope
+  kAutocast,         // casts arguments to the operator's precision, in a scope
 };
 inline constexpr int kLayoutCount = 5;
-inline constexpr int kFunctionalityCount = 10;
+inline constexpr int kFunctionalityCount = 11;
 
 // A set of functionalities: what a tensor has, what a call has to go through, what a thread adds or leaves out.
 class DispatchKeySet {

@@ -37,6 +37,14 @@ struct Numerics {
   bool operator==(const Numerics&) const = default;
 };
 
+// The type that autocast computes in, on each kind of device (core/autograd/autocast.h).
+enum class AutocastType : uint8_t { kOff, kBFloat16, kFloat16 };
+struct AutocastState {
+  AutocastType cpu = AutocastType::kOff, cuda = AutocastType::kOff;
+  bool is_cache_enabled = true;
+  bool operator==(const AutocastState&) const = default;
+};
+
 // All thread-local settings that work depends on. Each thread has one context and changes its fields with ContextPart.
 // Code that passes work to another thread captures the context and installs it there with an ExecutionScope, so a new
 // field reaches all such threads. Settings of one thread alone (the script it interprets, the node it runs) do not
@@ -46,6 +54,7 @@ struct ExecutionContext {
   int threads = 0;            // thread budget of kernels (parallel.h); 0 means nobody has set one
   GradMode grad_mode;
   Numerics numerics;
+  AutocastState autocast;
   // What each call of an operator goes through beside what its tensors ask for, and what it does not go through.
   DispatchKeySet included_keys, excluded_keys;
   // Below: not owned. They live until the scope that set them ends, so long as the thread that has it waits.

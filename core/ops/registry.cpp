@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/ops/alias.h"
+#include "core/ops/attributes/autocast.h"
 #include "core/ops/attributes/saved_for.h"
 #include "core/ops/declared.h"
 #include "core/ops/dispatch_table.h"
@@ -197,12 +198,43 @@ std::vector<const Op*> all_ops() { return Registry::instance().all(); }
 
 // --- builders
 
+namespace {
+
+// What follows a schema: "inplace.Scalar, out, autocast cuda f32".
+struct Marks {
+  std::string_view inplace;
+  bool has_out = false;
+  Autocast autocast;
+};
+
+Marks marks_of(std::string_view text) {
+  Marks marks;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(", "), text.size());
+    const std::string_view mark = text.substr(0, end);
+    text.remove_prefix(std::min(end + 2, text.size()));
+    if (mark == "inplace" || mark.starts_with("inplace.")) {
+      marks.inplace = mark;
+    } else if (mark == "out") {
+      marks.has_out = true;
+    } else {
+      check(mark.starts_with("autocast "), "unknown mark '", mark, "'");
+      marks.autocast.add(mark.substr(mark.find(' ') + 1));
+    }
+  }
+  return marks;
+}
+
+}  // namespace
+
 OpBuilder::OpBuilder(std::string_view name, const char* file, int line) : op_(nullptr), file_(file), line_(line) {
   try {
     const std::string_view text = line_of(name), forms = text.substr(std::min(text.find("; "), text.size()));
     op_ = Registry::instance().add(parse_schema(text.substr(0, text.size() - forms.size())));
-    if (forms.starts_with("; inplace")) add_inplace_form(forms.substr(2, forms.find(", ") - 2));
-    if (forms.find("out") != std::string_view::npos) add_out_form();
+    const Marks marks = marks_of(forms.substr(std::min<size_t>(2, forms.size())));
+    if (!marks.inplace.empty()) add_inplace_form(marks.inplace);
+    if (marks.has_out) add_out_form();
+    if (!(marks.autocast == Autocast())) set<Autocast>(marks.autocast);
   } catch (const Error& error) {
     Registry::instance().report(concat(file, ":", line, ": ", error.what()));
     static Op discarded;

@@ -1,9 +1,11 @@
 #pragma once
 
-// Gradients: requires_grad, backward, grad, hooks, saved-tensor hooks, NoGradGuard, functions with a custom backward,
-// gradcheck.
+// Gradients: requires_grad, backward, grad, hooks, saved-tensor hooks, NoGradGuard, AutocastGuard, CheckpointScope,
+// functions with a custom backward, gradcheck.
 #include "tensord/tensor.h"
 //
+#include "core/autograd/autocast.h"
+#include "core/autograd/checkpoint.h"
 #include "core/autograd/engine.h"
 #include "core/autograd/function.h"
 #include "core/autograd/functional.h"

@@ -7,7 +7,7 @@ namespace tensord::kernels {
 
 // The weight as oneDNN reads it: (groups,) out, in, spatial… over the tensor's own memory. A
 // transposed convolution's weight lies in, out.
-MemoryDesc conv_weight_desc(const Tensor& weight, const ConvGeometry& geometry);
+MemoryDesc conv_weight_desc(const Tensor& weight, const ConvGeometry& geometry, OnednnType type = OnednnType::f32);
 
 struct ConvDescs {
   MemoryDesc src, weights, bias, dst;  // bias of 0 dimensions: none

@@ -1,6 +1,7 @@
 #include "kernels/conv/primitive.h"
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "core/base/parallel.h"
@@ -15,7 +16,8 @@ using Key = std::vector<int64_t>;
 bool is_last(const Tensor& t) { return t.ndim() >= 4 && t.is_channels_last() && !t.is_contiguous(); }
 
 Key key_of(ConvPass pass, const ConvGeometry& g, const ConvTensors& t) {
-  Key key{static_cast<int64_t>(pass), thread_budget(), g.groups, t.bias != nullptr};
+  Key key{static_cast<int64_t>(pass), thread_budget(), g.groups, t.bias != nullptr,
+          static_cast<int64_t>(t.image.dtype())};
   for (const Dims* list :
        {&g.stride, &g.padding_low, &g.padding_high, &g.dilation, &t.image.sizes(), &t.grid.sizes(), &t.weight.sizes()})
     key.insert(key.end(), list->begin(), list->end());
@@ -24,6 +26,8 @@ Key key_of(ConvPass pass, const ConvGeometry& g, const ConvTensors& t) {
 }
 
 constexpr int64_t kMinLast = 3;  // channels
+
+OnednnType type_of(const Tensor& t) { return t.dtype() == DType::kBFloat16 ? OnednnType::bf16 : OnednnType::f32; }
 
 // One of the three large operands: the layout of the tensor, and the layout that the primitive wants.
 struct Operand {
@@ -36,24 +40,23 @@ struct Operand {
 // A pass for one shape. Immutable.
 class ConvPrimitive {
  public:
-  ConvPrimitive(ConvPass pass, const ConvGeometry& g, const ConvTensors& t) : pass_(pass) {
-    const MemoryDesc user_weight = conv_weight_desc(t.weight, g);
+  ConvPrimitive(ConvPass pass, const ConvGeometry& g, const ConvTensors& t) : pass_(pass), type_(type_of(t.image)) {
+    const MemoryDesc user_weight = conv_weight_desc(t.weight, g, type_);
     // oneDNN chooses the layout where it has no vector code for channels_last.
     const bool keeps_last = (is_last(t.image) || is_last(t.grid)) && t.image.sizes()[1] >= kMinLast;
-    const auto describe = [keeps_last](const Tensor& tensor) {
+    const auto describe = [&](const Tensor& tensor) {
       const bool has_order = keeps_last && tensor.ndim() >= 4;
-      return has_order ? onednn_desc(tensor.sizes(), channels_last_strides(tensor.sizes()))
-                       : onednn_any(tensor.sizes());
+      return has_order ? onednn_desc(tensor.sizes(), channels_last_strides(tensor.sizes()), type_)
+                       : onednn_any(tensor.sizes(), type_);
     };
-    const ConvDescs any{
-        describe(t.image),
-        MemoryDesc(onednn_sizes(user_weight), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any),
-        t.bias ? onednn_desc(t.bias->sizes(), Dims{1}) : MemoryDesc(), describe(t.grid)};
+    const ConvDescs any{describe(t.image), MemoryDesc(onednn_sizes(user_weight), type_, dnnl::memory::format_tag::any),
+                        t.bias ? onednn_desc(t.bias->sizes(), Dims{1}, type_) : MemoryDesc(), describe(t.grid)};
     bias_ = any.bias;
-    image_.user = onednn_desc(t.image.sizes(), t.image.strides());
-    grid_.user = onednn_desc(t.grid.sizes(), t.grid.strides());
+    image_.user = onednn_desc(t.image.sizes(), t.image.strides(), type_);
+    grid_.user = onednn_desc(t.grid.sizes(), t.grid.strides(), type_);
     weight_.user = user_weight;
     make(g, any);
+    if (is_slow_) return;
     for (Operand* operand : {&image_, &grid_, &weight_}) {
       if (operand->is_direct()) continue;
       const bool is_result = operand == &result();
@@ -62,6 +65,9 @@ class ConvPrimitive {
       operand->reorder = dnnl::reorder(dnnl::reorder::primitive_desc(onednn_engine(), from, onednn_engine(), to));
     }
   }
+
+  // Through f32 it is faster.
+  bool is_slow() const { return is_slow_; }
 
   void run(const ConvTensors& t) const {
     Tensor holders[3];
@@ -149,17 +155,18 @@ class ConvPrimitive {
     grid_.wanted = grid;
     weight_.wanted = weight;
     scratchpad_ = pd.scratchpad_desc();
+    is_slow_ = type_ == OnednnType::bf16 && std::string_view(pd.impl_info_str()).starts_with("ref");
     primitive_ = std::move(primitive);
   }
 
-  static MemoryDesc swapped(const MemoryDesc& desc, bool has_groups) {
+  MemoryDesc swapped(const MemoryDesc& desc, bool has_groups) const {
     dnnl::memory::dims sizes = onednn_sizes(desc);
     std::vector<int> order(sizes.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
     std::swap(order[has_groups ? 1 : 0], order[has_groups ? 2 : 1]);
     if (onednn_is_any(desc)) {
       std::swap(sizes[has_groups ? 1 : 0], sizes[has_groups ? 2 : 1]);
-      return MemoryDesc(sizes, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
+      return MemoryDesc(sizes, type_, dnnl::memory::format_tag::any);
     }
     return desc.permute_axes(order);
   }
@@ -178,7 +185,9 @@ class ConvPrimitive {
     return wanted;
   }
 
-  ConvPass pass_;
+  const ConvPass pass_;
+  const OnednnType type_;
+  bool is_slow_ = false;
   Operand image_, grid_, weight_;
   MemoryDesc bias_, scratchpad_;
   dnnl::primitive primitive_;
@@ -193,10 +202,12 @@ Cache& cache() {
 
 }  // namespace
 
-void run_conv_primitive(ConvPass pass, const ConvGeometry& geometry, const ConvTensors& tensors) {
+bool run_conv_primitive(ConvPass pass, const ConvGeometry& geometry, const ConvTensors& tensors) {
   const auto primitive = cache().get(key_of(pass, geometry, tensors),
                                      [&] { return std::make_shared<const ConvPrimitive>(pass, geometry, tensors); });
+  if (primitive->is_slow()) return false;
   primitive->run(tensors);
+  return true;
 }
 
 // oneDNN's padding at the far end may be negative, by less than a stride.

@@ -1,6 +1,7 @@
 // Products of halves, summed in float32. Where few rows or columns meet a large matrix, a weight for example, the large
 // matrix is read in place: a float32 copy of it would go to memory and back.
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "core/base/parallel.h"
@@ -8,6 +9,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/product.h"
 #include "kernels/gemm/transpose.h"
+#include "kernels/onednn/bf16_product.h"
 
 namespace tensord::kernels {
 namespace {
@@ -188,10 +190,20 @@ void multiply_wide(double alpha, const Matrix& a, const Matrix& b, double beta, 
   narrow_lines<T>(sums, c);
 }
 
+// By the processor's own products of bfloat16.
+bool try_dot_products(double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c) {
+  if (alpha != 1 || (beta != 0 && beta != 1)) return false;
+  if (is_turned(c)) return try_dot_products(alpha, b.transposed(), a.transposed(), beta, c.transposed());
+  if (c.col_stride != 1) return false;
+  return try_bf16_product({c.rows, c.cols, a.cols, a.data, b.data, c.data, a.row_stride, a.col_stride, b.row_stride,
+                           b.col_stride, c.row_stride, beta != 0});
+}
+
 template <class T>
 void multiply_halves(double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c) {
   if (a.rows < b.cols) return multiply_halves<T>(alpha, b.transposed(), a.transposed(), beta, c.transposed());
   if (b.cols <= kMaxVectors && try_half_gemv<T>(alpha, a, b, beta, c)) return;
+  if (std::is_same_v<T, BFloat16> && try_dot_products(alpha, a, b, beta, c)) return;
   if (b.cols > kMaxHalfColumns) return multiply_wide<T>(alpha, a, b, beta, c);
   is_turned(a) ? multiply_by_depth<T>(alpha, a, b, beta, c) : multiply_by_rows<T>(alpha, a, b, beta, c);
 }

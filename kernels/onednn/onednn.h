@@ -14,10 +14,15 @@ dnnl::stream& onednn_stream();
 
 using MemoryDesc = dnnl::memory::desc;
 
-// The tensor's memory as it lies: sizes and strides. f32 only.
-MemoryDesc onednn_desc(std::span<const int64_t> sizes, std::span<const int64_t> strides);
+using OnednnType = dnnl::memory::data_type;
+// Whether the processor multiplies bfloat16, so that oneDNN is fast for it.
+bool onednn_multiplies_bf16();
+
+// The tensor's memory as it lies: sizes and strides.
+MemoryDesc onednn_desc(std::span<const int64_t> sizes, std::span<const int64_t> strides,
+                       OnednnType type = OnednnType::f32);
 // The same sizes in whatever order the primitive likes best.
-MemoryDesc onednn_any(std::span<const int64_t> sizes);
+MemoryDesc onednn_any(std::span<const int64_t> sizes, OnednnType type = OnednnType::f32);
 inline dnnl::memory onednn_memory(const MemoryDesc& desc, const void* data) {
   return dnnl::memory(desc, onednn_engine(), const_cast<void*>(data));
 }

@@ -12,18 +12,24 @@ dnnl::stream& onednn_stream() {
   return stream;
 }
 
-MemoryDesc onednn_desc(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
+bool onednn_multiplies_bf16() {
+  static const bool has_bf16 =
+      (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
+  return has_bf16;
+}
+
+MemoryDesc onednn_desc(std::span<const int64_t> sizes, std::span<const int64_t> strides, OnednnType type) {
   // A tensor may have any stride in dimensions of size 1, but oneDNN compares descriptors and refuses some of them.
   Dims plain(strides);
   if (is_contiguous(sizes, strides))
     plain = contiguous_strides(sizes);
   else if (sizes.size() >= 4 && sizes.size() <= 5 && is_channels_last(sizes, strides))
     plain = channels_last_strides(sizes);
-  return MemoryDesc(onednn_dims(sizes), dnnl::memory::data_type::f32, onednn_dims(plain));
+  return MemoryDesc(onednn_dims(sizes), type, onednn_dims(plain));
 }
 
-MemoryDesc onednn_any(std::span<const int64_t> sizes) {
-  return MemoryDesc(onednn_dims(sizes), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
+MemoryDesc onednn_any(std::span<const int64_t> sizes, OnednnType type) {
+  return MemoryDesc(onednn_dims(sizes), type, dnnl::memory::format_tag::any);
 }
 
 dnnl::memory onednn_allocate(const MemoryDesc& desc, Tensor& holder) {

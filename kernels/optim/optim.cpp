@@ -12,6 +12,8 @@ OP("tensord::sgd_step_").kind(ops::OpKind::kAllocating);
 OP("tensord::adam_step_").kind(ops::OpKind::kAllocating);
 OP("tensord::rmsprop_step_").kind(ops::OpKind::kAllocating);
 OP("tensord::adagrad_step_").kind(ops::OpKind::kAllocating);
+// Moves averages (float32 or float64) towards parameters, which may have 16 bits: lerp_ of each.
+OP("tensord::average_step_").kind(ops::OpKind::kAllocating);
 OP("tensord::grad_norm").kind(ops::OpKind::kAllocating);
 OP("tensord::clip_grad_norm_").kind(ops::OpKind::kAllocating);
 OP("tensord::clip_grad_value_").kind(ops::OpKind::kAllocating);

@@ -26,8 +26,9 @@ bool has_16_bits(const Tensor& t) { return t.dtype() == DType::kFloat16 || t.dty
 class DeviceOperands {
  public:
   // `columns` are the parameters, the gradients and the states; all but the gradients are written. `rounded`: see
-  // kernels/optim/optim.cpp.
-  DeviceOperands(std::initializer_list<const TensorList*> columns, const TensorList& rounded) {
+  // kernels/optim/optim.cpp. `takes_narrow`: the second column may have 16 bits.
+  DeviceOperands(std::initializer_list<const TensorList*> columns, const TensorList& rounded, bool takes_narrow = false)
+      : takes_narrow_(takes_narrow) {
     const TensorList& params = **columns.begin();
     spans_.resize(params.size());
     check(rounded.empty() || rounded.size() == params.size(), "expected ", params.size(), " tensors but got ",
@@ -82,8 +83,9 @@ class DeviceOperands {
       if (at == 0 || (column->empty() && at > 1)) continue;
       check(column->size() == spans_.size(), "expected ", spans_.size(), " tensors but got ", column->size());
       const Tensor &one = (*column)[i], &model = at == 1 && !rounded.empty() ? rounded[i] : param;
-      check(one.sizes() == param.sizes() && one.dtype() == model.dtype(), "expected a tensor like the parameter, ",
-            describe(model), ", but got ", describe(one));
+      const bool has_dtype = one.dtype() == model.dtype() || (takes_narrow_ && at == 1 && has_16_bits(one));
+      check(one.sizes() == param.sizes() && has_dtype, "expected a tensor like the parameter, ", describe(model),
+            ", but got ", describe(one));
       const Tensor flat = laid_out(one, strides, at > 1);
       if (at == 1)
         span.grad = flat.raw_data(), span.grad_dtype = static_cast<int8_t>(flat.dtype());
@@ -105,6 +107,7 @@ class DeviceOperands {
     return flat;
   }
 
+  const bool takes_narrow_;
   std::vector<DeviceSpan> spans_;
   std::vector<std::pair<Tensor, Tensor>> copies_;
   std::vector<Tensor> params_, kept_, written_;
@@ -162,6 +165,13 @@ void adagrad_step_cuda(const TensorList& params, const TensorList& grads, const 
   for (size_t i = 0; i < steps.size(); ++i)
     operands.spans()[i].step_size = lr / (1 + static_cast<double>(steps[i] - 1) * lr_decay);
   operands.run(job);
+}
+
+void average_step_cuda(const TensorList& averages, const TensorList& params, double weight) {
+  OptimJob job;
+  job.step = OptimStep::kAverage;
+  job.number = weight;
+  DeviceOperands({&averages, &params}, {}, /*takes_narrow=*/true).run(job);
 }
 
 // --- clipping
@@ -266,6 +276,7 @@ void clip_grad_value_cuda(const TensorList& grads, double value) {
   DeviceGradients(grads, true).change(OptimStep::kClamp, value);
 }
 
+IMPL("tensord::average_step_", kCUDA, average_step_cuda);
 IMPL("tensord::sgd_step_", kCUDA, sgd_step_cuda);
 IMPL("tensord::adam_step_", kCUDA, adam_step_cuda);
 IMPL("tensord::rmsprop_step_", kCUDA, rmsprop_step_cuda);

@@ -9,6 +9,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "kernels/pointwise/pointwise.h"
+#include "ops/pointwise.h"
 
 namespace tensord::kernels {
 namespace {
@@ -322,6 +323,15 @@ void clip_grad_value(const TensorList& grads, double value) {
   flat.finish();
 }
 
+void average_step(const TensorList& averages, const TensorList& params, double weight) {
+  check(averages.size() == params.size(), "expected ", averages.size(), " tensors but got ", params.size());
+  for (size_t i = 0; i < averages.size(); ++i) {
+    check_operand(averages[i], true);
+    ops::lerp_(averages[i], is_narrow(params[i]) ? params[i].to(averages[i].dtype()) : params[i], weight);
+  }
+}
+
+IMPL("tensord::average_step_", kCPU, average_step);
 IMPL("tensord::sgd_step_", kCPU, sgd_step);
 IMPL("tensord::adam_step_", kCPU, adam_step);
 IMPL("tensord::rmsprop_step_", kCPU, rmsprop_step);

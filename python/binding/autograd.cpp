@@ -8,9 +8,12 @@
 #include <memory>
 #include <optional>
 
+#include "python/binding/constants.h"
 #include "python/binding/convert.h"
 #include "python/binding/interrupt.h"
 #include "core/autograd/anomaly.h"
+#include "core/autograd/autocast.h"
+#include "core/autograd/checkpoint.h"
 #include "core/autograd/gradcheck.h"
 #include "core/autograd/node.h"
 #include "core/autograd/hooks/post_accumulate.h"
@@ -163,6 +166,23 @@ void bind_saved_hooks(nb::module_& module) {
   module.def("_save_on_cpu", [] { return std::make_unique<SavedHooks>(autograd::save_on_cpu()); });
 }
 
+struct CheckpointScope {
+  std::unique_ptr<autograd::CheckpointScope> scope;
+};
+
+void bind_checkpoint(nb::module_& module) {
+  nb::class_<CheckpointScope>(module, "_CheckpointScope")
+      .def("__init__",
+           [](CheckpointScope* self, nb::object again, bool keeps_random_numbers) {
+             const auto run = [held = Held(std::move(again))] {
+               const nb::gil_scoped_acquire gil;
+               const nb::object result = nb::object(held.get()());
+             };
+             new (self) CheckpointScope{std::make_unique<autograd::CheckpointScope>(run, keeps_random_numbers)};
+           })
+      .def("end", [](CheckpointScope& self) { self.scope.reset(); });
+}
+
 autograd::TensorFunction tensor_function(nb::object function) {
   return [held = Held(std::move(function))](const std::vector<Tensor>& inputs) {
     const nb::gil_scoped_acquire gil;
@@ -222,6 +242,28 @@ void bind_node(nb::module_& module) {
   node.def("__eq__", [](const PyNode& self, const PyNode& other) { return self == other; });
   node.def("__eq__", [](const PyNode&, nb::handle) { return false; }, nb::arg("other").none());
   node.def("__hash__", [](const PyNode& self) { return reinterpret_cast<Py_hash_t>(self.node.get()) >> 4; });
+}
+
+struct AutocastScope {
+  std::unique_ptr<autograd::AutocastGuard> guard;
+};
+
+void bind_autocast(nb::module_& module) {
+  nb::class_<AutocastScope>(module, "_AutocastScope")
+      .def("__init__",
+           [](AutocastScope* self, const std::string& device, nb::handle type, bool is_enabled, bool caches) {
+             DType dtype = DType::kFloat32;
+             if (!read_dtype(type.ptr(), &dtype)) throw nb::type_error("autocast: expected a dtype");
+             auto guard = std::make_unique<autograd::AutocastGuard>(parse_device(device).kind, dtype, is_enabled, caches);
+             new (self) AutocastScope{std::move(guard)};
+           })
+      .def("end", [](AutocastScope& self) { self.guard.reset(); });
+  module.def("_autocast_dtype", [](const std::string& device) {
+    const std::optional<DType> dtype = autograd::autocast_dtype(parse_device(device).kind);
+    return dtype ? dtype_object(*dtype) : nb::none();
+  });
+  module.def("is_autocast_cache_enabled", autograd::is_autocast_cache_enabled);
+  module.def("clear_autocast_cache", autograd::clear_autocast_cache);
 }
 
 struct AnomalyScope {
@@ -291,8 +333,10 @@ void bind_autograd(nb::module_& module) {
   bind_node(module);
   bind_tensor_part();
   bind_modes(module);
+  bind_autocast(module);
   bind_checks(module);
   bind_saved_hooks(module);
+  bind_checkpoint(module);
   module.def("_backward", backward, nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg().none());
   module.def("_grad", grad, nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg());
 }

@@ -37,6 +37,7 @@ void add_devices_command(CLI::App& app, int* exit_code);
 void add_launch_command(CLI::App& app, int* exit_code);
 // Only in builds with TENSORD_SERVER.
 void add_config_command(CLI::App& app, int* exit_code);
+void add_quantize_command(CLI::App& app, int* exit_code);
 void add_serve_command(CLI::App& app, int* exit_code);
 void add_infer_command(CLI::App& app, int* exit_code);
 void add_train_command(CLI::App& app, int* exit_code);

@@ -10,6 +10,14 @@ namespace {
 constexpr int64_t kPointsPerJob = 2048;
 constexpr int64_t kFlushIntervalNs = 100'000'000;
 
+// Also between flushes.
+uint64_t peak_bytes_of(OwnerId owner) {
+  const std::string name = memory_owner_name(owner);
+  const std::vector<OwnerBytes> owners = bytes_of_owners();
+  const auto found = std::ranges::find(owners, name, &OwnerBytes::name);
+  return found == owners.end() ? 0 : found->peak_bytes;
+}
+
 }  // namespace
 
 ProgressMeter::ProgressMeter(TrainingJob& job, OwnerId owner, int64_t total_steps, const Clock& clock)
@@ -85,7 +93,7 @@ void ProgressMeter::flush() {
                                                           : seconds / static_cast<double>(done) *
                                                                 static_cast<double>(total_steps_ - progress_.step);
   progress_.memory_bytes = bytes_of_owner(owner_);
-  progress_.peak_memory_bytes = std::max(progress_.peak_memory_bytes, progress_.memory_bytes);
+  progress_.peak_memory_bytes = std::max(progress_.peak_memory_bytes, peak_bytes_of(owner_));
   job_.update([this](JobStatus& status) {
     // Keeps the fields that others write.
     const JobProgress before = std::exchange(status.progress, progress_);

@@ -49,7 +49,8 @@ Trainer::Trainer(TrainingJob& job, Options options)
   model_ = std::make_unique<TrainingModel>(
       archive, spec_.loss, spec_.data.inputs, needs_output,
       statistics_ ? statistics_->operator_overrides() : decltype(statistics_->operator_overrides())(),
-      device_of_job(spec_));
+      device_of_job(spec_), autocast_type_of_job(spec_));
+  model_->checkpoint_activations(spec_.activation_checkpointing);
   model_->use_metrics(spec_.evaluation.metrics);
   optimizer_ = make_job_optimizer(spec_.optimizer, model_->module().named_parameters());
   if (options_.group != nullptr && spec_.distribution.zero > 0) {

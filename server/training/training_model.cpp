@@ -4,11 +4,13 @@
 #include <array>
 #include <set>
 
+#include "core/autograd/autocast.h"
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
 #include "core/jit/ir/alias.h"
 #include "core/ops/registry.h"
 #include "core/tensor/grad_mode.h"
+#include "ops/view.h"
 #include "server/training/builtin_loss.h"
 #include "server/training/evaluation_metrics.h"
 
@@ -72,12 +74,57 @@ bool has_sparse_choice(const jit::Block* block) {
   return false;
 }
 
+// Names of submodules that can be called.
+std::vector<std::string> modules_with_forward(const jit::Module& module) {
+  std::vector<std::string> out;
+  for (const auto& [name, object] : module.named_modules()) {
+    if (!name.empty() && module.functions().find_method(object->type->name(), "forward")) out.push_back(name);
+  }
+  return out;
+}
+
+// "__torch__.net.Block" of "__torch__.net.___torch_mangle_3.Block": torch.jit names a class so for each instance.
+std::string unmangled(const std::string& type) {
+  const size_t begin = type.find("___torch_mangle_");
+  if (begin == std::string::npos) return type;
+  const size_t end = type.find('.', begin);
+  return end == std::string::npos ? type.substr(0, begin) : type.substr(0, begin) + type.substr(end + 1);
+}
+
+// Elements of lists ("layers.0") of which there are several of one class, and which have submodules.
+std::vector<std::string> repeated_blocks(const jit::Module& module) {
+  std::map<std::string, std::vector<std::string>> by_list_and_class;
+  const auto modules = module.named_modules();
+  for (const auto& [name, object] : modules) {
+    const size_t dot = name.rfind('.') + 1;  // 0 without a dot
+    const bool is_element = dot < name.size() && name.find_first_not_of("0123456789", dot) == std::string::npos;
+    const bool has_parts =
+        std::ranges::any_of(modules, [&](const auto& other) { return other.first.starts_with(name + "."); });
+    if (!is_element || !has_parts || !module.functions().find_method(object->type->name(), "forward")) continue;
+    by_list_and_class[name.substr(0, dot) + ":" + unmangled(object->type->name())].push_back(name);
+  }
+  std::vector<std::string> out;
+  for (const auto& [key, names] : by_list_and_class) {
+    if (names.size() > 1) out.insert(out.end(), names.begin(), names.end());
+  }
+  return out;
+}
+
+// Whether a module that contains this one is in the set.
+bool has_part_above(const std::string& name, const std::set<std::string>& names) {
+  for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
+    if (names.contains(name.substr(0, dot))) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 TrainingModel::TrainingModel(const std::string& archive, const LossSpec& loss,
                              const std::map<std::string, std::string>& inputs, bool needs_output,
-                             std::vector<std::shared_ptr<const ops::Op>> operator_overrides, Device device)
-    : spec_(loss), device_(device), frame_(jit::make_frame()) {
+                             std::vector<std::shared_ptr<const ops::Op>> operator_overrides, Device device,
+                             std::optional<DType> autocast)
+    : spec_(loss), device_(device), autocast_(autocast), frame_(jit::make_frame()) {
   jit::LoadOptions options;
   options.for_training = true;
   options.device = device;
@@ -105,6 +152,28 @@ TrainingModel::TrainingModel(const std::string& archive, const LossSpec& loss,
           argument, "'");
   }
   if (!spec_.label.empty()) label_ = index_of(spec_.label);
+}
+
+void TrainingModel::checkpoint_activations(const std::vector<std::string>& patterns) {
+  if (patterns.empty()) return;
+  const std::vector<std::string> modules = modules_with_forward(*module_);
+  const std::vector<std::string> blocks = repeated_blocks(*module_);
+  std::set<std::string> wanted;
+  for (const std::string& pattern : patterns) {
+    const bool is_auto = pattern == "auto";
+    bool is_used = false;
+    for (const std::string& name : is_auto ? blocks : modules) {
+      if (!is_auto && !matches_pattern(name, pattern)) continue;
+      wanted.insert(name);
+      is_used = true;
+    }
+    check(is_used, "activation_checkpointing: ",
+          is_auto ? std::string("the model has no list of several blocks of one class")
+                  : concat("no module of the model with a forward matches '", pattern, "'"));
+  }
+  for (const std::string& name : wanted) {
+    if (!has_part_above(name, wanted)) module_->checkpoint_activations(name);
+  }
 }
 
 int TrainingModel::index_of(const std::string& array) {
@@ -180,7 +249,19 @@ Value TrainingModel::run(const Call& call, std::span<const Tensor> batch, const 
   return call.method->run(*frame_, values, {.is_cancelled = is_cancelled ? &is_cancelled : nullptr});
 }
 
+Value TrainingModel::run_in_precision(const Call& call, std::span<const Tensor> batch,
+                                      const std::function<bool()>& is_cancelled) {
+  std::optional<autograd::AutocastGuard> guard;
+  if (autocast_) guard.emplace(device_.kind, *autocast_);
+  return run(call, batch, is_cancelled);
+}
+
 Tensor TrainingModel::output_of(const Value& result) const {
+  Tensor output = find_output(result);
+  return autocast_ && output.dtype() == *autocast_ ? ops::to(output, DType::kFloat32) : output;
+}
+
+Tensor TrainingModel::find_output(const Value& result) const {
   if (result.is_strided() && spec_.output.empty()) return result.to_tensor();
   std::string names;
   for (const InferTensor& output : flatten_result(result, result_names_.whole, result_names_.own)) {
@@ -209,11 +290,11 @@ void TrainingModel::check_all_rows_count(std::span<const Tensor> batch) const {
 Tensor TrainingModel::loss(std::span<const Tensor> batch, const std::function<bool()>& is_cancelled) {
   Tensor loss;
   if (spec_.method.empty()) {
-    const Tensor output = output_of(run(forward_call_, batch, is_cancelled));
+    const Tensor output = output_of(run_in_precision(forward_call_, batch, is_cancelled));
     if (std::exchange(is_first_, false)) warning_ = check_first_output(spec_, autograd::detach(output));
     loss = compare(output, batch[static_cast<size_t>(label_)]);
   } else {
-    const Value value = loss_of(spec_.method, run(loss_call_, batch, is_cancelled));
+    const Value value = loss_of(spec_.method, run_in_precision(loss_call_, batch, is_cancelled));
     check(value.is_strided(), "loss.method: '", spec_.method, "' gives a ", value.tag_name(), ", not a tensor");
     loss = value.to_tensor();
   }
@@ -228,7 +309,9 @@ TrainingModel::Evaluated TrainingModel::evaluate(std::span<const Tensor> given,
   const NoGradGuard no_grad;
   Evaluated out;
   if (label_ >= 0) out.label = batch[static_cast<size_t>(label_)];
-  if (forward_call_.method != nullptr) out.output = output_of(run(forward_call_, batch, is_cancelled));
+  if (forward_call_.method != nullptr) {
+    out.output = output_of(run_in_precision(forward_call_, batch, is_cancelled));
+  }
   if (spec_.method.empty()) {
     out.loss = compare(out.output, out.label);
   } else {

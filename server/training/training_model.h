@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,10 +19,14 @@ namespace tensord::server {
 class TrainingModel {
  public:
   // Loads the archive for training. Throws Error: kInvalidArgument naming the job's field that does not fit the model,
-  // or a loading error. `operator_overrides`: see jit::LoadOptions.
+  // or a loading error. `operator_overrides`: see jit::LoadOptions. `autocast`: the type in which the loss is computed.
   TrainingModel(const std::string& archive, const LossSpec& loss, const std::map<std::string, std::string>& inputs,
                 bool needs_output, std::vector<std::shared_ptr<const ops::Op>> operator_overrides = {},
-                Device device = {});
+                Device device = {}, std::optional<DType> autocast = std::nullopt);
+
+  // Modules whose activations are computed again in the backward pass: patterns of their names, or "auto"; see
+  // protos/training.proto. Throws Error{kInvalidArgument} for a pattern that no module matches.
+  void checkpoint_activations(const std::vector<std::string>& patterns);
 
   // Uses methods of the script as metrics: those of `metrics` that are named metric_…(output, label). Throws
   // Error{kInvalidArgument} if there is no such method, or it takes other arguments.
@@ -78,11 +83,17 @@ class TrainingModel {
   int index_of(const std::string& array);
   const jit::Block* block_of_loss() const;
   ops::Value run(const Call& call, std::span<const Tensor> batch, const std::function<bool()>& is_cancelled);
+  // The same in the job's precision.
+  ops::Value run_in_precision(const Call& call, std::span<const Tensor> batch,
+                              const std::function<bool()>& is_cancelled);
+  // In float32 at least: losses and metrics are.
   Tensor output_of(const ops::Value& result) const;
+  Tensor find_output(const ops::Value& result) const;
   Tensor compare(const Tensor& output, const Tensor& label) const;
 
   const LossSpec spec_;
   const Device device_;
+  const std::optional<DType> autocast_;  // none: in the types of the parameters
   std::shared_ptr<jit::Module> module_;
   std::unique_ptr<jit::Frame> frame_;
   std::vector<std::string> arrays_;

@@ -209,6 +209,7 @@ void TrainingService::check_against_model(const JobSpec& spec, const std::string
   TrainingModel model(archive, spec.loss, spec.data.inputs, EvaluationMetrics::needs_output(spec.evaluation.metrics),
                       {}, device_of_job(spec));
   model.use_metrics(spec.evaluation.metrics);
+  model.checkpoint_activations(spec.activation_checkpointing);
   check_data("data.file", paths.training, spec, model);
   check_data("evaluation.file", paths.evaluation, spec, model);
   model.module().check_can_save();

@@ -77,5 +77,43 @@ TEST_F(CudaOptim, GradientsAreClippedTogether) {
   EXPECT_LE(*queued_work(), *before + 14);
 }
 
+// With the bits of lerp_ of each average; 50 of them take three launches.
+TEST_F(CudaOptim, AveragesMoveTogether) {
+  std::vector<Tensor> averages, others, parameters;
+  for (int64_t i = 0; i < 50; ++i) {
+    const auto values = [&](bool is_turned, int64_t seed) {
+      const Tensor x = turned(values_of({i % 7, 1 + i}, DType::kFloat32, 7 + seed).to(Device(kGpu)));
+      return is_turned ? x : x.contiguous();
+    };
+    Tensor average = values(i % 5 == 0, i), parameter = values(i % 3 == 0, 100 + i);
+    if (i % 4 == 1) parameter = parameter.to(i % 8 == 1 ? DType::kBFloat16 : DType::kFloat16);
+    if (i % 11 == 2) average = average.to(DType::kFloat64), parameter = parameter.to(DType::kFloat64);
+    averages.push_back(average);
+    others.push_back(average.clone());
+    parameters.push_back(parameter);
+  }
+  const std::optional<uint64_t> before = queued_work();
+  for (const double weight : {0.001, 0.75}) {
+    call_by_name<void>("tensord::average_step_", averages, parameters, weight);
+    for (size_t i = 0; i < others.size(); ++i)
+      call_by_name("aten::lerp_.Scalar", others[i], parameters[i].to(others[i].dtype()), weight);
+    for (size_t i = 0; i < others.size(); ++i) {
+      EXPECT_EQ(difference(averages[i].to(Device{}), others[i].to(Device{}), 1e-7), "") << i << " " << weight;
+      EXPECT_EQ(averages[i].version(), others[i].version()) << i;
+    }
+  }
+  averages.resize(1);
+  EXPECT_THROW(call_by_name<void>("tensord::average_step_", averages, parameters, 0.5), Error);
+  if (!before) GTEST_SKIP() << "these are not the emulated devices";
+  std::vector<Tensor> few, towards;
+  for (int64_t i = 0; i < 20; ++i) {
+    few.push_back(values_of({3, 1 + i}, DType::kFloat32, 7 + i).to(Device(kGpu)));
+    towards.push_back(few.back().clone());
+  }
+  const uint64_t queued = *queued_work();
+  call_by_name<void>("tensord::average_step_", few, towards, 0.5);
+  EXPECT_EQ(*queued_work(), queued + 1);
+}
+
 }  // namespace
 }  // namespace tensord::cuda_optim_test

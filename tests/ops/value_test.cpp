@@ -94,7 +94,7 @@ TEST(TypeTest, NestingHasABound) {
 }
 
 TEST(Declared, AnOperatorHasOneLine) {
-  EXPECT_EQ(line_of("aten::sum"), "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor");
+  EXPECT_EQ(line_of("aten::sum"), "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor; autocast cuda f32");
   EXPECT_EQ(line_of("aten::relu"), "aten::relu(Tensor self) -> Tensor; inplace, out");
   EXPECT_EQ(line_of("my::relu(Tensor self) -> Tensor; out"), "my::relu(Tensor self) -> Tensor; out");
   for (const char* refused :

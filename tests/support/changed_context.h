@@ -15,6 +15,7 @@ inline ExecutionContext changed_context(const CancellationScope* cancellation) {
   out.threads = 4;
   out.grad_mode = {false, true};
   out.numerics = {.is_deterministic = true};
+  out.autocast = {.cpu = AutocastType::kBFloat16};
   out.included_keys = Functionality::kShapeInference;
   out.excluded_keys = kAutogradKeys;
   out.generator = reinterpret_cast<ops::Generator*>(&places[0]);
@@ -22,12 +23,13 @@ inline ExecutionContext changed_context(const CancellationScope* cancellation) {
   out.origin = reinterpret_cast<const autograd::OriginScope*>(&places[1]);
   out.stream = reinterpret_cast<DeviceStream*>(&places[2]);
   // A new field does not compile here until it has a value above.
-  const auto& [owner, threads, mode, numerics, included, excluded, generator, scope, origin, stream] = out;
+  const auto& [owner, threads, mode, numerics, autocast, included, excluded, generator, scope, origin, stream] = out;
   const ExecutionContext fresh;
   EXPECT_NE(owner, fresh.memory_owner);
   EXPECT_NE(threads, fresh.threads);
   EXPECT_FALSE(mode == fresh.grad_mode);
   EXPECT_FALSE(numerics == fresh.numerics);
+  EXPECT_FALSE(autocast == fresh.autocast);
   EXPECT_FALSE(included == fresh.included_keys);
   EXPECT_FALSE(excluded == fresh.excluded_keys);
   EXPECT_NE(generator, fresh.generator);

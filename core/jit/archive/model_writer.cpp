@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "core/base/error.h"
@@ -9,6 +10,8 @@
 #include "core/jit/archive/pickle_writer.h"
 #include "core/jit/archive/storage_types.h"
 #include "core/jit/archive/zip_writer.h"
+#include "core/ops/quantized.h"
+#include "core/ops/run.h"
 #include "core/ops/sparse.h"
 
 namespace tensord::jit {
@@ -18,6 +21,7 @@ using ops::TypeKind;
 using ops::Value;
 
 constexpr int kMaxModuleDepth = 1000;
+constexpr const char* kPackedLinear = "__torch__.torch.classes.quantized.LinearPackedParamsBase";
 
 // Pickles a module. Unlike torch.save, this format stores the types of lists and dicts, and stores an object as a class
 // and a dict of its attributes.
@@ -53,6 +57,7 @@ class ModulePickler : PickleWriter {
       case Value::Tag::kDevice: write_device(value.to_device()); return;
       case Value::Tag::kTensor:
         if (const ops::SparseTensor* sparse = ops::as_sparse(value)) return write_sparse(*sparse);
+        if (const ops::QuantizedTensor* quantized = ops::as_quantized(value)) return write_quantized(*quantized);
         return write_tensor(value.to_tensor());
       case Value::Tag::kList: write_list(value, depth); return;
       case Value::Tag::kTuple: write_tuple(*value.to_tuple(), depth); return;
@@ -63,6 +68,7 @@ class ModulePickler : PickleWriter {
         out_ += 'R';
         return;
       case Value::Tag::kObject: write_object(value.to_object(), depth); return;
+      case Value::Tag::kOpaque: write_packed(value, depth); return;
       default:
         fail(ErrorCode::kUnimplemented, "an attribute of type ", ops::type_of(value)->str(), " cannot be written");
     }
@@ -113,17 +119,56 @@ class ModulePickler : PickleWriter {
     remember(&sparse);
   }
 
+  void write_quantized(const ops::QuantizedTensor& tensor) {
+    if (write_known(&tensor)) return;
+    const ops::Quantizer& quantizer = tensor.quantizer();
+    if (tensor.type() != ops::QuantizedType::kQInt8 || quantizer.scheme != ops::QuantizationScheme::kPerChannelAffine) {
+      fail(ErrorCode::kUnimplemented, "an attribute ", tensor.describe(),
+           " cannot be written; qint8 with a scale for each channel can");
+    }
+    write_global("torch._utils", "_rebuild_qtensor");
+    out_ += '(';
+    write_storage(tensor.values(), "QInt8Storage");
+    write_int(tensor.values().offset());
+    write_dims(tensor.sizes());
+    write_dims(tensor.values().strides());
+    out_ += '(';
+    write_global("torch", "per_channel_affine");
+    write_tensor(quantizer.scales);
+    write_tensor(quantizer.zero_points);
+    write_int(quantizer.axis);
+    out_ += "t\x89";
+    write_global("collections", "OrderedDict");
+    out_ += ")RtR";
+    remember(&tensor);
+  }
+
+  // A packed linear layer: an object without code, whose state is its weight and bias.
+  void write_packed(const Value& value, int depth) {
+    const IntrusivePtr<ops::OpaqueObject>& object = value.to_opaque();
+    if (write_known(object.get())) return;
+    if (object->class_name() != kPackedLinear)
+      fail(ErrorCode::kUnimplemented, "an attribute of type ", object->class_name(), " cannot be written");
+    write_class(kPackedLinear);
+    out_ += ")\x81";
+    auto state = make_intrusive<ops::TupleObject>(ops::run(ops::get_op("quantized::linear_unpack"), {&value, 1}));
+    write_tuple(*state, depth + 1);
+    out_ += 'b';
+    states_.emplace_back(state);
+    remember(object.get());
+  }
+
   // A storage is written with the dtype of its elements, so a storage viewed with several dtypes is written once for
-  // each.
-  void write_storage(const Tensor& tensor) {
-    const auto [it, is_new] = written_.emplace(std::pair(tensor.storage().get(), tensor.dtype()), 0);
+  // each. `type`: of its class, if that is not the dtype's.
+  void write_storage(const Tensor& tensor, const char* type = nullptr) {
+    const auto [it, is_new] = written_.emplace(std::tuple(tensor.storage().get(), tensor.dtype(), type != nullptr), 0);
     if (!is_new) return write_get(it->second);
     const std::string key = std::to_string(storages_.size());
     const size_t size_bytes = tensor.storage()->size_bytes();
     storages_.push_back({key, tensor.storage(), 0, size_bytes});
     out_ += '(';
     write_string("storage");
-    write_global("torch", storage_class_of(tensor.dtype()));
+    write_global("torch", type ? type : storage_class_of(tensor.dtype()));
     write_string(key);
     write_string("cpu");
     write_int(static_cast<int64_t>(size_bytes / size_of(tensor.dtype())));
@@ -218,7 +263,7 @@ class ModulePickler : PickleWriter {
 
   const ModelWriterHooks& hooks_;
   std::vector<PickledStorage> storages_;
-  std::map<std::pair<const StorageImpl*, DType>, uint32_t> written_;
+  std::map<std::tuple<const StorageImpl*, DType, bool>, uint32_t> written_;
   std::vector<Value> states_;
 };
 

@@ -114,6 +114,10 @@ class Module {
   autograd::HookHandle register_full_backward_pre_hook(const std::string& module, FullBackwardPreHook hook,
                                                        bool prepend = false);
 
+  // Computes what a submodule's forward saves again in each backward pass, instead of keeping it: the same numbers with
+  // less memory. REQUIRES: this module outlives the passes. Errors as above.
+  autograd::HookHandle checkpoint_activations(const std::string& module);
+
   // Whether any submodule has hooks.
   bool has_hooks() const;
   bool is_for_training() const;

@@ -57,6 +57,10 @@ Value Method::run(Frame& frame, std::span<const Value> arguments, RunOptions opt
   Numerics numerics = execution_context().numerics;
   if (impl_->options.allows_tf32) numerics.allows_tf32_products = numerics.allows_tf32_convolutions = true;
   const ContextPart<&ExecutionContext::numerics> numerics_scope(numerics);
+  // Weights are packed for inference at load, in the model's own precision.
+  DispatchKeySet excluded = execution_context().excluded_keys;
+  if (!impl_->options.for_training) excluded |= Functionality::kAutocast;
+  const ContextPart<&ExecutionContext::excluded_keys> excluded_scope(excluded);
   std::vector<Value>& bound = frame.bound_;
   impl_->bind(arguments, bound);
   if (impl_->hooks->is_active()) [[unlikely]]
@@ -107,6 +111,11 @@ HookHandle Module::register_forward_pre_hook(const std::string& module, ForwardP
 
 HookHandle Module::register_forward_hook(const std::string& module, ForwardHook hook, bool prepend) {
   return impl_->add_hook(module, std::move(hook), prepend);
+}
+
+HookHandle Module::checkpoint_activations(const std::string& module) {
+  check_records("checkpoint_activations", impl_->options);
+  return impl_->add_hook(module, CheckpointCall(), /*prepend=*/false);
 }
 
 HookHandle Module::register_full_backward_hook(const std::string& module, FullBackwardHook hook, bool prepend) {

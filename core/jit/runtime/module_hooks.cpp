@@ -1,11 +1,17 @@
 #include "core/jit/runtime/module_hooks.h"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
+#include <set>
 
+#include "core/autograd/checkpoint.h"
 #include "core/base/error.h"
 #include "core/base/mutex.h"
 #include "core/jit/runtime/arguments.h"
+#include "core/jit/runtime/interpreter.h"
+#include "core/jit/runtime/module_tensors.h"
+#include "core/tensor/grad_mode.h"
 
 namespace tensord::jit {
 
@@ -75,6 +81,38 @@ void watch_result(autograd::CallHooks& hooks, const std::string& name, Value& re
                              : items.front();
 }
 
+// Sets the buffers of a module and its submodules back at the end of the scope.
+class KeptBuffers {
+ public:
+  explicit KeptBuffers(const ops::ObjectPtr& module) {
+    const NoGradGuard no_grad;
+    std::set<const TensorImpl*> buffers;
+    for (const auto& [name, tensor] : collect_members(module, &ops::ClassType::buffer_names))
+      buffers.insert(tensor.impl());
+    for (const auto& [name, slot] : collect_member_slots(module)) {
+      if (!slot->is_strided() || !buffers.contains(slot->to_tensor().impl())) continue;
+      const Tensor& tensor = slot->to_tensor();
+      kept_.push_back({slot, tensor, tensor.clone(), tensor.version()});
+    }
+  }
+  ~KeptBuffers() {
+    for (const Kept& one : kept_) {
+      if (one.tensor.version() != one.version) one.tensor.copy_from(one.copy);
+      *one.slot = Value(one.tensor);
+    }
+  }
+  KeptBuffers(const KeptBuffers&) = delete;
+  KeptBuffers& operator=(const KeptBuffers&) = delete;
+
+ private:
+  struct Kept {
+    Value* slot;
+    Tensor tensor, copy;
+    uint32_t version;
+  };
+  std::vector<Kept> kept_;
+};
+
 }  // namespace
 
 ModuleHooks::ModuleHooks(const FunctionLibrary& functions, ProgramLibrary::Prepare prepare)
@@ -96,6 +134,18 @@ autograd::HookHandle ModuleHooks::add(const ops::ObjectPtr& module, const std::s
     const auto hook = made.lock();
     if (known && hook) known->remove(hook.get());
   });
+}
+
+// The module must outlive the backward pass.
+Value ModuleHooks::run_checkpointed(std::vector<Value>& arguments, const Run& run) const {
+  const autograd::CheckpointScope scope([this, arguments] {
+    const ops::ObjectPtr& module = arguments.front().to_object();
+    const KeptBuffers kept(module);
+    Frame frame;
+    std::vector<Value> given = arguments;
+    Interpreter(frame, &library_, {}, this).run(*library_.find_method(*module->type, kHookedMethod).program, given);
+  });
+  return run(arguments);
 }
 
 Value ModuleHooks::call(std::vector<Value>& arguments, const Run& run) const {
@@ -132,7 +182,8 @@ Value ModuleHooks::call(std::vector<Value>& arguments, const Run& run) const {
   }
   std::vector<Value> all{self};
   all.insert(all.end(), given.begin(), given.end());
-  Value result = run(all);
+  const auto is_checkpoint = [](const auto& item) { return std::holds_alternative<CheckpointCall>(item->hook); };
+  Value result = std::ranges::any_of(hooks, is_checkpoint) ? run_checkpointed(all, run) : run(all);
   for (const auto& item : hooks) {
     const auto* hook = std::get_if<ForwardHook>(&item->hook);
     if (!hook) continue;

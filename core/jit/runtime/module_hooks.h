@@ -39,11 +39,15 @@ using FullBackwardHook = std::function<std::optional<std::vector<Tensor>>(
 using FullBackwardPreHook =
     std::function<std::optional<std::vector<Tensor>>(const HookedCall& call, const std::vector<Tensor>& grad_outputs)>;
 
+// The module's activations are computed again in the backward pass instead of kept (core/autograd/checkpoint.h). Its
+// buffers are as after the first call then.
+struct CheckpointCall {};
+
 // Hooks of a loaded model's modules, and the programs that run while there are any: the methods as written, with their
 // calls. Thread-safe.
 class ModuleHooks {
  public:
-  using Hook = std::variant<ForwardPreHook, ForwardHook, FullBackwardHook, FullBackwardPreHook>;
+  using Hook = std::variant<ForwardPreHook, ForwardHook, FullBackwardHook, FullBackwardPreHook, CheckpointCall>;
 
   // `functions` must outlive this object; `prepare` copies a function's graph.
   ModuleHooks(const FunctionLibrary& functions, ProgramLibrary::Prepare prepare);
@@ -62,8 +66,10 @@ class ModuleHooks {
  private:
   struct OfModule;
   struct State;
+  ops::Value run_checkpointed(std::vector<ops::Value>& arguments, const Run& run) const;
+
   std::shared_ptr<State> state_;
-  ProgramLibrary library_;
+  mutable ProgramLibrary library_;
 };
 
 }  // namespace tensord::jit

@@ -66,6 +66,13 @@ __device__ __forceinline__ T adagrad(const OptimJob& job, const DeviceSpan& span
   return p + g * static_cast<T>(-span.step_size) / (root_of(sum) + static_cast<T>(job.eps));
 }
 
+// As lerp: exact at both ends.
+template <class T>
+__device__ __forceinline__ T average(const OptimJob& job, T p, T to) {
+  const T weight = static_cast<T>(job.number);
+  return weight < static_cast<T>(0.5) ? p + weight * (to - p) : to - (to - p) * (static_cast<T>(1) - weight);
+}
+
 template <class T>
 __global__ void optim_kernel(const __grid_constant__ OptimJob job) {
   const DeviceSpan& span = job.span[blockIdx.y];
@@ -77,6 +84,7 @@ __global__ void optim_kernel(const __grid_constant__ OptimJob job) {
     switch (job.step) {
       case OptimStep::kSgd: p = sgd(job, span, i, p, g); break;
       case OptimStep::kAdam: p = adam(job, span, i, p, g); break;
+      case OptimStep::kAverage: p = average(job, p, g); break;
       case OptimStep::kRmsprop: p = rmsprop(job, span, i, p, g); break;
       default: p = adagrad(job, span, i, p, g); break;
     }

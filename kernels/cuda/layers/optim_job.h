@@ -6,8 +6,9 @@
 
 namespace tensord::kernels {
 
-// The latter three are of gradients alone, which lie in `grad`: parts of their norm, and their scaling and clamping.
-enum class OptimStep : int8_t { kSgd, kAdam, kRmsprop, kAdagrad, kNorm, kScale, kClamp };
+// kAverage: `param` is an average that moves by `number` of the distance to the parameter, which lies in `grad`. The
+// latter three are of gradients alone, which lie in `grad`: parts of their norm, and their scaling and clamping.
+enum class OptimStep : int8_t { kSgd, kAdam, kRmsprop, kAdagrad, kAverage, kNorm, kScale, kClamp };
 
 // A parameter with its gradient and states, all in one memory order; see OptimSpan in kernels/optim/optim.h.
 struct DeviceSpan {

@@ -211,6 +211,12 @@ void add_data_options(CLI::App& command, TrainOptions& options) {
   command.add_option(
       "--loss-scale", spec.loss_scale,
       "Multiply the loss, so that small gradients do not vanish in float16, such as 65536; adjusted later");
+  command.add_option("--precision", spec.precision, precision_names() + ": types in which the loss is computed");
+  command
+      .add_option("--activation-checkpointing", spec.activation_checkpointing,
+                  "Modules whose activations are computed again in the backward pass: name patterns, or auto")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command.add_flag("--deterministic", spec.deterministic, "On a GPU: the same bits each time");
   command.add_option("--max-seconds", spec.max_seconds, "End the training after this time, and publish as configured");
   command.add_option("--seed", spec.seed, "Seed of all random numbers");

@@ -91,6 +91,7 @@ void fields_of(V& v, T& x, JobSpec*) {
   v("publish", x.publish), v("resources", x.resources), v("distribution", x.distribution);
   v("max_seconds", x.max_seconds), v("tags", x.tags), v("ema_decay", x.ema_decay);
   v("accumulation", x.accumulation), v("deterministic", x.deterministic), v("loss_scale", x.loss_scale);
+  v("precision", x.precision), v("activation_checkpointing", x.activation_checkpointing);
 }
 template <class V, class T>
 void fields_of(V& v, T& x, JobProgress*) {

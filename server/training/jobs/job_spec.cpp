@@ -27,6 +27,8 @@ constexpr const char* kSchedules[] = {"step", "multi_step", "exponential", "cosi
 constexpr const char* kMetrics[] = {"loss", "accuracy", "f1", "precision", "recall", "auc", "mae", "mse", "rmse"};
 constexpr const char* kMoreIsBetter[] = {"f1", "precision", "recall", "auc"};
 constexpr const char* kPublishTimes[] = {"never", "at_end", "best"};
+constexpr const char* kPrecisions[] = {"32", "bf16-mixed", "16-mixed"};
+constexpr double kFirstLossScale = 65536;  // of 16-mixed: GradScaler's
 constexpr const char* kCompressions[] = {"fp16", "bf16", "powersgd"};
 
 bool is_one_of(const std::string& name, std::span<const char* const> names) {
@@ -208,6 +210,31 @@ void check_tags(const JobSpec& spec) {
   }
 }
 
+void check_precision(JobSpec& spec) {
+  if (!spec.precision.empty()) check_one_of("precision", spec.precision, kPrecisions);
+  if (spec.precision == "32") spec.precision.clear();
+  if (spec.precision == "16-mixed" && spec.loss_scale == 0) spec.loss_scale = kFirstLossScale;
+  check(spec.precision.empty() || spec.loss.builtin != "bce" || device_of_job(spec).is_host(),
+        "precision: ", spec.precision,
+        " is not for bce on a GPU, whose probabilities would be rounded; take bce_with_logits");
+  const char* const because = spec.precision == "16-mixed" ? " (16-mixed has one)" : "";
+  check(spec.loss_scale >= 0 && std::isfinite(spec.loss_scale), "loss_scale: must be at least 0, got ",
+        spec.loss_scale);
+  check(spec.loss_scale == 0 || !spec.distribution.is_wanted(), "loss_scale: not with a distribution", because);
+  check(spec.loss_scale == 0 || spec.optimizer.name != "lbfgs", "loss_scale: not with lbfgs", because);
+}
+
+void check_activation_checkpointing(const JobSpec& spec) {
+  const std::vector<std::string>& patterns = spec.activation_checkpointing;
+  check(patterns.size() <= kMaxItems, "activation_checkpointing: more than ", kMaxItems, " patterns");
+  for (const std::string& pattern : patterns) {
+    check(!pattern.empty() && pattern.size() <= kMaxNameBytes,
+          "activation_checkpointing: a pattern is empty or longer than ", kMaxNameBytes, " bytes");
+  }
+  check(patterns.empty() || !spec.distribution.sync_batch_norm,
+        "activation_checkpointing: not with distribution.sync_batch_norm, whose ranks would exchange statistics again");
+}
+
 void check_length(JobSpec& spec) {
   check_at_least("epochs", spec.epochs, 0, int64_t{1} << 32);
   check_at_least("steps", spec.steps, 0);
@@ -217,10 +244,6 @@ void check_length(JobSpec& spec) {
   check_at_least("batch_size", spec.batch_size, 1, kMaxBatchSize);
   check_at_least("max_seconds", spec.max_seconds, 0, kMaxSeconds);
   check(spec.ema_decay >= 0 && spec.ema_decay < 1, "ema_decay: must be at least 0 and below 1, got ", spec.ema_decay);
-  check(spec.loss_scale >= 0 && std::isfinite(spec.loss_scale), "loss_scale: must be at least 0, got ",
-        spec.loss_scale);
-  check(spec.loss_scale == 0 || !spec.distribution.is_wanted(), "loss_scale: not with a distribution");
-  check(spec.loss_scale == 0 || spec.optimizer.name != "lbfgs", "loss_scale: not with lbfgs");
   if (spec.accumulation == 0) spec.accumulation = 1;
   check_at_least("accumulation", spec.accumulation, 1, kMaxBatchSize);
   check(spec.accumulation == 1 || (!spec.data.streamed && !spec.distribution.is_wanted()),
@@ -354,6 +377,8 @@ void check_job_spec(JobSpec& spec) {
   check_publish(spec, spec.publish);
   check_at_least("resources.threads", spec.resources.threads, 0, 1024);
   check_job_device(spec);
+  check_precision(spec);
+  check_activation_checkpointing(spec);
   check_distribution(spec, spec.distribution);
 }
 
@@ -361,10 +386,16 @@ Device device_of_job(const JobSpec& spec) {
   return spec.resources.device.empty() ? Device{} : parse_device(spec.resources.device);
 }
 
+std::optional<DType> autocast_type_of_job(const JobSpec& spec) {
+  if (spec.precision.empty()) return std::nullopt;
+  return spec.precision == "16-mixed" ? DType::kFloat16 : DType::kBFloat16;
+}
+
 std::string loss_names() { return join(kLosses); }
 std::string schedule_names() { return join(kSchedules); }
 std::string metric_names() { return join(kMetrics) + ", top_N_accuracy, metric_NAME (a method of the script)"; }
 std::string publish_times() { return join(kPublishTimes); }
+std::string precision_names() { return join(kPrecisions); }
 std::string compression_names() { return join(kCompressions); }
 
 bool is_more_better(const std::string& metric) {

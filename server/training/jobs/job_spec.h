@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/device.h"
+#include "core/tensor/dtype.h"
 
 namespace tensord::server {
 
@@ -163,6 +164,8 @@ struct JobSpec {
   int64_t accumulation = 1;
   bool deterministic = false;
   double loss_scale = 0;
+  std::string precision;                              // "16-mixed" or "bf16-mixed"; empty: the parameters' own types
+  std::vector<std::string> activation_checkpointing;  // patterns of modules, or "auto"
 };
 
 // Validates all fields and sets the defaults that do not depend on the model or the data. Throws
@@ -171,6 +174,8 @@ void check_job_spec(JobSpec& spec);
 
 // The device of the model and its batches. Throws Error{kInvalidArgument}.
 Device device_of_job(const JobSpec& spec);
+// The type in which autocast computes the loss; none: no autocast.
+std::optional<DType> autocast_type_of_job(const JobSpec& spec);
 
 // The allowed values of these fields, as "step, multi_step, …": for messages and help.
 std::string loss_names();
@@ -178,6 +183,7 @@ std::string schedule_names();
 std::string metric_names();
 std::string publish_times();
 std::string compression_names();
+std::string precision_names();
 
 // Whether larger values of the metric are better: true for accuracies and the like, false for losses and errors.
 bool is_more_better(const std::string& metric);

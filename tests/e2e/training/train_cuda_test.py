@@ -171,8 +171,31 @@ class TrainCudaTest(unittest.TestCase, RpcAssertions):
         self.assertEqual(job.state, COMPLETED, job.message)
         self.assert_close([point.loss for point in points], whole)
 
+    def test_mixed_precision_follows_float32(self):
+        fields = dict(ema_decay=0.5, steps=30)
+        job, whole = self.run_job("script", "cuda:0", **fields)
+        for precision, scale in (("bf16-mixed", 0), ("16-mixed", 1024)):
+            with self.subTest(precision):
+                job, losses = self.run_job("script", "cuda:0", precision=precision, loss_scale=scale, **fields)
+                self.assertEqual((job.progress.loss_scale, job.progress.skipped_steps), (scale, 0))
+                self.assertNotEqual(losses, whole)
+                for one, other in zip(losses, whole):
+                    self.assertAlmostEqual(one, other, delta=0.03 * max(1, abs(other)))
+                self.assertEqual({tensor.dtype for tensor in self.published("script").values()}, {torch.float32})
+
+    def test_bce_in_mixed_precision_is_refused(self):
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.server.create(**self.job("script", "cuda:0", builtin="bce", precision="16-mixed"))
+        self.assertIn("precision: 16-mixed is not for bce on a GPU", caught.exception.details())
+
     def test_deterministic_jobs_resume_with_the_same_bits(self):
-        fields = dict(data="tokens.pt", builtin="cross_entropy", steps=24, deterministic=True, evaluation=training.Evaluation(),
+        self.check_resumed_bits()
+
+    def test_deterministic_jobs_in_mixed_precision_resume_with_the_same_bits(self):
+        self.check_resumed_bits(precision="bf16-mixed")
+
+    def check_resumed_bits(self, **more):
+        fields = dict(more, data="tokens.pt", builtin="cross_entropy", steps=24, deterministic=True, evaluation=training.Evaluation(),
                       clipping=training.Clipping(norm=1.0))
         _, whole = self.run_job("tokens", "cuda:0", **fields)
         weights = self.published("tokens")

@@ -14,7 +14,7 @@ ROWS, EPOCHS = 530, 12
 
 
 class TrainPlansTest(unittest.TestCase):
-    def train(self, plans):
+    def train(self, plans, **fields):
         """The weights of the published version, and the number of planned steps."""
         server = TrainingDaemon("--training-plans", plans)
         self.addCleanup(server.close)
@@ -24,19 +24,25 @@ class TrainPlansTest(unittest.TestCase):
         server.save_data("data.pt", x=x, y=y)
         server.start()
         job = server.run(model="net", data="data.pt", epochs=EPOCHS, optimizer=training.Optimizer(name="adam", lr=0.01),
-                         publish=training.PublishPolicy(when="at_end"))
+                         publish=training.PublishPolicy(when="at_end"), **fields)
         self.assertEqual(job.state, COMPLETED, job.message)
         planned = re.search(r"^tensord_training_planned_steps_total.* (\d+)", server.daemon.metrics(), re.M)
         return server.weights("net", job.published_version), int(planned[1])
 
     def test_planned_steps_are_the_interpreted_ones(self):
-        expected, planned = self.train("off")
+        self.check_planned_steps()
+
+    def test_planned_steps_contain_the_casts_of_mixed_precision(self):
+        self.check_planned_steps(precision="bf16-mixed")
+
+    def check_planned_steps(self, **fields):
+        expected, planned = self.train("off", **fields)
         self.assertEqual(planned, 0)
-        exact, planned = self.train("exact")
+        exact, planned = self.train("exact", **fields)
         self.assertGreater(planned, EPOCHS * ROWS // 50 // 2)
         for key, weight in expected.items():
             self.assertTrue(torch.equal(exact[key], weight), key)
-        fused, planned = self.train("fused")
+        fused, planned = self.train("fused", **fields)
         self.assertGreater(planned, EPOCHS * ROWS // 50 // 2)
         for key, weight in expected.items():
             torch.testing.assert_close(fused[key], weight, rtol=1e-3, atol=1e-3, msg=key)

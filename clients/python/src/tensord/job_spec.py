@@ -5,7 +5,7 @@ Omitted fields have the server's defaults.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, TypedDict, Union
 
 from google.protobuf import json_format
 
@@ -178,6 +178,8 @@ class JobSpec(TypedDict, total=False):
     accumulation: int
     deterministic: bool
     loss_scale: float
+    precision: str
+    activation_checkpointing: Sequence[str]
 
 
 _SHORT = {

@@ -135,7 +135,12 @@ std::string SourcePrinter::constant(const Value& value, const ops::TypePtr& type
     }
     case Value::Tag::kTensor: {
       const std::string name = concat("_constant_", constants_.size());
-      constants_[name] = value.to_tensor();
+      constants_[name] = value;
+      return "self." + name;
+    }
+    case Value::Tag::kOpaque: {  // weights that are packed once
+      const std::string name = concat("_packed_", constants_.size());
+      constants_[name] = value;
       return "self." + name;
     }
     case Value::Tag::kList: {
@@ -246,7 +251,7 @@ std::string SourcePrinter::call(const Node& node) {
   const std::string space = schema.name.substr(0, colon), name = schema.name.substr(colon + 2);
   static const std::map<std::string, std::string> kFunctions = {
       {"aten::Int", "int"}, {"aten::Float", "float"}, {"aten::Bool", "bool"}, {"aten::len", "torch.len"}};
-  if (space != "aten" && space != "prim") refuse(node, "is not an operator of PyTorch");
+  if (space != "aten" && space != "prim" && space != "quantized") refuse(node, "is not an operator of PyTorch");
   std::vector<std::string> arguments;
   for (size_t i = 0; i < node.inputs().size(); ++i) {
     const bool is_number = i < schema.arguments.size() && schema.arguments[i].type->kind() == TypeKind::kNumber;
@@ -265,7 +270,7 @@ std::string SourcePrinter::call(const Node& node) {
   if (schema.name == "aten::__getitem__") return concat("(", arguments[0], ")[", arguments[1], "]");
   const auto found = kFunctions.find(schema.name);
   if (found != kFunctions.end()) return found->second + "(" + joined(arguments) + ")";
-  return (space == "aten" ? "torch." : "ops.prim.") + name + "(" + joined(arguments) + ")";
+  return (space == "aten" ? "torch." : "ops." + space + ".") + name + "(" + joined(arguments) + ")";
 }
 
 void SourcePrinter::op(const Node& node, int depth) {

@@ -8,8 +8,8 @@
 
 namespace tensord::jit {
 
-// Writes a method's graph as TorchScript, as PyTorch writes the code of an archive. Constant tensors become attributes
-// of the model, which print() collects.
+// Writes a method's graph as TorchScript, as PyTorch writes the code of an archive. Constant tensors and packed weights
+// become attributes of the model, which print() collects.
 class SourcePrinter {
  public:
   explicit SourcePrinter(const ops::ObjectPtr& self);
@@ -18,7 +18,7 @@ class SourcePrinter {
   std::string print(const std::string& name, const ops::Schema& schema, const Graph& graph,
                     const std::string& self_type);
   // Attributes that the code reads, by name.
-  const std::map<std::string, Tensor>& constants() const { return constants_; }
+  const std::map<std::string, ops::Value>& constants() const { return constants_; }
 
  private:
   void block(const Block& block, int depth);
@@ -36,7 +36,7 @@ class SourcePrinter {
 
   std::string out_;
   std::map<const GraphValue*, std::string> texts_;
-  std::map<std::string, Tensor> constants_;
+  std::map<std::string, ops::Value> constants_;
   std::map<const ops::Object*, std::string> modules_;  // the expression for each module
 };
 

@@ -166,6 +166,7 @@ PlannedStep::Entry* PlannedStep::find(std::span<const Tensor> inputs) {
 
 std::string PlannedStep::unsupported_reason() const {
   if (autograd::is_anomaly_mode()) return "anomaly mode is on";
+  if (execution_context().included_keys.has(Functionality::kAutocast)) return "autocast is on around the step";
   if (autograd::hooks_are_set()) return "there are hooks for saved tensors";
   if (options_.find_unsupported_reason) {
     if (std::string found = options_.find_unsupported_reason(); !found.empty()) return found;

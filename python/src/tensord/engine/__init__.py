@@ -29,6 +29,7 @@ from tensord.engine._engine import (
     UnavailableError, UnimplementedError, default_generator, device, dtype, layout, memory_format,
 )
 from tensord.engine import _python_methods, _operator_module, _aliases, _shared, _tensor_methods
+from tensord.engine._autocast import autocast, get_autocast_cpu_dtype, get_autocast_gpu_dtype, is_autocast_cpu_enabled, is_autocast_enabled
 from tensord.engine._dtype_info import finfo, iinfo
 from tensord.engine._functions import *  # noqa: F403
 from tensord.engine._functions import __all__ as _functions
@@ -42,7 +43,7 @@ __version__ = "0.1.0"
 _tensor_methods.install(Tensor)
 _shared.install()
 # Imported on first use, so that `import tensord.engine` stays fast.
-_SUBMODULES = ("array_api", "autograd", "backends", "cuda", "data", "distributed", "fft", "func", "jit", "linalg", "nested", "nn", "optim", "special")
+_SUBMODULES = ("array_api", "autograd", "backends", "cuda", "data", "distributed", "fft", "func", "jit", "linalg", "nested", "nn", "optim", "special", "utils")
 
 
 def __getattr__(name: str):
