@@ -33,6 +33,10 @@ endif()
 tensord_layer(tensord_server_repository server/repository tensord_server_executor tensord_server_pbtxt)
 tensord_layer(tensord_server_training server/training tensord_server_repository tensord_files
               nlohmann_json::nlohmann_json OpenSSL::Crypto)
+if(TENSORD_IMAGES)
+  target_link_libraries(tensord_server_training PUBLIC tensord_vision)
+  target_compile_definitions(tensord_server_training PRIVATE TENSORD_IMAGES=1)
+endif()
 find_package(ZLIB REQUIRED)
 tensord_layer(tensord_server_http server/http tensord_tensor Boost::headers ZLIB::ZLIB)
 tensord_layer(tensord_server_web server/web tensord_server_training tensord_server_http PkgConfig::HTTPLIB

@@ -68,15 +68,13 @@ int64_t crop_begin(int64_t side, int64_t size) {
   return static_cast<int64_t>(std::nearbyint(static_cast<double>(side - size) / 2));
 }
 
-// The part of the image that becomes the result; outside of the image there are zero bytes.
-struct Window {
-  int64_t top, left, height, width;
-};
-
+// Writes the window of a plane; outside of the plane there are zero bytes.
 template <class T>
-void write_plane(const uint8_t* plane, ImageSize size, const Window& window, const T* values, int64_t step, T* to) {
+void write_plane(const uint8_t* plane, ImageSize size, const Box& window, bool is_mirrored, const T* values,
+                 int64_t step, T* to) {
   for (int64_t y = window.top; y < window.top + window.height; ++y) {
-    for (int64_t x = window.left; x < window.left + window.width; ++x, to += step) {
+    for (int64_t i = 0; i < window.width; ++i, to += step) {
+      const int64_t x = window.left + (is_mirrored ? window.width - 1 - i : i);
       const bool is_inside = y >= 0 && y < size.height && x >= 0 && x < size.width;
       *to = values[is_inside ? plane[y * size.width + x] : 0];
     }
@@ -132,13 +130,17 @@ Size Preprocess::size_after_resize(ImageSize image, const std::string& source) c
     size = image.width <= image.height ? Size(new_longer, *options_.shorter_side)
                                        : Size(*options_.shorter_side, new_longer);
   }
+  check_resize(image, size, source);
+  return size;
+}
+
+void Preprocess::check_resize(ImageSize image, Size size, const std::string& source) const {
   // Between the two passes the image has its new width and its old height.
   const int64_t largest = size.width * std::max(size.height, image.height);
   if (largest > options_.max_pixels) {
     fail(ErrorCode::kOutOfRange, source, ": resizing an image of ", image.width, " x ", image.height, " pixels takes ",
          largest, " pixels; the limit is ", options_.max_pixels);
   }
-  return size;
 }
 
 Preprocess::Needs Preprocess::needs_of(std::string_view file, const std::string& source) const {
@@ -147,29 +149,41 @@ Preprocess::Needs Preprocess::needs_of(std::string_view file, const std::string&
   return {size.height * size.width * channels(), stored.decoder_bytes};
 }
 
-Tensor Preprocess::operator()(std::string_view file, const std::string& source) const {
+Tensor Preprocess::crop_at_random(const Tensor& image, double smallest, const std::string& source) const {
+  const Size size = options_.cropped ? *options_.cropped : options_.resized.value();
+  const Box box = draw_resized_crop(image.size(1), image.size(2), {.scale = {smallest, 1.0}});
+  check_resize({box.height, box.width}, size, source);
+  return resample(crop(image, box.top, box.left, box.height, box.width).contiguous(), size, options_.filter);
+}
+
+Tensor Preprocess::operator()(std::string_view file, const std::string& source,
+                              const Augmentation& augmentation) const {
   check_file(file, source);
   const ImageOptions image_options{.mode = ImageMode::kRGB,
                                    .apply_exif_orientation = options_.apply_exif_orientation,
                                    .max_pixels = options_.max_pixels};
   Tensor image = decode_image(file, image_options, source);
   if (options_.colors == ColorOrder::kGray) image = to_gray(image);
-  return arrange(resample(image, size_after_resize({image.size(1), image.size(2)}, source), options_.filter));
+  const bool is_cropped = augmentation.smallest_crop > 0;
+  image = is_cropped ? crop_at_random(image, augmentation.smallest_crop, source)
+                     : resample(image, size_after_resize({image.size(1), image.size(2)}, source), options_.filter);
+  const double chance = augmentation.horizontal_flip;
+  return arrange(image, !is_cropped, chance > 0 && draw_chance(chance, "horizontal flip"));
 }
 
-Tensor Preprocess::arrange(const Tensor& image) const {
+Tensor Preprocess::arrange(const Tensor& image, bool has_center, bool is_mirrored) const {
   switch (options_.dtype) {
-    case DType::kFloat32: return arrange_as<float>(image);
-    case DType::kFloat16: return arrange_as<Half>(image);
-    default: return arrange_as<uint8_t>(image);
+    case DType::kFloat32: return arrange_as<float>(image, has_center, is_mirrored);
+    case DType::kFloat16: return arrange_as<Half>(image, has_center, is_mirrored);
+    default: return arrange_as<uint8_t>(image, has_center, is_mirrored);
   }
 }
 
 template <class T>
-Tensor Preprocess::arrange_as(const Tensor& image) const {
+Tensor Preprocess::arrange_as(const Tensor& image, bool has_center, bool is_mirrored) const {
   const ImageSize size{image.size(1), image.size(2)};
-  Window window{0, 0, size.height, size.width};
-  if (const std::optional<Size>& crop = options_.cropped) {
+  Box window{0, 0, size.height, size.width};
+  if (const std::optional<Size>& crop = options_.cropped; crop && has_center) {
     window = {crop_begin(size.height, crop->height), crop_begin(size.width, crop->width), crop->height, crop->width};
   }
   const int64_t count = channels(), plane = window.height * window.width;
@@ -178,8 +192,9 @@ Tensor Preprocess::arrange_as(const Tensor& image) const {
       options_.dtype);
   for (int64_t c = 0; c < count; ++c) {
     const int64_t from = options_.colors == ColorOrder::kBGR ? count - 1 - c : c;
-    write_plane(image.data<uint8_t>() + from * size.height * size.width, size, window, values_.data<T>() + c * kBytes,
-                options_.channels_last ? count : 1, out.data<T>() + c * (options_.channels_last ? 1 : plane));
+    write_plane(image.data<uint8_t>() + from * size.height * size.width, size, window, is_mirrored,
+                values_.data<T>() + c * kBytes, options_.channels_last ? count : 1,
+                out.data<T>() + c * (options_.channels_last ? 1 : plane));
   }
   return out;
 }

@@ -34,6 +34,13 @@ struct PreprocessOptions {
   int64_t max_pixels = 50'000'000;  // of the file, and of what it is resized to
 };
 
+// Random changes of images to train on, with torchvision's draws from the thread's generator, in this order.
+struct Augmentation {
+  // Above 0: RandomResizedCrop(size, scale=(this, 1)) takes the place of the resize and the crop, and size is theirs.
+  double smallest_crop = 0;
+  double horizontal_flip = 0;  // its probability; 0: none
+};
+
 // Immutable and thread-safe.
 class Preprocess {
  public:
@@ -54,15 +61,18 @@ class Preprocess {
   // Returns a contiguous tensor. The bytes are untrusted. Throws Error that starts with `source`: kUnimplemented
   // (neither JPEG nor PNG, or unsupported colors), kDataLoss (damaged), kOutOfRange (more pixels than max_pixels, known
   // before anything is decoded). At most 6 bytes for each pixel of the file are held meanwhile, as tensors, and as many
-  // more by libjpeg for a progressive JPEG.
-  Tensor operator()(std::string_view file, const std::string& source) const;
+  // more by libjpeg for a progressive JPEG. REQUIRES: sizes() are known if `augmentation` crops.
+  Tensor operator()(std::string_view file, const std::string& source, const Augmentation& augmentation = {}) const;
 
  private:
   ImageSize check_file(std::string_view file, const std::string& source) const;
   Size size_after_resize(ImageSize image, const std::string& source) const;
-  Tensor arrange(const Tensor& image) const;
+  void check_resize(ImageSize image, Size size, const std::string& source) const;
+  Tensor crop_at_random(const Tensor& image, double smallest, const std::string& source) const;
+  // `has_center`: the center is cut out.
+  Tensor arrange(const Tensor& image, bool has_center, bool is_mirrored) const;
   template <class T>
-  Tensor arrange_as(const Tensor& image) const;
+  Tensor arrange_as(const Tensor& image, bool has_center, bool is_mirrored) const;
 
   const PreprocessOptions options_;
   Tensor values_;  // dtype[channels, 256]: the number for each byte

@@ -34,12 +34,6 @@ double draw(double from, double to) {
 }
 int64_t draw_below(int64_t end) { return ops::randint(int64_t{0}, end, Dims{1}).item_int(); }
 
-// Draws a number even where p is 0 or 1, as torchvision does.
-bool is_drawn(double p, const char* transform) {
-  check(p >= 0 && p <= 1, transform, ": p must be between 0 and 1 but is ", p);
-  return ops::rand(Dims{1}).item_double() < static_cast<double>(static_cast<float>(p));
-}
-
 // {left, top, right, bottom}.
 Margins four(const Margins& padding) {
   if (padding.empty()) return {0, 0, 0, 0};
@@ -192,14 +186,11 @@ Tensor RandomCrop::operator()(const Tensor& image) const {
   return crop(x, top, left, size.height, size.width);
 }
 
-namespace {
-
-struct Box {
-  int64_t top, left, height, width;
-};
-
 // Tries ten times to draw an area and an aspect ratio that fit; then falls back to the largest centered crop.
-Box draw_box(int64_t height, int64_t width, const RandomResizedCropOptions& options) {
+Box draw_resized_crop(int64_t height, int64_t width, const RandomResizedCropOptions& options) {
+  check(options.ratio.first > 0 && options.ratio.first <= options.ratio.second && options.scale.first > 0 &&
+            options.scale.first <= options.scale.second,
+        "RandomResizedCrop: scale and ratio are ranges of numbers above 0");
   const auto [min, max] = options.ratio;
   const double area = static_cast<double>(height * width);
   const auto log_of = [](double ratio) { return static_cast<double>(std::log(static_cast<float>(ratio))); };
@@ -220,26 +211,26 @@ Box draw_box(int64_t height, int64_t width, const RandomResizedCropOptions& opti
   return {(height - h) / 2, (width - w) / 2, h, w};
 }
 
-}  // namespace
+bool draw_chance(double p, const char* what) {
+  check(p >= 0 && p <= 1, what, ": p must be between 0 and 1 but is ", p);
+  return ops::rand(Dims{1}).item_double() < static_cast<double>(static_cast<float>(p));
+}
 
 Tensor RandomResizedCrop::operator()(const Tensor& image) const {
   const auto [height, width] = extent_of(image, "RandomResizedCrop");
   check(height > 0 && width > 0, "RandomResizedCrop: the image has no pixels");
-  check(options.ratio.first > 0 && options.ratio.first <= options.ratio.second && options.scale.first > 0 &&
-            options.scale.first <= options.scale.second,
-        "RandomResizedCrop: scale and ratio are ranges of numbers above 0");
-  const Box box = draw_box(height, width, options);
+  const Box box = draw_resized_crop(height, width, options);
   const Tensor part = crop(image, box.top, box.left, box.height, box.width);
   return resize(part, size, options.interpolation, options.antialias);
 }
 
 Tensor RandomHorizontalFlip::operator()(const Tensor& image) const {
   extent_of(image, "RandomHorizontalFlip");
-  return is_drawn(p, "RandomHorizontalFlip") ? ops::flip(image, Dims{-1}) : image;
+  return draw_chance(p, "RandomHorizontalFlip") ? ops::flip(image, Dims{-1}) : image;
 }
 Tensor RandomVerticalFlip::operator()(const Tensor& image) const {
   extent_of(image, "RandomVerticalFlip");
-  return is_drawn(p, "RandomVerticalFlip") ? ops::flip(image, Dims{-2}) : image;
+  return draw_chance(p, "RandomVerticalFlip") ? ops::flip(image, Dims{-2}) : image;
 }
 
 }  // namespace tensord::vision

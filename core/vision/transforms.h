@@ -110,6 +110,15 @@ struct RandomResizedCrop {
   Tensor operator()(const Tensor& image) const;
 };
 
+// A part of an image.
+struct Box {
+  int64_t top, left, height, width;
+};
+// The part that RandomResizedCrop takes of an image of this size.
+Box draw_resized_crop(int64_t height, int64_t width, const RandomResizedCropOptions& options);
+// Draws whether something of probability p happens, also where p is 0 or 1. `what` begins its errors.
+bool draw_chance(double p, const char* what);
+
 struct RandomHorizontalFlip {
   double p = 0.5;
   Tensor operator()(const Tensor& image) const;

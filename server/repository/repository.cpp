@@ -72,6 +72,11 @@ bool Repository::is_ready(const std::string& name, const std::string& version) c
   }
 }
 
+ModelConfig Repository::config_of(const std::string& name) const {
+  const std::optional<LoadPlan> plan = models_.plan_of_served(name);
+  return plan ? plan->layout.config : ModelConfig();
+}
+
 bool Repository::has_model(const std::string& name) const {
   return models_.read(name, [](const ModelEntry& entry) { return !entry.is_unloaded(); });
 }

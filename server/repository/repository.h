@@ -112,6 +112,9 @@ class Repository final : public ModelDirectory {
   using Source = VersionSource;
   Source source_of(const std::string& name, int64_t version) const { return planner_.source_of(name, version); }
 
+  // The configuration that the model is served with; an empty one if it is not served.
+  ModelConfig config_of(const std::string& name) const;
+
   // The folder of the model's versions, whether or not it exists.
   std::filesystem::path folder_of(const std::string& name) const {
     return std::filesystem::path(planner_.root_of(name)) / name;

@@ -89,8 +89,8 @@ std::unique_ptr<BatchSource> Trainer::make_source() {
     });
   };
   distributed::ProcessGroup* const group = options_.group;
-  if (!group) return spec_.data.streamed ? of_stream() : make_file_source(*data_.to_train_on(), spec_, order_);
-  if (!spec_.data.streamed) return make_rank_source(*data_.to_train_on(), spec_, group->rank());
+  if (!group) return spec_.data.streamed ? of_stream() : make_file_source(data_, spec_, order_);
+  if (!spec_.data.streamed) return make_rank_source(data_, spec_, group->rank());
   return make_rank_stream_source(*group, group->rank() == 0 ? of_stream() : nullptr);
 }
 

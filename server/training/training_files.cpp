@@ -30,15 +30,31 @@ constexpr int kMaxDownloads = 4;
 constexpr size_t kMaxUploadId = 64;
 
 // Formats of data files that jobs read.
-constexpr const char* kDataFormats[] = {"npz", "safetensors", "pt", "csv", "requests"};
+constexpr const char* kDataFormats[] = {"npz", "safetensors", "pt", "csv", "requests", "zip"};
 
 // ".csv" of "My file.CSV".
 std::string upload_ending(const std::string& name) {
   const std::string format = files::extension_of(name);
   const bool is_known = std::ranges::find(kDataFormats, format) != std::end(kDataFormats);
   check(is_known, "file_name: '", name,
-        "' is of no kind that jobs read; .npz, .safetensors, .pt, .csv and .requests are");
+        "' is of no kind that jobs read; .npz, .safetensors, .pt, .csv, .requests and .zip (of images) are");
   return "." + format;
+}
+
+// A running job removes weights that it has replaced, at any time; a link keeps them. `find` gives the file that is the
+// newest now and is asked again if that has gone. Returns false if it gives none.
+bool keep_newest(const std::function<fs::path()>& find, const fs::path& link) {
+  constexpr int kTries = 100;
+  for (int i = 0;; ++i) {
+    const fs::path file = find();
+    if (file.empty()) return false;
+    try {
+      link_or_copy(file, link);
+      return true;
+    } catch (const Error&) {
+      if (i == kTries || fs::exists(file)) throw;
+    }
+  }
 }
 
 // The upload's id in a file's name of a spec. Only what make_upload() makes.
@@ -52,13 +68,18 @@ std::string upload_id_of(const std::string& file, const char* field) {
 
 }  // namespace
 
-std::string TrainingService::data_path(const std::string& file, const char* field) const {
+std::string TrainingService::data_path(const std::string& file, const std::string& owner, const char* field) const {
+  if (file.empty()) return {};
   if (!is_upload(file)) return resolve_data_file(options_.data_folder, file, field);
-  const fs::path path = store_.upload_file(upload_id_of(file, field));
+  const fs::path path = store_.upload_file(owner, upload_id_of(file, field));
   if (!fs::is_regular_file(fs::symlink_status(path))) {
     fail(ErrorCode::kNotFound, field, ": there is no upload '", file, "'; unused ones are removed after a day");
   }
   return path.string();
+}
+
+TrainingService::DataPaths TrainingService::data_paths(const JobSpec& spec, const std::string& owner) const {
+  return {data_path(spec.data.file, owner, "data.file"), data_path(spec.evaluation.file, owner, "evaluation.file")};
 }
 
 std::string TrainingService::data_folder_of(const TrainingJob& job) const {
@@ -67,18 +88,19 @@ std::string TrainingService::data_folder_of(const TrainingJob& job) const {
   return has_uploads ? (store_.job_folder(job.id()) / "data").string() : options_.data_folder;
 }
 
-void TrainingService::keep_data(const JobStatus& job) const {
+void TrainingService::keep_data(const JobStatus& job, const DataPaths& paths) const {
   const fs::path folder = store_.job_folder(job.id) / "data";
-  for (const auto& [file, field] :
-       {std::pair(job.spec.data.file, "data.file"), std::pair(job.spec.evaluation.file, "evaluation.file")}) {
+  for (const auto& [file, path] :
+       {std::pair(job.spec.data.file, paths.training), std::pair(job.spec.evaluation.file, paths.evaluation)}) {
     if (!is_upload(file) || fs::exists(folder / file)) continue;
     make_folder(folder);
-    link_or_copy(data_path(file, field), folder / file);
+    link_or_copy(path, folder / file);
   }
 }
 
-TrainingService::Upload::Upload(const TrainingService& service, uint64_t announced_bytes, const std::string& data_name)
-    : service_(service), announced_bytes_(announced_bytes), is_data_(!data_name.empty()) {
+TrainingService::Upload::Upload(const TrainingService& service, uint64_t announced_bytes, const std::string& data_name,
+                                std::string owner)
+    : service_(service), owner_(std::move(owner)), announced_bytes_(announced_bytes), is_data_(!data_name.empty()) {
   const std::string ending = is_data_ ? upload_ending(data_name) : std::string();
   const uint64_t limit = service_.options_.max_upload_bytes;
   if (limit > 0 && announced_bytes > limit) {
@@ -86,16 +108,17 @@ TrainingService::Upload::Upload(const TrainingService& service, uint64_t announc
          announced_bytes);
   }
   // Without a limit on uploads, the store has none either.
-  service_.store_.make_room_for_upload(kMaxUploads, std::min(limit, UINT64_MAX / kFullUploads) * kFullUploads, limit);
-  id_ = service_.store_.make_upload(ending);
-  file_.open(service_.store_.upload_file(id_), std::ios::binary | std::ios::trunc);
+  service_.store_.make_room_for_upload(owner_, kMaxUploads, std::min(limit, UINT64_MAX / kFullUploads) * kFullUploads,
+                                       limit);
+  id_ = service_.store_.make_upload(owner_, ending);
+  file_.open(service_.store_.upload_file(owner_, id_), std::ios::binary | std::ios::trunc);
 }
 
 TrainingService::Upload::~Upload() {
   if (is_finished_) return;
   file_.close();
   std::error_code ignored;
-  fs::remove(service_.store_.upload_file(id_), ignored);
+  fs::remove(service_.store_.upload_file(owner_, id_), ignored);
 }
 
 void TrainingService::Upload::write(std::string_view bytes) {
@@ -115,7 +138,7 @@ void TrainingService::Upload::write(std::string_view bytes) {
 // A newer upload may have taken its place.
 void TrainingService::Upload::check_is_there() const {
   std::error_code ignored;
-  if (!fs::exists(service_.store_.upload_file(id_), ignored)) {
+  if (!fs::exists(service_.store_.upload_file(owner_, id_), ignored)) {
     fail(ErrorCode::kResourceExhausted, "data: the upload was removed to make room for newer ones");
   }
 }
@@ -132,7 +155,7 @@ std::string TrainingService::Upload::finish() {
     return kUploadMark + id_;
   }
   // Other formats are checked when a job uses them.
-  const std::string file = service_.store_.upload_file(id_).string();
+  const std::string file = service_.store_.upload_file(owner_, id_).string();
   if (jit::find_format(file) == nullptr) jit::ModelArchive::open(file);
   is_finished_ = true;
   return id_;
@@ -156,7 +179,7 @@ TrainingService::Download::Download(const TrainingService& service, const std::s
         if (entry.is_regular_file()) link_or_copy(entry.path(), folder_ / entry.path().filename());
       }
     } else {
-      write_weights(service, job);
+      write_weights(service, id);
     }
     for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) files_.push_back(entry.path());
     std::ranges::sort(files_);
@@ -172,21 +195,39 @@ TrainingService::Download::~Download() {
   fs::remove_all(folder_, ignored);
 }
 
-void TrainingService::Download::write_weights(const TrainingService& service, const JobStatus& job) {
+void TrainingService::Download::write_weights(const TrainingService& service, const std::string& id) {
+  const JobStatus job = service.find(id)->status();
   const fs::path of_job = service.store_.job_folder(job.id);
   const fs::path base = service.store_.base_archive(job.id);
   const fs::path out = folder_ / format_file_name(base);
+  const fs::path apart = folder_ / "apart.pt";
   if (job.spec.publish.when == "best" && job.progress.best_step > 0) {
-    copy_as_base(base.string(), (of_job / concat("best-", step_, ".pt")).string(), out.string());
+    keep_newest(
+        [&] {
+          step_ = published_step(service.find(id)->status());
+          return of_job / concat("best-", step_, ".pt");
+        },
+        apart);
+    copy_as_base(base.string(), apart.string(), out.string());
+    fs::remove(apart);
     return;
   }
   if (job.spec.ema_decay > 0) {
     fail(ErrorCode::kFailedPrecondition, "job '", job.id, "' has averages of its weights (ema_decay), which only its ",
          "published version has");
   }
-  const std::optional<Checkpoints::Found> newest = Checkpoints(of_job, job.spec.checkpoints.keep).newest();
-  if (!newest) fail(ErrorCode::kFailedPrecondition, "job '", job.id, "' has no checkpoint yet, and no model");
-  step_ = newest->step;
+  const Checkpoints checkpoints(of_job, job.spec.checkpoints.keep);
+  const fs::path checkpoint = folder_ / "checkpoint.pt";
+  const bool is_there = keep_newest(
+      [&] {
+        std::optional<Checkpoints::Found> newest = checkpoints.newest();
+        // The one that was the newest may go while it is checked.
+        for (int i = 0; !newest && i < 3; ++i) newest = checkpoints.newest();
+        step_ = newest ? newest->step : 0;
+        return newest ? fs::path(newest->model_file()) : fs::path();
+      },
+      checkpoint);
+  if (!is_there) fail(ErrorCode::kFailedPrecondition, "job '", job.id, "' has no checkpoint yet, and no model");
   // Memory of its own: the job that goes on has the limit for itself.
   static const OwnerId owner = memory_owner("job model download");
   set_owner_limit(owner, service.options_.memory_bytes);
@@ -194,12 +235,12 @@ void TrainingService::Download::write_weights(const TrainingService& service, co
   // Checkpoints are in training mode.
   jit::LoadOptions options;
   options.for_training = true;
-  const std::shared_ptr<jit::Module> module = jit::Module::load(newest->model_file(), options);
+  const std::shared_ptr<jit::Module> module = jit::Module::load(checkpoint.string(), options);
   module->set_training(false);
-  const fs::path apart = folder_ / "checkpoint.pt";
   module->save(apart.string());
   copy_as_base(base.string(), apart.string(), out.string());
   fs::remove(apart);
+  fs::remove(checkpoint);
 }
 
 }  // namespace tensord::server

@@ -19,6 +19,7 @@
 #include "core/tensor/device_runtime.h"
 #include "server/training/data/batch_source.h"
 #include "server/training/data/data_file.h"
+#include "server/training/data/image_data.h"
 #include "server/training/evaluation_metrics.h"
 #include "server/training/jobs/job_origin.h"
 #include "server/training/ranks/worker_group.h"
@@ -161,26 +162,45 @@ void TrainingService::enqueue(const std::shared_ptr<TrainingJob>& job) {
   changed_.notify_all();
 }
 
-Repository::Source TrainingService::source_of(const ModelSource& model) const {
+Repository::Source TrainingService::source_of(const ModelSource& model, const std::string& owner) const {
   if (model.upload_id.empty()) return repository_.source_of(model.name, model.version);
-  const fs::path file = store_.upload_file(model.upload_id);
-  if (!fs::exists(file)) fail(ErrorCode::kNotFound, "model.upload_id: there is no upload '", model.upload_id, "'");
+  const fs::path file = store_.upload_file(owner, model.upload_id);
+  if (!fs::is_regular_file(fs::symlink_status(file)))
+    fail(ErrorCode::kNotFound, "model.upload_id: there is no upload '", model.upload_id, "'");
   return {file, 0};
 }
 
-void TrainingService::check_names(const char* field, const std::string& file, const TrainingModel& model) const {
-  if (file.empty()) return;
+void TrainingService::check_data(const char* field, const std::string& path, const JobSpec& spec,
+                                 const TrainingModel& model) const {
+  if (path.empty()) return;
   try {
-    check_data_names(data_path(file, field), model.arrays());
+    if (is_image_data(path))
+      check_image_data(path, options_.data_folder, spec, model);
+    else
+      check_data_names(path, model.arrays());
   } catch (const Error& error) {
     throw Error(error.code(), concat(field, ": ", error.what()));
   }
 }
 
+// A job trains on images as the model is served with, unless it says otherwise.
+void TrainingService::add_image_parameters(JobSpec& spec, const DataPaths& paths) const {
+  if (!is_image_data(paths.training) && !is_image_data(paths.evaluation)) {
+    check(!spec.data.has_image_options(),
+          "data.image_parameters, random_resized_crop, random_horizontal_flip: are for folders and archives of images");
+    return;
+  }
+  check(!fs::is_directory(paths.training) || !spec.distribution.has_several_hosts(),
+        "data.file: a folder is on this host only; give the other hosts an archive of it (.zip)");
+  if (!spec.model.upload_id.empty()) return;
+  for (const auto& [key, value] : repository_.config_of(spec.model.name).parameters) {
+    if (key.starts_with("image_") && key != "image_input") spec.data.image_parameters.emplace(key, value);
+  }
+}
+
 // Finds errors when the job is created, not when its turn comes.
-void TrainingService::check_against_model(const JobSpec& spec, const std::string& archive) const {
-  if (!spec.data.streamed) data_path(spec.data.file, "data.file");
-  if (!spec.evaluation.file.empty()) data_path(spec.evaluation.file, "evaluation.file");
+void TrainingService::check_against_model(const JobSpec& spec, const std::string& archive,
+                                          const DataPaths& paths) const {
   const CancellationScope scope([this] { return is_stopping_.load(); }, Clock::system().now_ns() + kMaxLoadNs);
   try {
     device_runtime(device_of_job(spec));
@@ -191,8 +211,8 @@ void TrainingService::check_against_model(const JobSpec& spec, const std::string
                       {}, device_of_job(spec));
   model.use_metrics(spec.evaluation.metrics);
   model.checkpoint_activations(spec.activation_checkpointing);
-  check_names("data.file", spec.data.file, model);
-  check_names("evaluation.file", spec.evaluation.file, model);
+  check_data("data.file", paths.training, spec, model);
+  check_data("evaluation.file", paths.evaluation, spec, model);
   model.module().check_can_save();
   make_job_optimizer(spec.optimizer, model.module().named_parameters());
 }
@@ -235,7 +255,7 @@ void TrainingService::check_ranks(const JobSpec& spec) const {
   }
 }
 
-JobStatus TrainingService::create(JobSpec spec) {
+JobStatus TrainingService::create(JobSpec spec, const std::string& owner) {
   check_job_spec(spec);
   check_room_for_job();
   spec.resources.threads = job_threads(spec, options_.threads);
@@ -245,8 +265,10 @@ JobStatus TrainingService::create(JobSpec spec) {
           options_.memory_bytes);
   }
   check_ranks(spec);
-  const Repository::Source source = source_of(spec.model);
-  check_against_model(spec, source.file.string());
+  const Repository::Source source = source_of(spec.model, owner);
+  const DataPaths paths = data_paths(spec, owner);
+  add_image_parameters(spec, paths);
+  check_against_model(spec, source.file.string(), paths);
   if (spec.model.upload_id.empty()) spec.model.version = source.version;
   // The slow part is done outside the lock, so that concurrent creations do not wait for each other.
   const MutexLock create_lock(create_mutex_);
@@ -263,7 +285,7 @@ JobStatus TrainingService::create(JobSpec spec) {
     const bool is_upload = !status.spec.model.upload_id.empty();  // whose file has no extension
     const fs::path file_name = is_upload ? fs::path(format_file_name(source.file)) : source.file;
     keep_base(source.file, store_.new_base_archive(status.id, file_name));
-    keep_data(status);
+    keep_data(status, paths);
     store_.save(status);
   } catch (...) {
     store_.remove(status.id);

@@ -61,7 +61,8 @@ class TrainingService {
 
   // Validates the job against its model and queues it. Takes as long as loading the model. Throws Error naming the
   // field.
-  JobStatus create(JobSpec spec);
+  // `owner`: of the uploads that it may use, see JobStore; it names the client, such as by its token.
+  JobStatus create(JobSpec spec, const std::string& owner = {});
   JobStatus pause(const std::string& id);
   // world_size: number of ranks from now on, for a distributed job; 0: unchanged.
   JobStatus resume(const std::string& id, int64_t world_size = 0);
@@ -84,8 +85,10 @@ class TrainingService {
   // An archive or a file of data that is being uploaded. Jobs can use it after finish(); otherwise it is removed.
   class Upload {
    public:
-    // `data_name`: the name of a file of data, whose ending is its format; empty: it is an archive.
-    Upload(const TrainingService& service, uint64_t announced_bytes, const std::string& data_name = {});
+    // `data_name`: the name of a file of data, whose ending is its format; empty: it is an archive. `owner`: as in
+    // create.
+    Upload(const TrainingService& service, uint64_t announced_bytes, const std::string& data_name = {},
+           std::string owner = {});
     ~Upload();
     void write(std::string_view bytes);
     // Returns the upload's id, or what data.file is. Checks that an archive is one.
@@ -97,6 +100,7 @@ class TrainingService {
     void check_is_there() const;
 
     const TrainingService& service_;
+    const std::string owner_;
     const uint64_t announced_bytes_;
     uint64_t size_bytes_ = 0;
     std::string id_;
@@ -127,7 +131,7 @@ class TrainingService {
       std::atomic<int>& taken;
     };
 
-    void write_weights(const TrainingService& service, const JobStatus& job);
+    void write_weights(const TrainingService& service, const std::string& id);
     const Place place_;
     std::filesystem::path folder_;
     std::vector<std::filesystem::path> files_;
@@ -158,19 +162,24 @@ class TrainingService {
   void finish(TrainingJob& job, JobState state, const std::string& message);
   void save(const TrainingJob& job);
   // The archive that a job starts from, and its version.
-  Repository::Source source_of(const ModelSource& model) const;
+  Repository::Source source_of(const ModelSource& model, const std::string& owner) const;
   // Copies the model, with all files that it reads, into the job's folder.
   static void keep_base(const std::filesystem::path& model, const std::filesystem::path& base);
-  // Where a file of a new job's data is: in the data folder, or an upload.
-  std::string data_path(const std::string& file, const char* field) const;
+  // Where the data of a new job is: in the data folder, or uploaded. Empty: there is none.
+  struct DataPaths {
+    std::string training, evaluation;
+  };
+  DataPaths data_paths(const JobSpec& spec, const std::string& owner) const;
+  std::string data_path(const std::string& file, const std::string& owner, const char* field) const;
   // Gives a new job its own links to the uploads that it uses.
-  void keep_data(const JobStatus& job) const;
+  void keep_data(const JobStatus& job, const DataPaths& paths) const;
   // The folder with the files that the job names.
   std::string data_folder_of(const TrainingJob& job) const;
   void check_room_for_job() const;
   void check_ranks(const JobSpec& spec) const;
-  void check_against_model(const JobSpec& spec, const std::string& archive) const;
-  void check_names(const char* field, const std::string& file, const TrainingModel& model) const;
+  void check_against_model(const JobSpec& spec, const std::string& archive, const DataPaths& paths) const;
+  void check_data(const char* field, const std::string& path, const JobSpec& spec, const TrainingModel& model) const;
+  void add_image_parameters(JobSpec& spec, const DataPaths& paths) const;
   std::vector<TrainingSample> samples() const;
 
   const Options options_;

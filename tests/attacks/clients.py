@@ -13,8 +13,8 @@ import grpc
 
 from tests.attacks.hosts import fill
 from tests.attacks.registry import Figure, attack
+from tests.e2e.authority import Authority
 from tests.e2e.daemon import BINARY, pb, training
-from tests.e2e.network_test import Authority
 
 TIMEOUT_S = 2
 MEMORY_MB = 1500  # limit of address space; the binary itself maps some hundred MB

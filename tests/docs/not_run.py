@@ -20,14 +20,19 @@ def pages_with_tests():
     return {ROOT / "docs" / f"{name}.md" for name in listed[1].split()}
 
 
+def joined(code):
+    """With each command on one line."""
+    return re.sub(r"\\\n *", "", code)
+
+
 def not_run(page, has_test):
     """(line, command) of the page's blocks that its test leaves out, and of its indented commands."""
     for block in blocks(page):
         if block.language in RUN and not block.run_by and not (has_test and runs_here(block)):
-            yield block.line, block.code.strip().splitlines()[0]
+            yield block.line, joined(block.code).strip().splitlines()[0]
         if block.language == "text" and not block.run_by:
             # With an ellipsis it is not a whole command.
-            yield from ((block.line + number, line) for number, line in enumerate(block.code.splitlines(), 1)
+            yield from ((block.line + number, line) for number, line in enumerate(joined(block.code).splitlines(), 1)
                         if SHOWN.fullmatch(line) and "…" not in line)
     for number, line in enumerate(page.read_text().splitlines(), 1):
         if command := COMMAND.fullmatch(line):

@@ -16,6 +16,9 @@ from tests.docs.pages import ROOT, anchors, blocks, documents, links, pages, pro
 RUN = {"bash", "python"}
 SHOWN = {"toml", "text", "json", "yaml", "cpp", "cmake", "protobuf", "promql"}
 SLOW_PAGES = {"benchmarks_full.md"}  # minutes for each command
+COLUMNS = 80  # of a block, so that it needs no scrolling
+# What the program prints, and lines of files with 120 columns (test_code_is_that_of_the_examples).
+WIDE_PAGES, WIDE_LANGUAGES = {"commands.md"}, {"cpp"}
 DOCS = ROOT / "docs"
 
 
@@ -82,6 +85,15 @@ class PagesTest(unittest.TestCase):
         for page in pages():
             with self.subTest(page=page.name):
                 self.assertEqual(re.findall(r"(?:^|\n)\n    \S.*", prose(page)), [])
+
+    def test_blocks_are_not_wide(self):
+        for page in [ROOT / "README.md", *pages()]:
+            for block in blocks(page):
+                if page.name in WIDE_PAGES or block.language in WIDE_LANGUAGES:
+                    continue
+                wide = [line for line in block.code.splitlines() if len(line) > COLUMNS]
+                with self.subTest(page=page.name, line=block.line):
+                    self.assertEqual(wide, [])
 
     def test_what_others_run_is_what_they_run(self):
         for page in pages():

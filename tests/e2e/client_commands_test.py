@@ -17,8 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from tests.e2e import serve_models
+from tests.e2e.authority import Authority
 from tests.e2e.daemon_process import BINARY, DaemonProcess
-from tests.e2e.network_test import Authority
 from tests.e2e.terminal import on_terminal
 
 LABELED = """

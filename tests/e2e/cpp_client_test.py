@@ -7,9 +7,9 @@ import unittest
 
 import numpy as np
 
+from tests.e2e.authority import Authority
 from tests.e2e.training import training_models
 from tests.e2e.daemon_process import ROOT, DaemonProcess
-from tests.e2e.network_test import Authority, read
 
 CHECKS = os.environ["TENSORD_CLIENT_CHECKS"]
 MODELS = [os.path.join(ROOT, "examples", "triton", name) for name in ("model_repository", "more_models")]

@@ -109,6 +109,8 @@ class EnsembleTest(unittest.TestCase):
         cls.add("pipeline", None, PIPELINE)
         cls.add("probed", Classify(), CLASSIFY.replace("output", "# output"))
         cls.add("transposed", Transposed())
+        cls.add("hurried", None, PIPELINE + 'parameters { key: "precision" value { string_value: "auto" } }\n'
+                'parameters { key: "seed" value { string_value: "1" } }\nparameters { key: "mine" value { string_value: "1" } }\n')
         cls.add("twice", None, ensemble(step("transposed", {"x": "in"}, {"OUTPUT__0": "middle"}),
                                         step("transposed", {"x": "middle"}, {"OUTPUT__0": "out"})))
         cls.add("flat", serve_models.Identity(), """
@@ -267,6 +269,13 @@ class EnsembleTest(unittest.TestCase):
         with self.assertRaises(grpc.RpcError) as caught:
             self.stub.ModelConfig(pb.ModelConfigRequest(name="nobody"))
         self.assertEqual(caught.exception.code(), grpc.StatusCode.NOT_FOUND)
+
+    def test_parameters_that_only_models_have_are_warned_of(self):
+        warning = "parameters precision, seed have no effect on an ensemble; give them to the models of its steps"
+        index = self.stub.RepositoryIndex(pb.RepositoryIndexRequest()).models
+        self.assertEqual([(model.state, model.reason) for model in index if model.name == "hurried"], [("READY", "warning: " + warning)])
+        self.assertIn(warning, self.daemon.log_text())
+        self.assertEqual(self.daemon.log_text().count("have no effect on an ensemble"), 1)
 
     def test_types_come_from_the_steps_where_the_config_says_none(self):
         metadata = self.stub.ModelMetadata(pb.ModelMetadataRequest(name="spell"))

@@ -15,6 +15,7 @@ import urllib.request
 import grpc
 
 from tests.e2e import serve_models
+from tests.e2e.authority import Authority, read
 from tests.e2e.daemon import BINARY, Daemon, health_pb2, health_pb2_grpc, inference_pb2_grpc, pb, request, training
 from tests.e2e.raw_tensors import fp32
 
@@ -22,40 +23,6 @@ CODE = grpc.StatusCode
 
 
 IDENTITY = request("identity", [("x", "FP32", [2], fp32(1, 2))])
-
-
-class Authority:
-    """The test's own certificate authority, using openssl."""
-
-    def __init__(self, folder, name):
-        self.folder, self.name = folder, name
-        self.cert, self.key = self.path("pem"), self.path("key")
-        self.run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
-                 self.key, "-out", self.cert, "-days", "2", "-subj", f"/CN={name}")
-
-    def path(self, ending):
-        return os.path.join(self.folder, f"{self.name}.{ending}")
-
-    @staticmethod
-    def run(*arguments):
-        subprocess.run(["openssl", *arguments], check=True, capture_output=True)
-
-    def sign(self, subject):
-        """Returns the PEM texts of a certificate and its key."""
-        key, wanted, cert, extension = (os.path.join(self.folder, f"{subject}.{end}")
-                                        for end in ("key", "csr", "pem", "ext"))
-        with open(extension, "w") as out:
-            out.write("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
-        self.run("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out",
-                 wanted, "-subj", f"/CN={subject}")
-        self.run("x509", "-req", "-in", wanted, "-CA", self.cert, "-CAkey", self.key, "-CAcreateserial", "-out", cert,
-                 "-days", "2", "-extfile", extension)
-        return read(cert), read(key)
-
-
-def read(path):
-    with open(path, "rb") as file:
-        return file.read()
 
 
 def replace(path, content):

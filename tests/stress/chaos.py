@@ -20,8 +20,9 @@ import grpc
 import torch
 
 from tests.e2e import sequence_models, serve_models
+from tests.e2e.authority import Authority, read
 from tests.e2e.daemon import DaemonProcess, inference_pb2_grpc, pb, training, training_pb2_grpc
-from tests.e2e.network_test import Authority, read, replace
+from tests.e2e.network_test import replace
 from tests.e2e.training import disks, training_models
 from tests.e2e.training.hosts import children_of
 from tests.e2e.training.training_daemon import COMPLETED

@@ -3,6 +3,7 @@
 import pathlib
 import sys
 import threading
+import zipfile
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import tensord
 from conftest import Trainer, labeled_images
 from tensord import _job_operations
 from tensord import job_spec as specs
-from tensord._parquet import as_job_file
+from tensord._data_files import as_job_file
 from tensord._protocol import training as pb
 from tensord.job_spec import JobSpec, job_spec_message
 from tensord.jobs import history_of
@@ -215,6 +216,24 @@ def test_uploaded_data_and_the_model_that_comes_home(training_client, trainer, t
     with pytest.raises(tensord.NotFoundError):
         missing.download(tmp_path / "other")
     assert [path.name for path in tmp_path.iterdir()] == ["trained"]
+
+
+def test_a_folder_of_images_is_uploaded_as_an_archive(training_client, tmp_path):
+    images = {"cat/1.jpg": b"one", "cat/more/2.PNG": b"two", "dog/1.jpeg": b"three"}
+    for name, content in {**images, "dog/notes.txt": b"no image", "cover.jpg": b"of no class"}.items():
+        path = tmp_path / "pets" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    with as_job_file(tmp_path / "pets") as packed:
+        with zipfile.ZipFile(packed) as archive:
+            assert {name: archive.read(name) for name in archive.namelist()} == images
+    assert not pathlib.Path(packed).exists()
+    assert training_client.upload_data(tmp_path / "pets").endswith(".zip")
+    with pytest.raises(tensord.InvalidArgumentError, match="columns"):
+        training_client.upload_data(tmp_path / "pets", columns=["image"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(tensord.InvalidArgumentError, match="has no folders of images"):
+        training_client.upload_data(tmp_path / "empty")
 
 
 def test_a_download_without_the_end_of_a_file(tmp_path):

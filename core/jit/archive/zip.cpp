@@ -168,7 +168,7 @@ void ZipArchive::read_directory() {
   int status = unzGoToFirstFile(unzip.get());
   for (uint64_t i = 0; i < info.number_entry; ++i) {
     if (status != UNZ_OK) fail(ErrorCode::kDataLoss, path_, ": the zip directory is damaged at entry ", i);
-    if (i == 0) {
+    if (i == 0 && !options_.keeps_root) {
       std::string name(kMaxName, '\0');
       unz_file_info64 first{};
       unzGetCurrentFileInfo64(unzip.get(), &first, name.data(), kMaxName - 1, nullptr, 0, nullptr, 0);

@@ -24,6 +24,7 @@ struct ZipOptions {
   size_t max_inflated_bytes = size_t{256} << 20;
   size_t max_entries = 1 << 20;
   bool copies_file = false;  // reads a private copy of the file, see copy_privately
+  bool keeps_root = false;   // names are those of the file
 };
 
 // A memory-mapped zip file. It stays mapped while the archive or a storage of it exists. The mapping is private: writes
@@ -33,7 +34,7 @@ struct ZipOptions {
 class ZipArchive : public std::enable_shared_from_this<ZipArchive> {
  public:
   struct Entry {
-    std::string name;  // without the root folder that all entries have in common
+    std::string name;  // without the first entry's root folder, which all entries of models have in common
     uint64_t size = 0;
     uint64_t compressed_size = 0;
     uint64_t offset = 0;  // position of the payload in the file

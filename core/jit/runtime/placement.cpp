@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/jit/ir/walk.h"
 #include "core/jit/runtime/module_tensors.h"
+#include "core/ops/registry.h"
 
 namespace tensord::jit {
 
@@ -166,6 +167,23 @@ void Placement::place_device_argument(Graph& graph, Node& node, size_t index) {
   node.replace_input(index, constant->output());
 }
 
+// Copies the host tensor that an operator gives wherever the tensors of its call are.
+void Placement::place_output(Graph& graph, Node& node) {
+  const ops::Op& to = ops::get_op("aten::to.prim_Device");
+  Node* at = &node;
+  std::vector<GraphValue*> inputs{node.output()};
+  for (const Value& value : {Value(device_), Value(), Value(false), Value(false)}) {
+    Node* const constant = graph.create_constant(value, to.schema.arguments[inputs.size()].type);
+    constant->insert_after(at);
+    at = constant;
+    inputs.push_back(constant->output());
+  }
+  Node* const moved = graph.create(to, inputs);
+  moved->insert_after(at);
+  node.output()->replace_all_uses_with(moved->output());
+  moved->replace_input(0, node.output());
+}
+
 void Placement::place_node(Graph& graph, Node& node) {
   if (node.kind() == NodeKind::kConstant) return node.set_constant(rebuilt(node.constant(), 0));
   if (node.kind() != NodeKind::kOp) return;
@@ -173,6 +191,7 @@ void Placement::place_node(Graph& graph, Node& node) {
   if (node.is_op("aten::cpu")) {
     return node.output()->replace_all_uses_with(node.input(0));
   }
+  if (node.is_op("aten::_shape_as_tensor")) return place_output(graph, node);
   const auto& arguments = node.op()->schema.arguments;
   for (size_t i = 0; i < arguments.size() && i < node.inputs().size(); ++i) {
     if (is_device_type(*arguments[i].type)) place_device_argument(graph, node, i);

@@ -45,6 +45,7 @@ class Placement {
   void copy_shared_memory(const std::vector<std::pair<std::string, Tensor>>& tensors) TENSORD_REQUIRES(mutex_);
   void place_node(Graph& graph, Node& node);
   void place_device_argument(Graph& graph, Node& node, size_t index);
+  void place_output(Graph& graph, Node& node);
 
   const Device device_;
   Replaced* const replaced_;

@@ -11,6 +11,7 @@
 #include "server/commands/client/job_view.h"
 #include "server/commands/client/json_line.h"
 #include "server/commands/client/optimizer_options.h"
+#include "server/commands/client/packed_folder.h"
 #include "server/commands/client/table.h"
 #include "server/commands/commands.h"
 #include "server/fetch/checksum.h"
@@ -31,9 +32,10 @@ struct TrainOptions {
   bool attach = false;
   bool lists_optimizers = false;
   JobSpec spec;
-  std::vector<std::string> inputs;  // argument=array
-  std::vector<std::string> frozen;  // name patterns
-  std::vector<std::string> tags;    // name=value
+  std::vector<std::string> inputs;            // argument=array
+  std::vector<std::string> frozen;            // name patterns
+  std::vector<std::string> tags;              // name=value
+  std::vector<std::string> image_parameters;  // name=value
 };
 
 JobSpec read_spec(const std::string& path) {
@@ -56,6 +58,9 @@ JobSpec merged(const TrainOptions& options) {
   for (const auto& [argument, array] : pairs(options.inputs, "--input", "ARGUMENT=ARRAY")) {
     spec.data.inputs[argument] = array;
   }
+  for (const auto& [name, value] : pairs(options.image_parameters, "--image-parameter", "NAME=VALUE")) {
+    spec.data.image_parameters[name] = value;
+  }
   for (const auto& [name, value] : pairs(options.tags, "--tag", "NAME=VALUE")) spec.tags[name] = value;
   for (const std::string& pattern : options.frozen) {
     spec.optimizer.groups.push_back({.pattern = pattern, .freeze = true});
@@ -63,10 +68,12 @@ JobSpec merged(const TrainOptions& options) {
   return spec;
 }
 
-// Uploads a file of data, unless none is given. Returns its name for the job.
-std::string upload_data(client::TrainingClient& training, const std::string& path,
+// Uploads a file or folder of data, unless none is given. Returns its name for the job.
+std::string upload_data(client::TrainingClient& training, const std::string& given,
                         const client::TrainingClient::OnUpload& on_upload) {
-  if (path.empty()) return {};
+  if (given.empty()) return {};
+  const PackedFolder packed(given);
+  const std::string& path = packed.file();
   const client::TrainingClient::UploadedData uploaded = training.upload_data(path, {}, on_upload);
   if (uploaded.sha256 != checksums_of(path).sha256) {
     fail(ErrorCode::kDataLoss, path, ": another file arrived at the server, or it changed meanwhile");
@@ -118,6 +125,7 @@ void check_same_job(const JobStatus& job, JobSpec given, const TrainOptions& opt
     given.evaluation.file = job.spec.evaluation.file;
   }
   check_job_spec(given);
+  given.data.image_parameters.insert(job.spec.data.image_parameters.begin(), job.spec.data.image_parameters.end());
   if (given.model.version == 0) given.model.version = job.spec.model.version;
   if (given.resources.threads == 0) given.resources.threads = job.spec.resources.threads;
   if (given.resources.memory_bytes == 0) given.resources.memory_bytes = job.spec.resources.memory_bytes;
@@ -169,14 +177,27 @@ void add_data_options(CLI::App& command, TrainOptions& options) {
   command.add_option("--name", spec.name, "A readable name, which commands take in place of the id");
   command.add_option("--tag", options.tags, "NAME=VALUE: a tag of the job; may be repeated")->allow_extra_args(false);
   CLI::Option* data =
-      command.add_option("--data", spec.data.file, "File in the server's data folder: .npz, .safetensors, .pt, .csv");
-  command.add_option("--upload-data", options.data, "A file of this machine instead, which is uploaded for the job")
+      command.add_option("--data", spec.data.file,
+                         "File in the server's data folder: .npz, .safetensors, .pt, .csv; or images: a folder with a "
+                         "folder for each class, or a .zip of it");
+  command
+      .add_option("--upload-data", options.data,
+                  "A file of this machine instead, or a folder of images, which is uploaded for the job")
       ->excludes(data);
   command.add_flag("--streamed", spec.data.streamed, "A client streams the data");
   command
       .add_option("--input", options.inputs,
                   "ARGUMENT=ARRAY: the array for an argument, or columns side by side (x=age,height); may be repeated")
       ->allow_extra_args(false);
+  command
+      .add_option("--image-parameter", options.image_parameters,
+                  "NAME=VALUE: how images become the input, such as image_crop_size=224; default: as config.pbtxt "
+                  "says; may be repeated")
+      ->allow_extra_args(false);
+  command.add_option("--random-resized-crop", spec.data.random_resized_crop,
+                     "Train on random parts of the images, of at least this share of their area, such as 0.08");
+  command.add_option("--random-horizontal-flip", spec.data.random_horizontal_flip,
+                     "Probability with which an image is mirrored in training, such as 0.5");
   command.add_option("--label", spec.loss.label, "The array with the labels");
   command.add_option("--loss", spec.loss.builtin, loss_names());
   command.add_option("--class-weights", spec.loss.class_weights, "Of cross_entropy and nll: the weight of each class")

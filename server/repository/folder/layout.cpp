@@ -121,6 +121,20 @@ ModelConfig read_config(const fs::path& folder, const fs::path& root, const std:
   return parse_model_config(*text, file.string(), &warnings);
 }
 
+// An ensemble computes nothing itself: the models of its steps have parameters of their own for that.
+void warn_of_parameters(const ModelConfig& ensemble, std::vector<std::string>& warnings) {
+  std::string without_effect;
+  for (const ModelParameter& about : model_parameters()) {
+    const std::string key(about.key);
+    const bool is_heeded = key == "version_labels" || key == "warmup_requests";
+    if (is_heeded || !ensemble.parameters.contains(key)) continue;
+    without_effect += (without_effect.empty() ? "" : ", ") + key;
+  }
+  if (without_effect.empty()) return;
+  warnings.push_back(
+      concat("parameters ", without_effect, " have no effect on an ensemble; give them to the models of its steps"));
+}
+
 std::vector<int64_t> choose_versions(std::vector<int64_t> found, const ModelConfig& config,
                                      std::vector<std::string>& warnings) {
   std::sort(found.begin(), found.end());
@@ -215,6 +229,7 @@ void read_model(const fs::path& folder, const fs::path& root, const ModelConfig*
   model.config = config ? *config : read_config(real_folder, root, config_name, model.warnings);
   check(model.config.name.empty() || model.config.name == model.name, folder.string(),
         "/config.pbtxt: the model is named '", model.config.name, "', but its folder '", model.name, "'");
+  if (model.config.is_ensemble()) warn_of_parameters(model.config, model.warnings);
   const std::string file_name = model_file_name(model, default_file_names().front());
   resolve_side_files(real_folder, root, model.config);
   check(is_plain_name(file_name), folder.string(), "/config.pbtxt: default_model_filename '", file_name,

@@ -8,6 +8,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/nn/data/sampler.h"
+#include "server/training/data/image_data.h"
 #include "server/training/value_dict.h"
 
 namespace tensord::server {
@@ -18,10 +19,12 @@ using ops::Value;
 
 // How often a job that waits for data checks whether it should stop.
 constexpr auto kPollInterval = std::chrono::milliseconds(20);
+// Threads that decode images beside a step, each up to two batches ahead.
+constexpr int64_t kMaxDecoders = 4;
 // Makes the split independent of the batch order, which comes from the same seed.
 constexpr uint64_t kSplitSeed = 0x5eed5eed;
 
-std::unique_ptr<nn::Dataset> read_dataset(const std::string& path, const char* field, const TrainingModel& model) {
+std::unique_ptr<nn::Dataset> read_table(const std::string& path, const char* field, const TrainingModel& model) {
   DataTable table;
   std::vector<Tensor> columns;
   try {
@@ -48,24 +51,27 @@ void split(const JobSpec& spec, JobData& data) {
   const auto middle = order.begin() + held_back;
   std::sort(order.begin(), middle);
   std::sort(middle, order.end());
-  data.evaluation = std::make_unique<nn::SubsetDataset>(*data.all, std::vector<int64_t>(order.begin(), middle));
+  const nn::Dataset& unchanged = data.unchanged ? *data.unchanged : *data.all;
+  data.evaluation = std::make_unique<nn::SubsetDataset>(unchanged, std::vector<int64_t>(order.begin(), middle));
   data.training = std::make_unique<nn::SubsetDataset>(*data.all, std::vector<int64_t>(middle, order.end()));
 }
 
-nn::DataLoaderOptions options_of(const JobSpec& spec, ops::Generator& generator) {
+nn::DataLoaderOptions options_of(const JobData& data, const JobSpec& spec, ops::Generator& generator) {
   nn::DataLoaderOptions options;
   options.batch_size = spec.batch_size;
   options.shuffle = *spec.data.shuffle;
   options.drop_last = spec.data.drop_last;
   options.generator = &generator;
+  if (data.is_decoded_ahead)
+    options.workers = static_cast<int>(std::clamp<int64_t>(spec.resources.threads, 1, kMaxDecoders));
   return options;
 }
 
 class FileSource final : public BatchSource {
  public:
-  FileSource(const nn::Dataset& dataset, const JobSpec& spec, ops::Generator& generator)
-      : loader_(dataset, options_of(spec, generator)) {
-    check(loader_.size() > 0, "batch_size: ", spec.batch_size, " is more than the ", dataset.size(),
+  FileSource(const JobData& data, const JobSpec& spec, ops::Generator& generator)
+      : loader_(*data.to_train_on(), options_of(data, spec, generator)) {
+    check(loader_.size() > 0, "batch_size: ", spec.batch_size, " is more than the ", data.to_train_on()->size(),
           " rows, and drop_last leaves nothing");
     loader_.start_epoch();
   }
@@ -180,26 +186,36 @@ std::string resolve_data_file(const std::string& data_folder, const std::string&
   if (error) fail(ErrorCode::kNotFound, field, ": '", file, "' is not in the data folder");
   const bool is_inside = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
   check(is_inside, field, ": '", file, "' leads out of the data folder");
-  check(fs::is_regular_file(path), field, ": '", file, "' is not a file");
+  check(fs::is_regular_file(path) || fs::is_directory(path), field, ": '", file, "' is not a file");
   return path.string();
 }
 
 JobData read_job_data(const JobSpec& spec, const std::string& data_folder, const TrainingModel& model) {
   JobData data;
+  const auto read = [&](const std::string& path, const char* field, bool is_for_training) {
+    if (!is_image_data(path)) return read_table(path, field, model);
+    try {
+      return open_image_data(path, data_folder, spec, model, is_for_training);
+    } catch (const Error& error) {
+      throw Error(error.code(), concat(field, ": ", error.what()));
+    }
+  };
   if (!spec.data.streamed) {
-    data.all = read_dataset(resolve_data_file(data_folder, spec.data.file, "data.file"), "data.file", model);
+    const std::string path = resolve_data_file(data_folder, spec.data.file, "data.file");
+    data.is_decoded_ahead = is_image_data(path);
+    data.all = read(path, "data.file", true);
+    if (data.is_decoded_ahead && spec.evaluation.fraction > 0) data.unchanged = read(path, "data.file", false);
   }
   if (spec.evaluation.fraction > 0) split(spec, data);
   if (!spec.evaluation.file.empty()) {
     const std::string path = resolve_data_file(data_folder, spec.evaluation.file, "evaluation.file");
-    data.evaluation = read_dataset(path, "evaluation.file", model);
+    data.evaluation = read(path, "evaluation.file", false);
   }
   return data;
 }
 
-std::unique_ptr<BatchSource> make_file_source(const nn::Dataset& dataset, const JobSpec& spec,
-                                              ops::Generator& generator) {
-  return std::make_unique<FileSource>(dataset, spec, generator);
+std::unique_ptr<BatchSource> make_file_source(const JobData& data, const JobSpec& spec, ops::Generator& generator) {
+  return std::make_unique<FileSource>(data, spec, generator);
 }
 
 std::unique_ptr<BatchSource> make_stream_source(std::shared_ptr<BatchStream> stream, const JobSpec& spec,

@@ -44,22 +44,24 @@ class BatchSource {
 // The rows of a file that are trained on, and those to evaluate with.
 struct JobData {
   std::unique_ptr<nn::Dataset> all;         // of the file
+  std::unique_ptr<nn::Dataset> unchanged;   // the same without the random changes of training; null: as `all`
   std::unique_ptr<nn::Dataset> evaluation;  // null: none
   std::unique_ptr<nn::Dataset> training;    // null: all of them
+  bool is_decoded_ahead = false;            // samples take time: other threads make the next batches meanwhile
   const nn::Dataset* to_train_on() const { return training ? training.get() : all.get(); }
 };
 
 // Reads the job's files (below `data_folder`; paths that lead out of it are refused) and keeps the arrays that the
 // model takes, in its types. Throws Error naming the field and the file.
 JobData read_job_data(const JobSpec& spec, const std::string& data_folder, const TrainingModel& model);
-// The path of a job's file. Throws Error{kNotFound} that starts with the field.
+// The path of a job's file or folder. Throws Error{kNotFound} that starts with the field.
 std::string resolve_data_file(const std::string& data_folder, const std::string& file, const char* field);
 
-std::unique_ptr<BatchSource> make_file_source(const nn::Dataset& dataset, const JobSpec& spec,
-                                              ops::Generator& generator);
+// `data` must outlive it, as for make_rank_source.
+std::unique_ptr<BatchSource> make_file_source(const JobData& data, const JobSpec& spec, ops::Generator& generator);
 // A rank's part of each batch: rows r, r + W, r + 2W … of samples kB to kB+B-1 of randperm(seed + epoch). If it has no
 // rows in a batch, there are no tensors.
-std::unique_ptr<BatchSource> make_rank_source(const nn::Dataset& dataset, const JobSpec& spec, int rank);
+std::unique_ptr<BatchSource> make_rank_source(const JobData& data, const JobSpec& spec, int rank);
 // `waits` is called when the job starts or stops waiting for data.
 std::unique_ptr<BatchSource> make_stream_source(std::shared_ptr<BatchStream> stream, const JobSpec& spec,
                                                 const TrainingModel& model, std::function<void(bool)> waits);

@@ -25,7 +25,8 @@ template <class V, class T>
 void fields_of(V& v, T& x, DataSpec*) {
   v("file", x.file), v("streamed", x.streamed), v("inputs", x.inputs), v("shuffle", x.shuffle);
   v("drop_last", x.drop_last), v("max_buffered_bytes", x.max_buffered_bytes);
-  v("stream_timeout_seconds", x.stream_timeout_seconds);
+  v("stream_timeout_seconds", x.stream_timeout_seconds), v("image_parameters", x.image_parameters);
+  v("random_resized_crop", x.random_resized_crop), v("random_horizontal_flip", x.random_horizontal_flip);
 }
 template <class V, class T>
 void fields_of(V& v, T& x, LossSpec*) {

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/read_whole_file.h"
 #include "server/training/data/batch_source.h"
+#include "server/training/data/image_data.h"
 #include "server/training/jobs/file_fingerprint.h"
 #include "server/training/jobs/job_json.h"
 
@@ -19,9 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// Returns null if interrupted.
-Json json_fingerprint_of(const fs::path& file, const std::function<bool()>& is_interrupted) {
-  const std::optional<FileFingerprint> fingerprints = fingerprint_of(file, is_interrupted);
+// Null if there is none, because reading was interrupted.
+Json json_of(const std::optional<FileFingerprint>& fingerprints) {
   return fingerprints ? Json{{"size_bytes", fingerprints->size_bytes}, {"sha256", fingerprints->sha256}} : Json();
 }
 
@@ -71,12 +71,15 @@ void JobInputs::note(const JobSpec& spec, const fs::path& base_archive, int64_t 
                      const std::function<bool()>& is_interrupted) const {
   Json inputs = read_inputs(file());
   if (!inputs.contains("base")) {
-    inputs["base"] = json_fingerprint_of(base_archive, is_interrupted);
+    inputs["base"] = json_of(fingerprint_of(base_archive, is_interrupted));
     if (inputs["base"].is_null()) return;
   }
   const auto add = [&](const char* use, const std::string& name, const char* field) {
     if (name.empty()) return true;
-    Json fingerprints = json_fingerprint_of(resolve_data_file(data_folder_, name, field), is_interrupted);
+    const fs::path path = resolve_data_file(data_folder_, name, field);
+    Json fingerprints = fs::is_directory(path)
+                            ? json_of(fingerprint_of_images(path.string(), data_folder_, is_interrupted))
+                            : json_of(fingerprint_of(path, is_interrupted));
     if (fingerprints.is_null()) return false;
     const Json* before = newest_of(inputs["data"], use, name);
     const bool is_same = before != nullptr && before->value("sha256", "") == fingerprints["sha256"].get<std::string>();

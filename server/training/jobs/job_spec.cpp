@@ -94,6 +94,11 @@ void check_data(DataSpec& data) {
   if (!data.shuffle) data.shuffle = !data.streamed;
   check(!data.streamed || !*data.shuffle, "data.shuffle: streamed batches are used in the order of arrival");
   check(!data.streamed || !data.drop_last, "data.drop_last: streamed batches are used as they arrive");
+  check(data.image_parameters.size() <= kMaxItems, "data.image_parameters: more than ", kMaxItems);
+  check_number("data.random_resized_crop", data.random_resized_crop, 0, 1);
+  check_number("data.random_horizontal_flip", data.random_horizontal_flip, 0, 1);
+  check(!data.streamed || !data.has_image_options(),
+        "data.image_parameters, random_resized_crop, random_horizontal_flip: are for folders and archives of images");
   if (data.streamed && data.max_buffered_bytes == 0) data.max_buffered_bytes = uint64_t{64} << 20;
   if (data.streamed && data.stream_timeout_seconds == 0) data.stream_timeout_seconds = 60;
 }

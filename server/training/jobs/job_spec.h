@@ -32,6 +32,13 @@ struct DataSpec {
   bool drop_last = false;
   uint64_t max_buffered_bytes = 0;
   int64_t stream_timeout_seconds = 0;
+  std::map<std::string, std::string> image_parameters;  // of folders and archives of images
+  double random_resized_crop = 0;                       // smallest share of the area; 0: none
+  double random_horizontal_flip = 0;                    // probability
+
+  bool has_image_options() const {
+    return !image_parameters.empty() || random_resized_crop != 0 || random_horizontal_flip != 0;
+  }
 };
 
 struct LossSpec {

@@ -193,27 +193,31 @@ fs::path JobStore::make_download() const {
   }
 }
 
-std::string JobStore::make_upload(const std::string& ending) const {
+std::string JobStore::make_upload(const std::string& owner, const std::string& ending) const {
+  if (!owner.empty()) make_folder(uploads_ / owner);
   for (;;) {
     const std::string id = concat("upload-", random_digits(), random_digits(), ending);
-    const int file = open(upload_file(id).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    const int file = open(upload_file(owner, id).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (file >= 0) {
       close(file);
       return id;
     }
-    if (errno != EEXIST) fail_file(upload_file(id).string(), "made", errno);
+    if (errno != EEXIST) fail_file(upload_file(owner, id).string(), "made", errno);
   }
 }
 
-void JobStore::make_room_for_upload(size_t max_files, uint64_t max_bytes, uint64_t bytes) const {
+void JobStore::make_room_for_upload(const std::string& owner, size_t max_files, uint64_t max_bytes,
+                                    uint64_t bytes) const {
   struct File {
     fs::file_time_type written;
     uint64_t size_bytes;
     fs::path path;
   };
   std::vector<File> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(uploads_)) {
+  std::error_code none;  // no upload of this owner yet
+  for (const fs::directory_entry& entry : fs::directory_iterator(uploads_ / owner, none)) {
     std::error_code gone;
+    if (!entry.is_regular_file(gone)) continue;
     const fs::file_time_type written = entry.last_write_time(gone);
     if (gone) continue;
     const uintmax_t size_bytes = entry.file_size(gone);
@@ -235,9 +239,9 @@ void JobStore::make_room_for_upload(size_t max_files, uint64_t max_bytes, uint64
 
 void JobStore::remove_uploads(int64_t older_than_seconds) const {
   const auto limit = fs::file_time_type::clock::now() - std::chrono::seconds(older_than_seconds);
-  for (const fs::directory_entry& entry : fs::directory_iterator(uploads_)) {
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(uploads_)) {
     std::error_code error;
-    if (entry.last_write_time(error) < limit && !error) fs::remove(entry.path(), error);
+    if (entry.is_regular_file(error) && entry.last_write_time(error) < limit && !error) fs::remove(entry.path(), error);
   }
 }
 

@@ -16,7 +16,8 @@ namespace tensord::server {
 //   <folder>/jobs/<id>/inputs.json           see job_origin.h
 //   <folder>/jobs/<id>/checkpoint-<step>/    see checkpoint.h
 //   <folder>/jobs/<id>/data/                 uploaded data, under the names in its spec
-//   <folder>/uploads/<id>
+//   <folder>/uploads/<id>                    of clients without a token
+//   <folder>/uploads/<owner>/<id>            of those with one
 //   <folder>/downloads/                      emptied at each start
 //   <folder>/unreadable/<id>/                jobs that were set aside
 // Thread-safe, but one thread at a time may save the same job.
@@ -46,11 +47,14 @@ class JobStore {
   // Keeps the file's extension, which identifies some formats.
   std::filesystem::path new_base_archive(const std::string& id, const std::filesystem::path& file_name) const;
 
+  // `owner`: a plain name, or empty. An owner's uploads do not exist for others.
   // Creates an empty file for an upload. Returns its id, which ends with `ending` (".csv").
-  std::string make_upload(const std::string& ending = {}) const;
-  std::filesystem::path upload_file(const std::string& upload_id) const { return uploads_ / upload_id; }
-  // Removes the oldest uploads until there is room for one more of that many bytes.
-  void make_room_for_upload(size_t max_files, uint64_t max_bytes, uint64_t bytes) const;
+  std::string make_upload(const std::string& owner, const std::string& ending = {}) const;
+  std::filesystem::path upload_file(const std::string& owner, const std::string& upload_id) const {
+    return uploads_ / owner / upload_id;
+  }
+  // Removes the owner's oldest uploads until there is room for one more of that many bytes.
+  void make_room_for_upload(const std::string& owner, size_t max_files, uint64_t max_bytes, uint64_t bytes) const;
   // Removes uploads that were not written to for that long.
   void remove_uploads(int64_t older_than_seconds) const;
 

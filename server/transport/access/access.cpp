@@ -96,21 +96,38 @@ grpc::Status AccessPolicy::check_rule(const Metadata& metadata, CallGroup group)
           concat("This protocol is restricted, expecting header '", rule->second.header, "'")};
 }
 
+bool AccessPolicy::find_in_tokens(const Metadata& metadata, CallGroup group,
+                                  const std::function<bool(std::string_view, TokenTable::Answer)>& use) const {
+  constexpr std::string_view kScheme = "Bearer ";
+  const auto table = tokens_->table();
+  const auto [first, last] = metadata.equal_range("authorization");
+  return std::any_of(first, last, [&](const auto& header) {
+    const std::string_view value = to_view(header.second);
+    if (!value.starts_with(kScheme)) return false;
+    const std::string_view token = value.substr(kScheme.size());
+    return use(token, table->find(token, group));
+  });
+}
+
+std::string AccessPolicy::token_of(const grpc::ServerContextBase& context, CallGroup group) const {
+  std::string out;
+  if (!tokens_) return out;
+  find_in_tokens(context.client_metadata(), group, [&](std::string_view token, TokenTable::Answer answer) {
+    if (answer == TokenTable::Answer::kOpen) out = token;
+    return !out.empty();
+  });
+  return out;
+}
+
 grpc::Status AccessPolicy::check_token(const Metadata& metadata, CallGroup group) const {
   // Probes have no token, and health reveals nothing.
   if (group == CallGroup::kHealth) return grpc::Status::OK;
-  constexpr std::string_view kScheme = "Bearer ";
-  const auto table = tokens_->table();
   bool is_known = false;
-  const auto [first, last] = metadata.equal_range("authorization");
-  for (auto header = first; header != last; ++header) {
-    std::string_view value = to_view(header->second);
-    if (!value.starts_with(kScheme)) continue;
-    value.remove_prefix(kScheme.size());
-    const TokenTable::Answer answer = table->find(value, group);
-    if (answer == TokenTable::Answer::kOpen) return grpc::Status::OK;
+  const bool is_open = find_in_tokens(metadata, group, [&](std::string_view, TokenTable::Answer answer) {
     is_known = is_known || answer == TokenTable::Answer::kOtherGroups;
-  }
+    return answer == TokenTable::Answer::kOpen;
+  });
+  if (is_open) return grpc::Status::OK;
   if (is_known) {
     return {grpc::StatusCode::PERMISSION_DENIED, concat("the token is not for calls of '", to_string(group), "'")};
   }

@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,6 +33,8 @@ class AccessPolicy {
   // OK, PERMISSION_DENIED, or UNAUTHENTICATED if the token is missing or unknown. Takes the same time for every wrong
   // value.
   grpc::Status check(const grpc::ServerContextBase& context, CallGroup group) const;
+  // The client's token that gives access to a group; empty if none is required or none does.
+  std::string token_of(const grpc::ServerContextBase& context, CallGroup group) const;
   // The header that an HTTP request needs for a group: from --http-restricted-api, else gRPC's. Null: none.
   const Rule* http_rule(CallGroup group) const;
   bool needs_token(CallGroup group) const { return tokens_ && group != CallGroup::kHealth; }
@@ -42,6 +45,10 @@ class AccessPolicy {
   using Metadata = std::multimap<grpc::string_ref, grpc::string_ref>;
   grpc::Status check_rule(const Metadata& metadata, CallGroup group) const;
   grpc::Status check_token(const Metadata& metadata, CallGroup group) const;
+  // Calls `use` with each token of the client and what it gives access to, until it returns true. Returns whether it
+  // did.
+  bool find_in_tokens(const Metadata& metadata, CallGroup group,
+                      const std::function<bool(std::string_view token, TokenTable::Answer answer)>& use) const;
 
   Rules rules_, http_rules_;
   std::shared_ptr<const TokenFile> tokens_;

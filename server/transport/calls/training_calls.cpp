@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "server/training/jobs/file_fingerprint.h"
 #include "server/training/training_service.h"
 #include "server/transport/calls/training_messages.h"
 #include "server/transport/grpc/unary_call.h"
@@ -12,6 +13,8 @@ namespace {
 
 using namespace training::v1;  // the protocol's messages
 using Job = training::v1::Job;
+
+constexpr size_t kOwnerDigits = 32;
 
 // Runs `handler` with the training service on the work thread. Fails if training is off.
 template <class Request, class Response, class Start, class Handler>
@@ -49,6 +52,14 @@ void list_hosts(TrainingService& service, ListHostsResponse& response) {
 
 }  // namespace
 
+std::string owner_of_uploads(const AccessPolicy& access, const grpc::ServerContextBase& context) {
+  const std::string token = access.token_of(context, CallGroup::kTraining);
+  if (token.empty()) return {};
+  Sha256 digest;
+  digest.add(token);
+  return digest.finish().substr(0, kOwnerDigits);
+}
+
 TrainingService& TrainingCalls::service() const {
   if (state.training == nullptr) {
     fail(ErrorCode::kUnimplemented, "this server does not train: it was started without --training-dir");
@@ -67,10 +78,13 @@ void wait_training_calls(TrainingCalls& calls, CallQueue queue) {
   wait_unary<ListHostsRequest, ListHostsResponse>(
       queue, CallGroup::kTraining, TENSORD_START(calls.rpcs, ListHosts),
       [&calls](const auto&, auto& response) { list_hosts(calls.service(), response); });
-  wait_slow<CreateJobRequest, Job>(calls, queue, TENSORD_START(calls.rpcs, CreateJob),
-                                   [](TrainingService& service, const auto& request, auto& response) {
-                                     to_message(service.create(to_job_spec(request.spec())), response);
-                                   });
+  wait_slow_unary<CreateJobRequest, Job>(
+      queue, CallGroup::kTraining, calls.thread, TENSORD_START(calls.rpcs, CreateJob),
+      [&calls](const CreateJobRequest& request, Job& response, const grpc::ServerContext& context,
+               const AccessPolicy& access) {
+        const JobSpec spec = to_job_spec(request.spec());
+        to_message(calls.service().create(spec, owner_of_uploads(access, context)), response);
+      });
   wait_slow<PauseJobRequest, Job>(calls, queue, TENSORD_START(calls.rpcs, PauseJob),
                                   [](TrainingService& service, const auto& request, auto& response) {
                                     to_message(service.pause(request.id()), response);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "core/base/work_thread.h"
 #include "protos/training.grpc.pb.h"
 #include "server/transport/grpc/call.h"
@@ -34,6 +36,9 @@ struct TrainingCalls {
   // Throws Error{kUnimplemented} if training is disabled.
   TrainingService& service() const;
 };
+
+// To whom a client's uploads belong: to its token, of which this is a digest. Empty without tokens.
+std::string owner_of_uploads(const AccessPolicy& access, const grpc::ServerContextBase& context);
 
 // Answers the unary training calls on this queue.
 void wait_training_calls(TrainingCalls& calls, CallQueue queue);

@@ -28,9 +28,10 @@ struct UploadedData {
   using Response = training_rpc::UploadDataResponse;
   static constexpr auto kAsk = &TrainingRpcs::RequestUploadData;
 
-  static std::unique_ptr<TrainingService::Upload> begin(TrainingService& service, const Request& first) {
+  static std::unique_ptr<TrainingService::Upload> begin(TrainingService& service, const std::string& owner,
+                                                        const Request& first) {
     check(!first.file_name().empty(), "file_name: needed in the first message");
-    return std::make_unique<TrainingService::Upload>(service, first.size_bytes(), first.file_name());
+    return std::make_unique<TrainingService::Upload>(service, first.size_bytes(), first.file_name(), owner);
   }
   static void finish(TrainingService::Upload& upload, Response& response) {
     response.set_file(upload.finish());
@@ -43,8 +44,9 @@ struct UploadedModel {
   using Response = training_rpc::UploadModelResponse;
   static constexpr auto kAsk = &TrainingRpcs::RequestUploadModel;
 
-  static std::unique_ptr<TrainingService::Upload> begin(TrainingService& service, const Request& first) {
-    return std::make_unique<TrainingService::Upload>(service, first.size_bytes());
+  static std::unique_ptr<TrainingService::Upload> begin(TrainingService& service, const std::string& owner,
+                                                        const Request& first) {
+    return std::make_unique<TrainingService::Upload>(service, first.size_bytes(), std::string(), owner);
   }
   static void finish(TrainingService::Upload& upload, Response& response) { response.set_upload_id(upload.finish()); }
 };
@@ -126,7 +128,7 @@ class UploadCall final : public FileCall {
       RequestLimits::Admission admission = queue().limits->hold(bytes_.Length());
       typename Uploaded::Request request;
       read_message(bytes_, *queue().limits, admission, request);
-      if (!upload_) upload_ = Uploaded::begin(calls_.service(), request);
+      if (!upload_) upload_ = Uploaded::begin(calls_.service(), owner_of_uploads(*queue().access, context()), request);
       upload_->write(request.data());
       reader_.Read(&bytes_, read_.begin());
     } catch (...) {

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "core/base/work_thread.h"
 #include "server/executor/requests/status.h"
@@ -21,6 +22,11 @@ template <class Handler, class Request>
 concept MayWait = requires(const Handler& handler, const Request& request, std::function<void()> resume) {
   { handler.waits(request, resume) } -> std::convertible_to<bool>;
 };
+
+// A handler that looks at who calls.
+template <class Handler, class Request, class Response>
+concept SeesClient =
+    std::invocable<Handler&, const Request&, Response&, const grpc::ServerContext&, const AccessPolicy&>;
 
 // A unary call, from bytes to bytes; its handler sees messages. `Start` requests the next call from the service (a
 // callable of context, request, writer, queue, tag). `Handler` fills the response or throws Error.
@@ -74,7 +80,10 @@ class UnaryCall final : public GrpcCall {
     grpc::Status status;
     try {
       Response response;
-      handler_(request_, response);
+      if constexpr (SeesClient<Handler, Request, Response>)
+        handler_(request_, response, std::as_const(context()), *queue().access);
+      else
+        handler_(request_, response);
       // Small answers are always sent, so that probes are answered.
       if (const uint64_t bytes = response.ByteSizeLong(); bytes > kSmallMessageBytes) admission_.grow(bytes);
       answered = to_byte_buffer(response);

@@ -195,6 +195,27 @@ class TrainFilesTest(JobAssertions, RpcAssertions, unittest.TestCase):
         averaged = self.server.run(model=MLP, optimizer=SGD, epochs=1, ema_decay=0.9)
         self.assert_code(CODE.FAILED_PRECONDITION, "ema_decay", lambda: self.download(averaged.id))
 
+    def test_downloads_while_the_job_replaces_its_files(self):
+        wide = training.ModelSource(name="wide", version=1)
+        data = training.Data(file="clusters.pt", inputs={"input": "x"})
+        checkpoints = training.CheckpointPolicy(every_steps=1, keep=1)
+        last = self.server.create(model=wide, data=data, optimizer=SGD, epochs=200, batch_size=8, checkpoints=checkpoints)
+        evaluation = training.Evaluation(fraction=0.02, metrics=["loss"], every_steps=1)
+        best = training.PublishPolicy(when="best", metric="loss", model="wide")
+        for job in (last, None):
+            job = job or self.server.create(model=wide, data=data, optimizer=training.Optimizer(name="sgd", lr=1e-4), epochs=200, batch_size=8,
+                                            checkpoints=checkpoints, evaluation=evaluation, publish=best)
+            self.server.wait_until(job.id, lambda it: it.progress.step > 1 and it.progress.checkpoint_step > 0)
+            steps = []
+            for _ in range(6):
+                files, step = self.download(job.id)
+                self.assertFalse(self.loaded(files["model.pt"]).training)
+                steps.append(step)
+            self.assertEqual(self.server.get(job.id).state, training.JobState.JOB_STATE_RUNNING)
+            self.assertEqual(steps, sorted(steps))
+            self.server.stub.CancelJob(training.CancelJobRequest(id=job.id), timeout=60)
+            self.server.watch(job.id)
+
     def test_a_client_that_leaves(self):
         job = self.server.run(model=MLP, optimizer=SGD, epochs=1)
         call = self.server.stub.DownloadModel(training.DownloadModelRequest(id=job.id), timeout=60)

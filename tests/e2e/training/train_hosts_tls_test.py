@@ -7,10 +7,10 @@ import unittest
 import grpc
 import torch
 
+from tests.e2e.authority import Authority, read
 from tests.e2e.training import training_models as models
 from tests.e2e.daemon import training
 from tests.e2e.training.hosts import Worker
-from tests.e2e.network_test import Authority, read
 from tests.e2e.processes import wait_until
 from tests.e2e.training.training_daemon import COMPLETED, TrainingDaemon, spec
 

@@ -460,8 +460,7 @@ TEST_F(Batches, NoTaskIsLostOrDoubled) {
 }
 
 TEST_F(OneAtATime, TimesBeyondTheEndOfTimeNeverCome) {
-  BatchRules rules;
-  rules.queue.allows_timeout = true;
+  const BatchRules rules{.preferred_rows = {}, .queue = {.allows_timeout = true}};
   for (const auto& [at_ns, timeout_us] : {std::pair<int64_t, uint64_t>{INT64_MAX - 999, 1}, {1, UINT64_MAX / 1000}}) {
     BatchPolicy policy(rules);
     add(policy, 0, {.at_ns = at_ns, .timeout_us = timeout_us});

@@ -24,6 +24,12 @@ Tensor rows(int64_t count) {
   return out;
 }
 
+JobData job_data_of(int64_t count) {
+  JobData data;
+  data.all = std::make_unique<nn::TensorDataset>(std::vector<Tensor>{rows(count)});
+  return data;
+}
+
 JobSpec spec_of(int64_t batch_size, bool drop_last, int64_t world_size = 1) {
   JobSpec spec;
   spec.batch_size = batch_size;
@@ -46,7 +52,7 @@ Batches epoch_of(BatchSource& source) {
 }
 
 TEST(BatchSourceTest, AFileEndsWithWhatIsLeftOrWithoutIt) {
-  const nn::TensorDataset data({rows(5)});
+  const JobData data = job_data_of(5);
   ops::Generator generator(1);
   const auto source = make_file_source(data, spec_of(2, false), generator);
   EXPECT_EQ(source->batches_per_epoch(), 3);
@@ -60,7 +66,7 @@ TEST(BatchSourceTest, AFileEndsWithWhatIsLeftOrWithoutIt) {
 }
 
 TEST(BatchSourceTest, RanksShareEachBatch) {
-  const nn::TensorDataset data({rows(5)});
+  const JobData data = job_data_of(5);
   const auto of_rank = [&](int rank, int64_t batch_size, bool drop_last) {
     const auto source = make_rank_source(data, spec_of(batch_size, drop_last, 2), rank);
     const Batches found = epoch_of(*source);
@@ -76,6 +82,66 @@ TEST(BatchSourceTest, RanksShareEachBatch) {
   EXPECT_EQ(of_rank(1, 5, true), (Batches{{1, 3}}));
   EXPECT_THAT(error_of([&] { make_rank_source(data, spec_of(6, true, 2), 0); }).what(),
               HasSubstr("batch_size: 6 is more than the 5 rows"));
+}
+
+// Notes which numbers its samples draw, as images that are changed at random do.
+class DrawingDataset final : public nn::Dataset {
+ public:
+  int64_t size() const override { return 7; }
+  std::vector<Tensor> get(int64_t index) const override {
+    check(index != broken, "sample is broken");
+    const auto drawn = static_cast<float>(ops::current_generator().seed() % 1000);
+    const Tensor out = Tensor::empty(Dims{2}, DType::kFloat32);
+    out.data<float>()[0] = static_cast<float>(index);
+    out.data<float>()[1] = drawn;
+    return {out};
+  }
+  int64_t broken = -1;
+};
+
+// {sample, number} of the epoch's rows; after `count` batches the source is made anew from its state.
+std::vector<std::pair<float, float>> drawn_of(bool is_ahead, int rank, int64_t world_size, int count) {
+  JobData data;
+  data.all = std::make_unique<DrawingDataset>();
+  data.is_decoded_ahead = is_ahead;
+  JobSpec spec = spec_of(3, false, world_size);
+  spec.data.shuffle = true;
+  spec.seed = 5;
+  auto source = make_rank_source(data, spec, rank);
+  std::vector<std::pair<float, float>> out;
+  std::vector<Tensor> batch;
+  for (int i = 0;; ++i) {
+    if (i == count) {
+      const ops::Value state = source->state_dict();
+      source = make_rank_source(data, spec, rank);
+      source->load_state_dict(state);
+    }
+    if (source->next(batch, [] { return false; }) != BatchSource::Next::kBatch) return out;
+    for (int64_t row = 0; !batch.empty() && row < batch[0].size(0); ++row) {
+      out.emplace_back(batch[0].data<float>()[row * 2], batch[0].data<float>()[row * 2 + 1]);
+    }
+  }
+}
+
+TEST(BatchSourceTest, WhatIsMadeAheadIsTheSameAndSoAreItsDraws) {
+  const auto expected = drawn_of(false, 0, 1, -1);
+  EXPECT_EQ(expected.size(), 7u);
+  for (const int count : {-1, 0, 1, 2, 3}) EXPECT_EQ(drawn_of(true, 0, 1, count), expected) << count;
+  auto both = drawn_of(true, 0, 2, 1);
+  for (const auto& row : drawn_of(true, 1, 2, 2)) both.push_back(row);
+  EXPECT_THAT(both, ::testing::UnorderedElementsAreArray(expected));
+}
+
+TEST(BatchSourceTest, AnErrorAheadComesWithItsBatch) {
+  JobData data;
+  auto all = std::make_unique<DrawingDataset>();
+  all->broken = 4;
+  data.all = std::move(all);
+  data.is_decoded_ahead = true;
+  const auto source = make_rank_source(data, spec_of(2, false), 0);
+  std::vector<Tensor> batch;
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(source->next(batch, [] { return false; }), BatchSource::Next::kBatch);
+  EXPECT_THAT(error_of([&] { source->next(batch, [] { return false; }); }).what(), HasSubstr("sample is broken"));
 }
 
 constexpr const char* kNet = R"(

@@ -236,37 +236,38 @@ TEST_F(JobFiles, UploadsGiveWayOldestFirst) {
   const JobStore store(folder_.string());
   std::vector<std::string> ids;
   for (int i = 0; i < 4; ++i) {
-    ids.push_back(store.make_upload());
-    std::ofstream(store.upload_file(ids.back())) << std::string(10, 'u');
-    fs::last_write_time(store.upload_file(ids.back()), fs::file_time_type::clock::now() - std::chrono::hours(10 - i));
+    ids.push_back(store.make_upload(""));
+    std::ofstream(store.upload_file("", ids.back())) << std::string(10, 'u');
+    fs::last_write_time(store.upload_file("", ids.back()),
+                        fs::file_time_type::clock::now() - std::chrono::hours(10 - i));
   }
-  store.make_room_for_upload(5, 50, 10);  // one more fits, by number and by bytes
+  store.make_room_for_upload("", 5, 50, 10);  // one more fits, by number and by bytes
   EXPECT_EQ(uploads(), 4u);
-  store.make_room_for_upload(5, 49, 10);
+  store.make_room_for_upload("", 5, 49, 10);
   EXPECT_EQ(uploads(), 3u);
-  EXPECT_FALSE(fs::exists(store.upload_file(ids[0])));
-  store.make_room_for_upload(5, 0, 1 << 20);  // no limit of bytes
+  EXPECT_FALSE(fs::exists(store.upload_file("", ids[0])));
+  store.make_room_for_upload("", 5, 0, 1 << 20);  // no limit of bytes
   EXPECT_EQ(uploads(), 3u);
-  store.make_room_for_upload(3, 0, 10);
+  store.make_room_for_upload("", 3, 0, 10);
   EXPECT_EQ(uploads(), 2u);
-  EXPECT_TRUE(fs::exists(store.upload_file(ids[3])));
+  EXPECT_TRUE(fs::exists(store.upload_file("", ids[3])));
   store.remove_uploads(8 * 3600);  // one was written slightly more than eight hours ago, the other seven
   EXPECT_EQ(uploads(), 1u);
-  EXPECT_TRUE(fs::exists(store.upload_file(ids[3])));
+  EXPECT_TRUE(fs::exists(store.upload_file("", ids[3])));
 }
 
 TEST_F(JobFiles, UploadsThatAreGoneDoNotCount) {
   const JobStore store(folder_.string());
-  const std::string kept = store.make_upload();
-  std::ofstream(store.upload_file(kept)) << "u";
+  const std::string kept = store.make_upload("");
+  std::ofstream(store.upload_file("", kept)) << "u";
   // Like entries that are removed during the scan.
-  const fs::path gone = store.upload_file("gone"), sizeless = store.upload_file("sizeless");
+  const fs::path gone = store.upload_file("", "gone"), sizeless = store.upload_file("", "sizeless");
   fs::create_symlink(folder_ / "nowhere", gone);
   fs::create_directory(sizeless);
-  store.make_room_for_upload(2, 2, 1);
+  store.make_room_for_upload("", 2, 2, 1);
   EXPECT_TRUE(fs::is_directory(sizeless));
   store.remove_uploads(3600);
-  EXPECT_TRUE(fs::exists(store.upload_file(kept)));
+  EXPECT_TRUE(fs::exists(store.upload_file("", kept)));
   EXPECT_TRUE(fs::is_symlink(gone));
 }
 
@@ -293,10 +294,10 @@ TEST_F(JobFiles, UploadsAreMadeWithoutStandardInput) {
   const JobStore store(folder_.string());
   const int input = dup(0);
   close(0);  // the next file gets this number
-  const std::string id = store.make_upload();
+  const std::string id = store.make_upload("");
   dup2(input, 0);
   close(input);
-  EXPECT_TRUE(fs::exists(store.upload_file(id)));
+  EXPECT_TRUE(fs::exists(store.upload_file("", id)));
   EXPECT_EQ(uploads(), 1u);
 }
 

@@ -348,7 +348,7 @@ TEST_F(CheckpointTest, AJobsFolderThatIsGoneIsNamed) {
   EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
   EXPECT_NE(std::string(error.what()).find("job.json: cannot be written: No such file"), std::string::npos);
   fs::remove_all(folder_ / "uploads");
-  EXPECT_EQ(error_of([&] { store.make_upload(); }).code(), ErrorCode::kUnavailable);
+  EXPECT_EQ(error_of([&] { store.make_upload(""); }).code(), ErrorCode::kUnavailable);
   fs::remove_all(folder_ / "jobs");
   EXPECT_EQ(error_of([&] { store.make_job("name"); }).code(), ErrorCode::kUnavailable);
 }

@@ -71,7 +71,8 @@ TEST(DataFileTest, StaysInTheDataFolder) {
     EXPECT_EQ(message, concat("data.file: '", file, "' leads out of the data folder"));
   }
   EXPECT_EQ(error_of([&] { resolve("none.npz"); }).first, ErrorCode::kNotFound);
-  EXPECT_EQ(error_of([&] { resolve("more"); }).first, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(resolve("more"), (data / "more").string());  // of images
+  EXPECT_EQ(error_of([&] { resolve("folder"); }).first, ErrorCode::kInvalidArgument);
   EXPECT_EQ(error_of([&] { resolve_data_file("", "own.npz", "data.file"); }).first, ErrorCode::kFailedPrecondition);
 }
 

@@ -172,16 +172,20 @@ TEST(Uploads, TheOldestMakeRoom) {
   JobStore store(folder.path().string());
   std::vector<std::string> ids;
   for (int i = 0; i < 4; ++i) {
-    store.make_room_for_upload(3, 1000, 300);
-    ids.push_back(store.make_upload());
-    const auto file = store.upload_file(ids.back());
+    store.make_room_for_upload("", 3, 1000, 300);
+    ids.push_back(store.make_upload(""));
+    const auto file = store.upload_file("", ids.back());
     std::ofstream(file) << std::string(300, 'x');
     std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now() - std::chrono::hours(9 - i));
   }
-  const auto is_there = [&](int i) { return std::filesystem::exists(store.upload_file(ids[static_cast<size_t>(i)])); };
+  const auto is_there = [&](int i) {
+    return std::filesystem::exists(store.upload_file("", ids[static_cast<size_t>(i)]));
+  };
   EXPECT_FALSE(is_there(0));
   EXPECT_TRUE(is_there(1) && is_there(2) && is_there(3));
-  store.make_room_for_upload(3, 1000, 700);
+  store.make_room_for_upload("another", 1, 10, 10);  // has none of these
+  EXPECT_TRUE(is_there(1) && is_there(2) && is_there(3));
+  store.make_room_for_upload("", 3, 1000, 700);
   EXPECT_FALSE(is_there(1) || is_there(2));
   EXPECT_TRUE(is_there(3));
 }

@@ -12,7 +12,7 @@ from tensord._calls import sleep
 from tensord._client_base import ClientBase
 from tensord._inference import InferOptions, Outputs, Parameter, Result
 from tensord._operations import FileSource, Setting
-from tensord._parquet import Path, as_job_file
+from tensord._data_files import Path, as_job_file
 from tensord._shared_memory import SharedMemory
 from tensord._streaming import STATUS_HEADERS
 from tensord._tensors import TensorLike
@@ -226,7 +226,8 @@ class Client(ClientBase):
 
     def upload_data(self, path: Path, timeout: Optional[float] = None, *,
                     columns: Optional[Iterable[str]] = None) -> str:
-        """Uploads a file of data for jobs: .npz, .safetensors, .pt, .csv, or .parquet, which pyarrow reads here.
+        """Uploads data for jobs: .npz, .safetensors, .pt, .csv, or .parquet, which pyarrow reads here; or images, as a
+        folder with a folder for each class or a .zip of it.
 
         Returns what `data={"file": …}` and `evaluation={"file": …}` of a job take. `columns`: only these of a .parquet
         file; by default all that hold numbers, or lists of numbers of one length.

@@ -35,6 +35,9 @@ class Data(TypedDict, total=False):
     drop_last: bool
     max_buffered_bytes: int
     stream_timeout_seconds: int
+    image_parameters: Mapping[str, str]
+    random_resized_crop: float
+    random_horizontal_flip: float
 
 
 class Loss(TypedDict, total=False):

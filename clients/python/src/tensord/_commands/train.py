@@ -14,7 +14,9 @@ from tensord.jobs import JobState
 # Flag, field of the job, type, help; the same as in `tensord train`.
 _FLAGS = (
     ("--name", "name", str, "a readable name"),
-    ("--data", "data.file", str, "file in the server's data folder: .npz, .safetensors, .pt, .csv"),
+    ("--data", "data.file", str, "file in the server's data folder: .npz, .safetensors, .pt, .csv; or a folder or .zip of images"),
+    ("--random-resized-crop", "data.random_resized_crop", float, "train on random parts of images, of at least this share"),
+    ("--random-horizontal-flip", "data.random_horizontal_flip", float, "probability with which an image is mirrored"),
     ("--label", "loss.label", str, "the array with the labels"),
     ("--loss", "loss.builtin", str, "cross_entropy, mse, l1, smooth_l1, huber, bce_with_logits, nll …"),
     ("--loss-method", "loss.method", str, "method of the script that returns the loss, instead"),
@@ -48,12 +50,14 @@ def add_to(commands: Any) -> None:
     command.add_argument("--version", dest="model_version", type=int, default=0,
                          help="version of the model; default the served one")
     command.add_argument("--upload", help="start from this archive instead")
-    command.add_argument("--upload-data", help="a file of this machine as data; .parquet too, where pyarrow is installed")
+    command.add_argument("--upload-data", help="a file of this machine as data, also .parquet where pyarrow is installed, or a folder of images")
     command.add_argument("--upload-eval-data", help="a file of this machine for the evaluation")
     command.add_argument("--spec", help="the job as JSON; flags override it")
     command.add_argument("--streamed", action="store_true", help="a client streams the data")
     command.add_argument("--input", action="append", default=[], metavar="ARGUMENT=ARRAY",
                          help="the array for an argument; may be repeated")
+    command.add_argument("--image-parameter", action="append", default=[], metavar="NAME=VALUE",
+                         help="how images become the input, such as image_crop_size=224; may be repeated")
     command.add_argument("--freeze", action="append", default=[], metavar="PATTERN",
                          help="parameters that are not trained, such as layer1.*; may be repeated")
     command.add_argument("--metrics", default="", help="loss, accuracy, top_5_accuracy, mae, mse, rmse; with commas")
@@ -80,6 +84,8 @@ def job_fields(given: argparse.Namespace) -> Dict[str, Any]:
         put(fields, "evaluation.metrics", given.metrics.split(","))
     for argument, array in pairs(given.input, "--input", "ARGUMENT=ARRAY").items():
         fields.setdefault("data", {}).setdefault("inputs", {})[argument] = array
+    for name, value in pairs(given.image_parameter, "--image-parameter", "NAME=VALUE").items():
+        fields.setdefault("data", {}).setdefault("image_parameters", {})[name] = value
     for pattern in given.freeze:
         fields.setdefault("optimizer", {}).setdefault("groups", []).append({"pattern": pattern, "freeze": True})
     if given.model:

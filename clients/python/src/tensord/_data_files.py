@@ -1,9 +1,10 @@
-"""Parquet files as files that jobs read; needs pyarrow."""
+"""Files and folders of data as files that jobs read. Parquet needs pyarrow."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+import zipfile
 from contextlib import contextmanager
 from typing import Any, Dict, Iterable, Iterator, Optional, Union
 
@@ -16,8 +17,14 @@ Path = Union[str, "os.PathLike[str]"]
 
 @contextmanager
 def as_job_file(path: Path, columns: Optional[Iterable[str]] = None) -> Iterator[str]:
-    """The file itself, or a temporary .npz file with the columns of a .parquet file."""
+    """The file itself, or a temporary one: .npz with the columns of a .parquet file, .zip of a folder of images."""
     name = os.fspath(path)
+    if os.path.isdir(name):
+        if columns is not None:
+            raise InvalidArgumentError(f"{name}: a folder of images has no columns")
+        with tempfile.TemporaryDirectory() as folder:
+            yield _pack(name, os.path.join(folder, "images.zip"))
+        return
     if not name.lower().endswith(".parquet"):
         if columns is not None:
             raise InvalidArgumentError(f"{name}: columns are chosen of .parquet files only; jobs name arrays of others")
@@ -28,6 +35,23 @@ def as_job_file(path: Path, columns: Optional[Iterable[str]] = None) -> Iterator
         made = os.path.join(folder, os.path.basename(name)[:-len(".parquet")] + ".npz")
         np.savez(made, **arrays)
         yield made
+
+
+def _pack(folder: str, made: str) -> str:
+    """Images are compressed already, so they are only stored. Others of torchvision's kinds are refused by the server."""
+    endings = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
+    count = 0
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED, strict_timestamps=False) as archive:
+        for parent, folders, files in os.walk(folder):
+            folders.sort()
+            for file in sorted(files):
+                if file.lower().endswith(endings) and parent != folder:
+                    path = os.path.join(parent, file)
+                    archive.write(path, os.path.relpath(path, folder))
+                    count += 1
+    if count == 0:
+        raise InvalidArgumentError(f"{folder}: has no folders of images; jobs take a folder with a folder for each class")
+    return made
 
 
 def _read_columns(path: str, columns: Any) -> Dict[str, Any]:
