@@ -5,6 +5,7 @@
 #include "core/base/cancellation.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/distributed/digest.h"
 #include "core/files/image_files.h"
 #include "core/files/table.h"
 #include "core/ops/generator.h"
@@ -96,7 +97,7 @@ class ImageData final : public nn::Dataset {
     const int64_t end_ns = Clock::system().now_ns() + kMaxCheckNs;
     for (int64_t i = 0; i < size() && Clock::system().now_ns() < end_ns; ++i) {
       check_work_cancelled();
-      use(i, [&](std::string_view file, const std::string& source) { preprocess_.count_elements(file, source); });
+      use(i, [&](std::string_view file, const std::string& source) { preprocess_.needs_of(file, source); });
     }
   }
 
@@ -137,7 +138,7 @@ std::optional<FileFingerprint> fingerprint_of_images(const std::string& folder, 
                                                      const std::function<bool()>& is_interrupted) {
   const std::unique_ptr<const files::ImageFiles> files = files::open_image_folder(folder, within);
   FileFingerprint all;
-  Sha256 digest;
+  distributed::Digest digest;
   for (int64_t i = 0; i < files->size(); ++i) {
     const std::optional<FileFingerprint> one = fingerprint_of(files->path_of(i), is_interrupted);
     if (!one) return std::nullopt;

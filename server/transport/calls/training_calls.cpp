@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/distributed/digest.h"
 #include "server/training/jobs/file_fingerprint.h"
 #include "server/training/training_service.h"
 #include "server/transport/calls/training_messages.h"
@@ -55,7 +56,7 @@ void list_hosts(TrainingService& service, ListHostsResponse& response) {
 std::string owner_of_uploads(const AccessPolicy& access, const grpc::ServerContextBase& context) {
   const std::string token = access.token_of(context, CallGroup::kTraining);
   if (token.empty()) return {};
-  Sha256 digest;
+  distributed::Digest digest;
   digest.add(token);
   return digest.finish().substr(0, kOwnerDigits);
 }
