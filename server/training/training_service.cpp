@@ -10,17 +10,11 @@
 #include "core/base/log.h"
 #include "core/base/mutex.h"
 #include "core/base/nearest.h"
-#include "core/base/parallel.h"
 #include "core/base/thread.h"
 #include "core/base/thread_priority.h"
 #include "core/base/utf8.h"
-#include "core/distributed/gloo/gloo_backend.h"
-#include "core/jit/importers/new_weights.h"
 #include "core/tensor/device_runtime.h"
 #include "server/training/data/batch_source.h"
-#include "server/training/data/data_file.h"
-#include "server/training/data/image_data.h"
-#include "server/training/evaluation_metrics.h"
 #include "server/training/jobs/job_origin.h"
 #include "server/training/ranks/worker_group.h"
 #include "server/training/trainer.h"
@@ -29,17 +23,6 @@
 
 namespace tensord::server {
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr int64_t kUploadLifeSeconds = 24 * 3600;
-// Time limit for model code that runs while a job is created.
-constexpr int64_t kMaxLoadNs = 120'000'000'000;
-
-int job_threads(const JobSpec& spec, int otherwise) {
-  if (spec.resources.threads > 0) return static_cast<int>(spec.resources.threads);
-  return otherwise > 0 ? otherwise : std::max(1, available_cores() / 2);
-}
 
 // Returns "" if the threshold is met or there is none.
 std::string why_not_published(const PublishSpec& publish, const JobProgress& progress) {
@@ -162,143 +145,6 @@ void TrainingService::enqueue(const std::shared_ptr<TrainingJob>& job) {
   changed_.notify_all();
 }
 
-Repository::Source TrainingService::source_of(const ModelSource& model, const std::string& owner) const {
-  if (model.upload_id.empty()) return repository_.source_of(model.name, model.version);
-  const fs::path file = store_.upload_file(owner, model.upload_id);
-  if (!fs::is_regular_file(fs::symlink_status(file)))
-    fail(ErrorCode::kNotFound, "model.upload_id: there is no upload '", model.upload_id, "'");
-  return {file, 0};
-}
-
-void TrainingService::check_data(const char* field, const std::string& path, const JobSpec& spec,
-                                 const TrainingModel& model) const {
-  if (path.empty()) return;
-  try {
-    if (is_image_data(path))
-      check_image_data(path, options_.data_folder, spec, model);
-    else
-      check_data_names(path, model.arrays());
-  } catch (const Error& error) {
-    throw Error(error.code(), concat(field, ": ", error.what()));
-  }
-}
-
-// A job trains on images as the model is served with, unless it says otherwise.
-void TrainingService::add_image_parameters(JobSpec& spec, const DataPaths& paths) const {
-  if (!is_image_data(paths.training) && !is_image_data(paths.evaluation)) {
-    check(!spec.data.has_image_options(),
-          "data.image_parameters, random_resized_crop, random_horizontal_flip: are for folders and archives of images");
-    return;
-  }
-  check(!fs::is_directory(paths.training) || !spec.distribution.has_several_hosts(),
-        "data.file: a folder is on this host only; give the other hosts an archive of it (.zip)");
-  if (!spec.model.upload_id.empty()) return;
-  for (const auto& [key, value] : repository_.config_of(spec.model.name).parameters) {
-    if (key.starts_with("image_") && key != "image_input") spec.data.image_parameters.emplace(key, value);
-  }
-}
-
-// Finds errors when the job is created, not when its turn comes.
-void TrainingService::check_against_model(const JobSpec& spec, const std::string& archive,
-                                          const DataPaths& paths) const {
-  const CancellationScope scope([this] { return is_stopping_.load(); }, Clock::system().now_ns() + kMaxLoadNs);
-  try {
-    device_runtime(device_of_job(spec));
-  } catch (const Error& error) {
-    throw Error(error.code(), concat("resources.device: ", error.what()));
-  }
-  TrainingModel model(archive, spec.loss, spec.data.inputs, EvaluationMetrics::needs_output(spec.evaluation.metrics),
-                      {}, device_of_job(spec));
-  model.use_metrics(spec.evaluation.metrics);
-  model.checkpoint_activations(spec.activation_checkpointing);
-  check_data("data.file", paths.training, spec, model);
-  check_data("evaluation.file", paths.evaluation, spec, model);
-  model.module().check_can_save();
-  make_job_optimizer(spec.optimizer, model.module().named_parameters());
-}
-
-void TrainingService::keep_base(const fs::path& model, const fs::path& base) {
-  link_or_copy(model, base);
-  const fs::path weights = jit::weights_beside(model.string());
-  if (!weights.empty()) link_or_copy(weights, base.parent_path() / ("weights" + weights.extension().string()));
-  if (base.extension() != ".onnx") return;
-  try {
-    jit::Module::load(base.string());
-  } catch (const Error&) {
-    // A model with external data files is saved again as one file.
-    jit::LoadOptions options;
-    options.for_training = true;
-    jit::Module::load(model.string(), options)->save(base.string());
-  }
-}
-
-void TrainingService::check_room_for_job() const {
-  const MutexLock lock(mutex_);
-  if (is_stopped_) fail(ErrorCode::kUnavailable, "the server is shutting down");
-  if (jobs_.size() >= options_.max_jobs) {
-    fail(ErrorCode::kResourceExhausted, "there are ", jobs_.size(), " jobs already; delete some");
-  }
-}
-
-int64_t TrainingService::max_processes() { return std::max(4, 2 * available_cores()); }
-
-void TrainingService::check_ranks(const JobSpec& spec) const {
-  const int64_t max = max_processes();
-  check(spec.distribution.processes_per_host <= max,
-        spec.distribution.has_several_hosts() ? "distribution.processes_per_host" : "distribution.world_size",
-        ": this server starts at most ", max, " processes for a job, got ", spec.distribution.processes_per_host);
-  if (spec.distribution.world_size > 1 && !distributed::has_gloo()) {
-    fail(ErrorCode::kUnimplemented,
-         "distribution.world_size: several ranks need Gloo, which this build does not have: set TENSORD_GLOO to the "
-         "path of "
-         "libtensord_gloo.so, which scripts/build makes where libgloo-dev is installed");
-  }
-}
-
-JobStatus TrainingService::create(JobSpec spec, const std::string& owner) {
-  check_job_spec(spec);
-  check_room_for_job();
-  spec.resources.threads = job_threads(spec, options_.threads);
-  if (options_.memory_bytes > 0) {
-    if (spec.resources.memory_bytes == 0) spec.resources.memory_bytes = options_.memory_bytes;
-    check(spec.resources.memory_bytes <= options_.memory_bytes, "resources.memory_bytes: the server allows ",
-          options_.memory_bytes);
-  }
-  check_ranks(spec);
-  const Repository::Source source = source_of(spec.model, owner);
-  const DataPaths paths = data_paths(spec, owner);
-  add_image_parameters(spec, paths);
-  check_against_model(spec, source.file.string(), paths);
-  if (spec.model.upload_id.empty()) spec.model.version = source.version;
-  // The slow part is done outside the lock, so that concurrent creations do not wait for each other.
-  const MutexLock create_lock(create_mutex_);
-  store_.remove_uploads(kUploadLifeSeconds);
-  check_room_for_job();
-  JobStatus status;
-  status.id = store_.make_job(!spec.name.empty() ? spec.name : spec.publish.model);
-  status.spec = std::move(spec);
-  status.created_at_ms = status.updated_at_ms = now_ms();
-  status.base_version = source.version;
-  status.progress.total_steps = status.spec.steps;
-  // From here on the job has its own copy of the model.
-  try {
-    const bool is_upload = !status.spec.model.upload_id.empty();  // whose file has no extension
-    const fs::path file_name = is_upload ? fs::path(format_file_name(source.file)) : source.file;
-    keep_base(source.file, store_.new_base_archive(status.id, file_name));
-    keep_data(status, paths);
-    store_.save(status);
-  } catch (...) {
-    store_.remove(status.id);
-    throw;
-  }
-  log(LogLevel::kInfo, "training job created",
-      {{"job", status.id}, {"model", status.spec.model.name}, {"version", std::to_string(status.base_version)}});
-  const auto job = std::make_shared<TrainingJob>(std::move(status));
-  add_job(job);
-  enqueue(job);
-  return job->status();
-}
-
 std::shared_ptr<TrainingJob> TrainingService::find(const std::string& id) const {
   const MutexLock lock(mutex_);
   const auto found = jobs_.find(id);
@@ -414,7 +260,7 @@ std::unique_ptr<Trainer> TrainingService::make_trainer(TrainingJob& job) {
     return std::make_unique<Trainer>(job, Trainer::Options{.folder = store_.job_folder(job.id()),
                                                            .base_archive = store_.base_archive(job.id()).string(),
                                                            .data_folder = data_folder_of(job),
-                                                           .threads = job_threads(job.spec(), options_.threads),
+                                                           .threads = threads_of(job.spec()),
                                                            .plans = options_.plans,
                                                            .memory_bytes = job.spec().resources.memory_bytes,
                                                            .saved_status = [this, &job] { save(job); }});
@@ -429,7 +275,7 @@ std::unique_ptr<WorkerGroup> TrainingService::make_worker_group(TrainingJob& job
                                                                  .folder = store_.job_folder(job.id()),
                                                                  .base_archive = store_.base_archive(job.id()).string(),
                                                                  .data_folder = data_folder_of(job),
-                                                                 .threads = job_threads(job.spec(), options_.threads),
+                                                                 .threads = threads_of(job.spec()),
                                                                  .memory_bytes = job.spec().resources.memory_bytes,
                                                                  .nice = options_.nice,
                                                                  .host = options_.host,

@@ -177,6 +177,7 @@ class TrainingService {
   std::string data_folder_of(const TrainingJob& job) const;
   void check_room_for_job() const;
   void check_ranks(const JobSpec& spec) const;
+  int threads_of(const JobSpec& spec) const;
   void check_against_model(const JobSpec& spec, const std::string& archive, const DataPaths& paths) const;
   void check_data(const char* field, const std::string& path, const JobSpec& spec, const TrainingModel& model) const;
   void add_image_parameters(JobSpec& spec, const DataPaths& paths) const;
