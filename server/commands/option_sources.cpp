@@ -19,6 +19,9 @@
 namespace tensord::server {
 namespace {
 
+// Read by name, whatever the command.
+const std::set<std::string> kOfAllCommands = {"TENSORD_ADDRESS", "TENSORD_TOKEN", "TENSORD_CONFIG"};
+
 std::string variable_of(const std::string& prefix, const std::string& name) {
   std::string out = prefix + "_";
   for (const char c : name) {
@@ -82,7 +85,7 @@ std::vector<std::string> unknown_variables(const CLI::App& command) {
   std::vector<std::string> out;
   for (char** at = environ; at && *at; ++at) {
     const std::string name = std::string(*at).substr(0, std::string_view(*at).find('='));
-    if (!name.starts_with(start) || known.contains(name)) continue;
+    if (!name.starts_with(start) || known.contains(name) || kOfAllCommands.contains(name)) continue;
     std::string meant = prefix + name.substr(start.size());  // the command was left out
     if (name.starts_with(prefix)) {
       meant = nearest(name, names);

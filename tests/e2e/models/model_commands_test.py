@@ -279,6 +279,7 @@ class CommandsTest(unittest.TestCase):
         for ignored in ({"TENSORD_SERVE_HTTP_PORT": "1"}, {"TENSORD_CUDA": "off"}, {"TENSORD_JOBS_JSN": "1"}, {"TENSORD_ADDRESS": "a:1"}):
             self.assertNotIn("sets no option", said(*serve, **ignored))
         self.assertIn("did you mean TENSORD_JOBS_JSON?", said("jobs", "list", TENSORD_JOBS_JSN="1"))
+        self.assertNotIn("sets no option", said("models", TENSORD_ADDRESS="127.0.0.1:1", TENSORD_TOKEN="a", TENSORD_CONFIG=""))
         wrong = said(*serve[:-1], "--load-model", "lni", TENSORD_SERVE_HTTP_PRT="1")
         self.assertIn("warning environment warning=\"the variable TENSORD_SERVE_HTTP_PRT", wrong)
         self.assertIn("--load-model lni: model not found in any model repository; did you mean 'lin'?", wrong)
