@@ -3,6 +3,7 @@
 #include <grpcpp/support/async_stream.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <memory>
 
@@ -58,12 +59,17 @@ class FileCall : public GrpcCall {
       : GrpcCall(queue, {CallGroup::kTraining, &calls.streams}), calls_(calls) {}
 
   void watch() {
-    record_progress();
+    last_ns_ = Clock::system().now_ns();
     const MutexLock lock(mutex_);
     is_watched_ = true;
     set_alarm();
   }
-  void record_progress() { last_ns_ = Clock::system().now_ns(); }
+  // Before an operation that the client ends. The time does not run while the call waits for the work thread.
+  void await_client() {
+    last_ns_ = Clock::system().now_ns();
+    is_clients_turn_ = true;
+  }
+  void end_clients_turn() { is_clients_turn_ = false; }
   // Before the call's Finish. The alarm would keep the call until its time.
   void end_watch() {
     const MutexLock lock(mutex_);
@@ -86,6 +92,7 @@ class FileCall : public GrpcCall {
   void on_alarm(bool) {
     const MutexLock lock(mutex_);
     if (!is_watched_) return;
+    if (!is_clients_turn_) last_ns_ = Clock::system().now_ns();
     if (Clock::system().now_ns() < last_ns_ + limit_ns()) return set_alarm();
     is_watched_ = false;
     is_idle_ = true;
@@ -94,6 +101,7 @@ class FileCall : public GrpcCall {
   }
 
   std::atomic<int64_t> last_ns_{0};
+  std::atomic<bool> is_clients_turn_{false};
   std::atomic<bool> is_idle_{false};
   Mutex mutex_;
   bool is_watched_ TENSORD_GUARDED_BY(mutex_) = false;
@@ -115,11 +123,12 @@ class UploadCall final : public FileCall {
 
   void accept() override {
     watch();
+    await_client();
     reader_.Read(&bytes_, read_.begin());
   }
 
   void on_read(bool ok) {
-    record_progress();
+    end_clients_turn();
     calls_.thread.post([this, ok] { ok ? write() : finish(); });
   }
 
@@ -130,6 +139,7 @@ class UploadCall final : public FileCall {
       read_message(bytes_, *queue().limits, admission, request);
       if (!upload_) upload_ = Uploaded::begin(calls_.service(), owner_of_uploads(*queue().access, context()), request);
       upload_->write(request.data());
+      await_client();
       reader_.Read(&bytes_, read_.begin());
     } catch (...) {
       end(to_grpc_status(current_exception_status()));
@@ -200,7 +210,9 @@ class DownloadModelCall final : public FileCall {
       if (!file_.is_open()) open(response);
       read(response);
       admission_ = queue().limits->hold(response.ByteSizeLong());
-      writer_.Write(to_byte_buffer(response), written_.begin());
+      const grpc::ByteBuffer piece = to_byte_buffer(response);
+      await_client();
+      writer_.Write(piece, written_.begin());
     } catch (...) {
       end(to_grpc_status(current_exception_status()));
     }
@@ -230,7 +242,7 @@ class DownloadModelCall final : public FileCall {
   }
 
   void on_written(bool ok) {
-    record_progress();
+    end_clients_turn();
     admission_ = {};
     if (!ok) return end({grpc::StatusCode::CANCELLED, "the client has gone"});
     calls_.thread.post([this] { send(); });
