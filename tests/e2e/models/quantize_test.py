@@ -148,6 +148,12 @@ class QuantizeTest(unittest.TestCase):
         self.assertAlmostEqual(float(made[2]), out_scale, places=6)
         self.assertEqual((int(given[2]), int(given[3]), int(made[3])), (zero, 13, out_zero))
 
+    def test_ranges_with_a_nan_are_not_used(self):
+        """Also where other numbers follow it."""
+        torch.jit.script(nn.Sequential(nn.Linear(3, 2)).eval()).save(self.path("nan.pt"))
+        numpy.savez(self.path("nan.npz"), input=numpy.array([[1, 2, 3], [1, float("nan"), 3], [4, 5, 6]], dtype=numpy.float32))
+        self.assertIn("its values are not finite", self.quantize("--static", model="nan.pt", out="no_nan.pt", data="nan.npz", code=1))
+
     def test_layers_that_the_data_does_not_reach_stay(self):
         class Branches(nn.Module):
             def __init__(self):

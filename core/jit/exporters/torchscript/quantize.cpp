@@ -133,9 +133,10 @@ void ValueRange::add(const Tensor& values) {
   const Tensor dense = values.to(DType::kFloat32).contiguous();
   const float* data = dense.data<float>();
   for (int64_t i = 0; i < dense.numel(); ++i) {
-    // NaN makes the range unusable.
-    min = data[i] >= min ? min : data[i];
-    max = data[i] <= max ? max : data[i];
+    // NaN stays, because no number compares with it, and makes the range unusable.
+    const bool is_nan = std::isnan(data[i]);
+    if (is_nan || data[i] < min) min = data[i];
+    if (is_nan || data[i] > max) max = data[i];
   }
 }
 
