@@ -13,7 +13,7 @@
 namespace tensord::server {
 namespace {
 
-// "/v2", "/v1/models/m", "/v12?x"; "/version" is none.
+// "/v2", "/v1/models/m", "/v12"; "/version" is none.
 bool is_protocol_path(std::string_view path) {
   if (path.size() < 3 || path[0] != '/' || (path[1] != 'v' && path[1] != 'V')) return false;
   const size_t end = path.find_first_not_of("0123456789", 2);
@@ -21,13 +21,13 @@ bool is_protocol_path(std::string_view path) {
 }
 
 HttpAnswer refuse_path(std::string_view path) {
-  if (path.starts_with("/v2")) {
+  const std::string_view protocol = path.substr(1, path.find('/', 1) - 1);
+  if (protocol == "v2") {
     return error_answer(404,
                         "Not Found: this path is none of the protocol v2, as POST /v2/models/NAME/infer is; GET "
                         "/v2/openapi.json has all");
   }
-  return error_answer(404, concat("the protocol ", path.substr(1, path.find('/', 1) - 1),
-                                  " is not served; v2 is, as POST /v2/models/NAME/infer"));
+  return error_answer(404, concat("the protocol ", protocol, " is not served; v2 is, as POST /v2/models/NAME/infer"));
 }
 
 }  // namespace

@@ -152,7 +152,7 @@ class InferTest(RestTest):
         self.assertEqual(self.error("GET", path, None, 405), "Method Not Allowed")
         for method, place in (("POST", "/v2/nothing"), ("GET", "/v2/models/identity/versions/1/x"), ("GET", "/v2/healt/live")):
             self.assertIn("GET /v2/openapi.json has all", self.error(method, place, b"" if method == "POST" else None, 404))
-        for place in ("/v1/models/identity:predict", "/v3/models", "/v3", "/V2/models", "/v10/x"):
+        for place in ("/v1/models/identity:predict", "/v3/models", "/v3", "/V2/models", "/v10/x", "/v21/models"):
             self.assertEqual(self.error("POST", place, b"{}", 404),
                              f"the protocol {place.split('/')[1]} is not served; v2 is, as POST /v2/models/NAME/infer")
 
