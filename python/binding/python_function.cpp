@@ -128,7 +128,11 @@ void bind_function_class(nb::module_& module) {
   });
   context.def("set_materialize_grads", [](Context& self, bool value) { self.get().set_materialize_grads(value); },
               nb::arg("value"));
-  context.def_prop_ro("saved_tensors", [](const Context& self) { return wrap(self.get().saved()); });
+  // A checkpoint computes them again, perhaps on a thread that waits for the GIL while it has the checkpoint's lock.
+  context.def_prop_ro("saved_tensors", [](const Context& self) {
+    const FunctionContext& own = self.get();
+    return wrap(without_gil([&] { return own.saved(); }));
+  });
   context.def("_needs_input_grad", [](const Context& self, size_t argument) { return self.get().needs_input_grad(argument); });
   module.def("_apply_function", [](nb::handle function, nb::handle ctx, const nb::args& arguments) {
     return apply(function, ctx, arguments);

@@ -1,6 +1,8 @@
 """Activation checkpointing: gradients, random numbers and errors are those of the same code without it, with less memory."""
 
 import gc
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -209,6 +211,43 @@ def test_what_the_function_writes():
     for run in (writes, lambda x: checkpoint(writes, x)):
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             run(x).sum().backward()
+
+
+def test_two_threads_go_back_through_one_checkpoint():
+    """One computes the function again, which needs the GIL; the other waits for it in a function of Python. In a process of its own, which would hang."""
+    program = """if True:
+        import threading, time
+        from tensord import engine
+        from tensord.engine.utils.checkpoint import checkpoint
+        runs_again, calls = threading.Event(), []
+
+        class Twice(engine.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, grad):
+                runs_again.wait(30)
+                return grad * 2 + 0 * ctx.saved_tensors[0]
+
+        def run(x, y):
+            calls.append(1)
+            if len(calls) == 2:
+                runs_again.set()
+                time.sleep(0.2)
+            return Twice.apply(x), y.exp()
+
+        x, y = engine.randn(3, requires_grad=True), engine.zeros(3, requires_grad=True)
+        threads = [threading.Thread(target=one.sum().backward) for one in checkpoint(run, x, y)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert (x.grad.tolist(), y.grad.tolist(), len(calls)) == ([2.0] * 3, [1.0] * 3, 2)
+    """
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def test_nothing_is_kept():
