@@ -95,11 +95,12 @@ std::string unmangled(const std::string& type) {
 std::vector<std::string> repeated_blocks(const jit::Module& module) {
   std::map<std::string, std::vector<std::string>> by_list_and_class;
   const auto modules = module.named_modules();
-  for (const auto& [name, object] : modules) {
+  for (size_t i = 0; i < modules.size(); ++i) {
+    const auto& [name, object] = modules[i];
     const size_t dot = name.rfind('.') + 1;  // 0 without a dot
     const bool is_element = dot < name.size() && name.find_first_not_of("0123456789", dot) == std::string::npos;
-    const bool has_parts =
-        std::ranges::any_of(modules, [&](const auto& other) { return other.first.starts_with(name + "."); });
+    // Depth first: a module's parts follow it.
+    const bool has_parts = i + 1 < modules.size() && modules[i + 1].first.starts_with(name + ".");
     if (!is_element || !has_parts || !module.functions().find_method(object->type->name(), "forward")) continue;
     by_list_and_class[name.substr(0, dot) + ":" + unmangled(object->type->name())].push_back(name);
   }
