@@ -19,10 +19,17 @@ using ops::Op;
 using ops::Value;
 using Arguments = std::span<const Value>;
 
-// A parameter and its copy. It holds the parameter, so that no other tensor gets its address.
+// A parameter and its copy. It holds the parameter and the memory that was cast, so that no others get their addresses.
 struct CastParameter {
-  Tensor parameter, cast;
+  Tensor parameter, memory, cast;
   uint32_t version = 0;
+
+  // Not after a write, nor after an assignment to `data`, which gives the parameter other memory.
+  bool is_current() const {
+    return cast.defined() && version == parameter.version() && memory.storage() == parameter.storage() &&
+           memory.offset() == parameter.offset() && memory.sizes() == parameter.sizes() &&
+           memory.strides() == parameter.strides();
+  }
 };
 
 struct AutocastCache {
@@ -47,8 +54,7 @@ Tensor cast_tensor(const Tensor& tensor, DType dtype, DeviceKind device) {
   if (!is_eligible(tensor, device) || tensor.dtype() == dtype) return tensor;
   if (!is_cacheable(tensor, dtype)) return ops::to(tensor, dtype);
   CastParameter& known = autocast_cache.casts[{tensor.impl(), dtype}];
-  if (!known.cast.defined() || known.version != tensor.version())
-    known = {tensor, ops::to(tensor, dtype), tensor.version()};
+  if (!known.is_current()) known = {tensor, detach(tensor), ops::to(tensor, dtype), tensor.version()};
   return known.cast;
 }
 

@@ -211,6 +211,15 @@ def test_parameters_are_cast_once():
     assert (w.grad - want).abs().max().item() < 5e-2
 
 
+def test_a_parameter_with_other_memory_is_cast_again():
+    w, x = engine.ones(4, 4, requires_grad=True), engine.ones(4, 4)
+    with engine.autocast("cpu"):
+        for number in (1, 2, 3):
+            w.data = engine.ones(4, 4) * number if number < 3 else w.data[:, :2]
+            product = engine.mm(x, w)
+            assert product.tolist() == [[4.0 * min(number, 2)] * w.shape[1]] * 4
+
+
 def test_a_cast_without_gradients_is_not_kept():
     """PyTorch keeps it, and the later product has no gradient."""
     w, x = engine.randn(4, 4, requires_grad=True), engine.randn(4, 4)
