@@ -224,13 +224,19 @@ def test_a_folder_of_images_is_uploaded_as_an_archive(training_client, tmp_path)
         path = tmp_path / "pets" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
+    (tmp_path / "pets" / "none").mkdir()  # a class without images, which the server refuses
+    (tmp_path / "pets" / "cat" / "linked").symlink_to(tmp_path / "pets" / "cat" / "more")
     with as_job_file(tmp_path / "pets") as packed:
         with zipfile.ZipFile(packed) as archive:
-            assert {name: archive.read(name) for name in archive.namelist()} == images
+            found = {name: archive.read(name) for name in archive.namelist()}
+            assert found == {**images, "cat/linked/2.PNG": b"two", "cat/": b"", "dog/": b"", "none/": b""}
     assert not pathlib.Path(packed).exists()
     assert training_client.upload_data(tmp_path / "pets").endswith(".zip")
     with pytest.raises(tensord.InvalidArgumentError, match="columns"):
         training_client.upload_data(tmp_path / "pets", columns=["image"])
+    (tmp_path / "pets" / "cat" / "more" / "up").symlink_to(tmp_path / "pets" / "cat")
+    with pytest.raises(tensord.InvalidArgumentError, match="up: links lead in a circle"):
+        training_client.upload_data(tmp_path / "pets")
     (tmp_path / "empty").mkdir()
     with pytest.raises(tensord.InvalidArgumentError, match="has no folders of images"):
         training_client.upload_data(tmp_path / "empty")

@@ -6,7 +6,7 @@ import os
 import tempfile
 import zipfile
 from contextlib import contextmanager
-from typing import Any, Dict, Iterable, Iterator, Optional, Union
+from typing import Any, Dict, Iterable, Iterator, Optional, Tuple, Union
 
 import numpy as np
 
@@ -38,12 +38,22 @@ def as_job_file(path: Path, columns: Optional[Iterable[str]] = None) -> Iterator
 
 
 def _pack(folder: str, made: str) -> str:
-    """Images are compressed already, so they are only stored. Others of torchvision's kinds are refused by the server."""
+    """Images are compressed already, so they are only stored. The server refuses others of torchvision's kinds, and classes
+    without images. Links are followed, as torchvision does."""
     endings = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
     count = 0
+    above: Dict[str, Tuple[str, ...]] = {folder: (os.path.realpath(folder),)}  # resolved folders, to detect cycles of links
     with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED, strict_timestamps=False) as archive:
-        for parent, folders, files in os.walk(folder):
+        for parent, folders, files in os.walk(folder, followlinks=True):
             folders.sort()
+            for name in folders:
+                path = os.path.join(parent, name)
+                real = os.path.realpath(path)
+                if real in above[parent]:
+                    raise InvalidArgumentError(f"{path}: links lead in a circle")
+                above[path] = (*above[parent], real)
+                if parent == folder:
+                    archive.writestr(name + "/", b"")
             for file in sorted(files):
                 if file.lower().endswith(endings) and parent != folder:
                     path = os.path.join(parent, file)
