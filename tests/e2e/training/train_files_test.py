@@ -284,12 +284,11 @@ class TrainFilesTest(JobAssertions, RpcAssertions, unittest.TestCase):
         self.assertEqual(self.server.watch(job.id)[0].state, COMPLETED)
 
 
-
 class IdleTransfersTest(RpcAssertions, unittest.TestCase):
     """Clients that hold a transfer open and do nothing."""
 
     def setUp(self):
-        self.server = TrainingDaemon("--training-transfer-timeout-secs", "1")
+        self.server = TrainingDaemon("--training-transfer-timeout-secs", "3")
         self.addCleanup(self.server.close)
         wide = torch.nn.Sequential(torch.nn.Linear(4, 1_000_000), torch.nn.Linear(1_000_000, 2))
         models.save(wide, self.server.models, "wide")
@@ -307,13 +306,13 @@ class IdleTransfersTest(RpcAssertions, unittest.TestCase):
 
         def slow():
             yield training.UploadDataRequest(data=b"x,y\n", file_name="slow.csv")
-            for _ in range(4):  # longer than the limit, but never so long without a message
-                time.sleep(0.5)
+            for _ in range(16):  # longer than the limit, but never so long without a message
+                time.sleep(0.25)
                 yield training.UploadDataRequest(data=b"1,2\n")
             goes_on.wait(60)
 
         call = self.server.stub.UploadData.future(slow(), timeout=60)
-        time.sleep(1.8)
+        time.sleep(3.5)
         self.assertFalse(call.done())
         self.assert_code(CODE.CANCELLED, "", call.result)
         self.await_none("uploads")
@@ -321,7 +320,7 @@ class IdleTransfersTest(RpcAssertions, unittest.TestCase):
 
     def test_a_download_that_is_not_read(self):
         job = self.server.run(model=training.ModelSource(name="wide", version=1), optimizer=SGD, steps=1, batch_size=8,
-                              data=training.Data(file="rows.pt", inputs={"input": "x"}, ))
+                              data=training.Data(file="rows.pt", inputs={"input": "x"}))
         call = self.server.stub.DownloadModel(training.DownloadModelRequest(id=job.id), timeout=60)
         next(iter(call))
         self.await_none("downloads")

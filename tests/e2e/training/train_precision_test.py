@@ -101,6 +101,7 @@ class TrainPrecisionTest(unittest.TestCase, JobAssertions):
                     if is_stopped:
                         self.server.wait_until(job.id, lambda now: now.progress.checkpoint_step > 0)
                         self.server.restart()
+                        self.assertLess(self.server.get(job.id).progress.step, STEPS_OF_TWO_RUNS)
                     done, _ = self.server.watch(job.id)
                     self.assertEqual((done.state, done.progress.step), (COMPLETED, STEPS_OF_TWO_RUNS), done.message)
                     ends.append(self.server.weights("deep", done.published_version))
