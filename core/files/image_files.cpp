@@ -69,9 +69,11 @@ class Folder final : public ImageFiles {
   bool is_folder(const fs::directory_entry& entry) const {
     std::error_code error;
     if (!within_.empty() && entry.is_symlink(error)) {
-      const fs::path real = fs::canonical(entry.path(), error), inside = fs::canonical(within_);
-      const bool stays = std::ranges::mismatch(inside, real).in1 == inside.end();
-      check(!error && stays, entry.path().string(), ": is a link that leads out of the folder of data");
+      const fs::path real = fs::canonical(entry.path(), error);
+      if (error) fail(ErrorCode::kNotFound, entry.path().string(), ": is a link that leads nowhere: ", error.message());
+      const fs::path inside = fs::canonical(within_, error);
+      const bool stays = !error && std::ranges::mismatch(inside, real).in1 == inside.end();
+      check(stays, entry.path().string(), ": is a link that leads out of the folder of data");
     }
     return entry.is_directory(error);
   }
@@ -114,8 +116,10 @@ class Archive final : public ImageFiles {
       if (slash == std::string::npos) continue;
       std::vector<std::string>& files = classes[name.substr(0, slash)];
       if (name.ends_with('/') || !is_image(name, concat(path, "/", entry.name))) continue;
-      check(entry.size <= kMaxFileBytes, path, "/", entry.name, ": a picture of ", entry.size, " bytes; at most ",
-            kMaxFileBytes, " are read");
+      if (entry.size > kMaxFileBytes) {
+        fail(ErrorCode::kResourceExhausted, path, "/", entry.name, ": a picture of ", entry.size, " bytes; at most ",
+             kMaxFileBytes, " are read");
+      }
       files.push_back(name);
     }
     check(!classes.empty(), path, ": has no folders of classes");

@@ -41,12 +41,12 @@ class ImageFiles {
 };
 
 // `within`: links that lead out of this folder are refused; empty: they are followed. Throws Error: kNotFound (no
-// folder), kInvalidArgument (no classes, a class without images, a link), kUnimplemented.
+// folder, a link to nothing), kInvalidArgument (no classes, a class without images, a link), kUnimplemented.
 std::unique_ptr<const ImageFiles> open_image_folder(const std::string& root, const std::string& within = {});
 
 // A zip archive with the folders of the classes at its top, or in the only folder there; macOS's folder __MACOSX is
 // ignored. Compressed files are inflated when they are read. Throws Error as open_image_folder does, and kDataLoss (not
-// an archive), kResourceExhausted (files that inflate to more than an image may have).
+// an archive), kResourceExhausted (an image of more than 256 MB).
 std::unique_ptr<const ImageFiles> open_image_archive(const std::string& path);
 
 }  // namespace tensord::files

@@ -273,6 +273,9 @@ class TrainImagesTest(JobAssertions, RpcAssertions, unittest.TestCase):
         os.symlink("/etc", os.path.join(bad, "etc"))
         self.refuse(CODE.INVALID_ARGUMENT, "cat/etc: is a link that leads out of the folder of data", "bad")
         os.remove(os.path.join(bad, "etc"))
+        os.symlink("nothing", os.path.join(bad, "2.png"))
+        self.refuse(CODE.NOT_FOUND, "cat/2.png: is a link that leads nowhere", "bad")
+        os.remove(os.path.join(bad, "2.png"))
         small = training.Data(image_parameters={"image_max_pixels": "1000", "image_resize_size": "9", "image_crop_size": "9"})
         self.refuse(CODE.OUT_OF_RANGE, "0.png: an image of 34 x 30 pixels; the limit is 1000", "bad", data=small)
         with open(os.path.join(self.server.data, "broken.zip"), "wb") as file:
