@@ -58,7 +58,8 @@ void set_fetch_timeout(std::chrono::seconds timeout);
 
 // Sends GET. `on_head` gets status and fields before the body, `on_bytes` the body in pieces; either ends the exchange
 // by returning false, which is no error. Verifies certificates by the system's authorities, or by the file that
-// SSL_CERT_FILE names. Follows no redirects. Throws TransientHttpError{kUnavailable}.
+// SSL_CERT_FILE names. Follows no redirects. Throws TransientHttpError{kUnavailable}, and Error{kDataLoss} for an
+// answer that is no HTTP or has too long a header.
 HttpReply http_get(const HttpUrl& url, const HttpFields& fields, const std::function<bool(const HttpReply&)>& on_head,
                    const std::function<bool(std::string_view)>& on_bytes);
 
