@@ -1,7 +1,11 @@
 // Parameters of 16 bits that are updated through float32 copies, compared with float32 parameters.
 #include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include "core/autograd/variable.h"
+#include "core/jit/archive/torch_file.h"
 #include "core/nn/optim/optimizer.h"
 #include "core/ops/run.h"
 #include "tests/nn/nn_cases.h"
