@@ -208,7 +208,11 @@ Fetched fetch_files(const FetchOptions& options, const fs::path& target,
     if (entry.is_directory()) sync_folder(entry.path().string());
   }
   staging.place(remote.is_folder ? staging.files() : staging.file(remote.files[0].name));
-  sync_folder(target.parent_path().string());
+  // The folders above may be new as well.
+  for (fs::path at = target.parent_path();; at = at.parent_path()) {
+    sync_folder(at.string());
+    if (at == existing) break;
+  }
   staging.remove();
   return out;
 }
