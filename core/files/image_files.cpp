@@ -128,8 +128,9 @@ class Archive final : public ImageFiles {
 
   void read(int64_t index, const std::function<void(std::string_view)>& use) const override {
     const jit::ZipArchive::Entry& entry = zip_->at(root_ + files()[static_cast<size_t>(index)].name);
-    const std::string bytes = zip_->read(entry);
-    use(bytes);
+    if (entry.size == 0) return use({});
+    const Storage bytes = zip_->storage(entry);  // which counts as memory of the thread's owner
+    use({static_cast<const char*>(bytes->data()), entry.size});
   }
 
  private:
