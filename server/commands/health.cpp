@@ -35,13 +35,14 @@ bool ask_grpc(const HealthOptions& options) {
   return options.live ? server.is_live() : server.is_ready();
 }
 
-// Without the http:// and the slash of a URL.
+// Without the http:// and the slash of a URL. gRPC has other addresses with slashes: unix:/a/b, dns:///host:8001.
 std::string plain_address(std::string address) {
   constexpr std::string_view kScheme = "http://";
   if (address.starts_with(kScheme)) address = address.substr(kScheme.size());
   if (address.ends_with('/')) address.pop_back();
-  check(address.find('/') == address.npos || address.starts_with("unix:"),
-        "--address: expected HOST:PORT, or http://HOST:PORT, got '", address, "'; with --tls it is of the gRPC port");
+  const bool is_grpcs = address.starts_with("unix:") || address.find(":///") != address.npos;
+  check(is_grpcs || address.find('/') == address.npos, "--address: expected HOST:PORT, or http://HOST:PORT, got '",
+        address, "'; with --tls it is of the gRPC port");
   return address;
 }
 

@@ -421,6 +421,7 @@ class MistakesTest(unittest.TestCase):
         for port in ("grpc", "metrics"):
             self.assertEqual(said("health", "--live", "--address", f"http://{self.daemon.ready[port]}/")[0], 0)
         self.assertIn("expected HOST:PORT", said("health", "--address", f"https://{self.daemon.ready['metrics']}")[1])
+        self.assertNotIn("expected HOST:PORT", said("health", "--address", f"dns:///{self.daemon.ready['grpc']}")[1])
 
     def test_readiness_says_where_to_look(self):
         done = subprocess.run([BINARY, "health", "--address", self.daemon.ready["metrics"]], capture_output=True,
