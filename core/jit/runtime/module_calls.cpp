@@ -1,6 +1,12 @@
 // Runs a module's methods, with hooks around calls.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/jit/ir/walk.h"
 #include "core/jit/passes/pipeline.h"
 #include "core/jit/runtime/arguments.h"
 #include "core/jit/runtime/interpreter.h"
@@ -19,6 +25,74 @@ void check_records(const char* what, const LoadOptions& options) {
   if (options.for_training) return;
   fail(ErrorCode::kFailedPrecondition, what, ": the model was not loaded for training, so nothing of it is recorded");
 }
+
+bool is_container(const ops::Type& type) {
+  return type.kind() == ops::TypeKind::kList || type.kind() == ops::TypeKind::kDict;
+}
+
+// Finds what a second run of a module's forward, in the backward pass, would do twice or find changed. Buffers may
+// change, since they are put back.
+class LastingEffects {
+ public:
+  explicit LastingEffects(const FunctionLibrary& functions) : functions_(functions) {}
+
+  // Says what it is; empty: nothing.
+  std::string find(const Function& forward) {
+    call(&forward, forward.name);
+    while (!pending_.empty() && effect_.empty()) {
+      const Function* const function = pending_.back();
+      pending_.pop_back();
+      for_each_node(*function->graph->block(), [this](const Node& node) { visit(node); });
+    }
+    if (effect_.empty() && writes_containers_ && !container_.empty())
+      effect_ = concat("the code may change the attribute '", container_, "'");
+    return effect_;
+  }
+
+ private:
+  void visit(const Node& node) {
+    switch (node.kind()) {
+      case NodeKind::kSetAttr:
+        if (!is_buffer(node)) effect_ = concat("the code sets the attribute '", node.name(), "'");
+        return;
+      case NodeKind::kGetAttr:
+        if (is_container(*node.output()->type())) container_ = node.name();
+        return;
+      case NodeKind::kOp:
+        writes_containers_ =
+            writes_containers_ || std::ranges::any_of(node.op()->schema.arguments, [](const ops::Argument& argument) {
+              return argument.alias.is_write && is_container(*argument.type);
+            });
+        return;
+      case NodeKind::kCallMethod:
+        return call(functions_.find_method(node.input()->type()->name(), node.name()), node.name());
+      case NodeKind::kCallFunction: return call(functions_.find_function(node.name()), node.name());
+      case NodeKind::kCallValue: effect_ = "the code calls a function that is a value"; return;
+      default: return;
+    }
+  }
+
+  static bool is_buffer(const Node& node) {
+    const ops::Type& owner = *node.input()->type();
+    if (owner.kind() != ops::TypeKind::kClass) return false;
+    const auto& names = static_cast<const ops::ClassType&>(owner).buffer_names;
+    return std::ranges::find(names, node.name()) != names.end();
+  }
+
+  void call(const Function* function, const std::string& name) {
+    if (!function) {
+      effect_ = concat("the call of '", name, "' is not known before it runs");
+    } else if (seen_.insert(function).second) {
+      pending_.push_back(function);
+    }
+  }
+
+  const FunctionLibrary& functions_;
+  std::vector<const Function*> pending_;
+  std::set<const Function*> seen_;
+  std::string effect_, container_;
+  bool writes_containers_ = false;
+};
 
 }  // namespace
 
@@ -99,6 +173,10 @@ HookHandle Module::Impl::add_hook(const std::string& name, ModuleHooks::Hook hoo
   const MutexLock lock(compile_mutex);
   const Function* forward = functions->find_method(module->type->name(), kHookedMethod);
   if (!forward) fail(ErrorCode::kNotFound, module->type->name(), " has no method ", kHookedMethod);
+  if (std::holds_alternative<CheckpointCall>(hook)) {
+    const std::string effect = LastingEffects(*functions).find(*forward);
+    if (!effect.empty()) fail(ErrorCode::kUnimplemented, name, ": its activations cannot be computed again: ", effect);
+  }
   keeps_functions = true;  // the programs of hooked runs refer to them
   return hooks->add(module, name, forward->schema, std::move(hook), prepend);
 }

@@ -97,7 +97,11 @@ class KeptBuffers {
   }
   ~KeptBuffers() {
     for (const Kept& one : kept_) {
-      if (one.tensor.version() != one.version) one.tensor.copy_from(one.copy);
+      try {
+        if (one.tensor.version() != one.version) one.tensor.copy_from(one.copy);
+      } catch (const Error&) {
+        // The device is lost, which the next operator says.
+      }
       *one.slot = Value(one.tensor);
     }
   }

@@ -1,6 +1,7 @@
 """Mixed precision (`precision`) and activation checkpointing: the loss follows float32, restarts keep the bits, memory is saved."""
 
 import unittest
+from typing import List
 
 import grpc
 import torch
@@ -41,12 +42,44 @@ class Deep(nn.Module):
         return nn.functional.cross_entropy(self.forward(x), y)
 
 
+class Counting(nn.Module):
+    """Its activations depend on how often it ran."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.count = nn.Linear(16, 16), 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.count += 1
+        return self.layer(x) * self.count
+
+
+class Remembering(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.seen = nn.Linear(16, 16), torch.jit.annotate(List[int], [0])
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.seen.append(x.shape[0])
+        return self.layer(x)
+
+
+class Lasting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.count, self.remember, self.scores = Counting(), Remembering(), nn.Linear(16, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.scores(self.remember(self.count(x)))
+
+
 class TrainPrecisionTest(unittest.TestCase, JobAssertions):
     @classmethod
     def setUpClass(cls):
         cls.server = TrainingDaemon()
         torch.manual_seed(0)
         models.save(Deep(), cls.server.models, "deep")
+        models.save(Lasting(), cls.server.models, "lasting")
         x, y = models.clusters(4096, 16, 4, seed=3)
         cls.server.save_data("clusters.pt", x=x, y=y)
         cls.server.start()
@@ -123,6 +156,14 @@ class TrainPrecisionTest(unittest.TestCase, JobAssertions):
                 again = self.train(activation_checkpointing=patterns, **fields)
                 self.assert_same(whole, again)
                 self.assertLess(again[0].progress.peak_memory_bytes, 0.5 * whole[0].progress.peak_memory_bytes)
+
+    def test_what_a_second_run_would_change(self):
+        for pattern, text in (("count", "count: its activations cannot be computed again: the code sets the attribute 'count'"),
+                              ("remember", "remember: its activations cannot be computed again: the code may change the attribute 'seen'")):
+            with self.subTest(text), self.assertRaises(grpc.RpcError) as caught:
+                self.server.create(**{**self.fields(activation_checkpointing=[pattern]), "model": training.ModelSource(name="lasting"),
+                                      "publish": training.PublishPolicy(when="at_end", model="lasting")})
+            self.assertIn(text, caught.exception.details())
 
     def test_what_is_refused(self):
         two = training.Distribution(world_size=2)
