@@ -1,6 +1,9 @@
 #include "core/autograd/checkpoint.h"
 
+#include <atomic>
+#include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -66,6 +69,8 @@ class CheckpointRegion {
   }
 
   Tensor take(size_t index) {
+    if (computing_.load() == std::this_thread::get_id())
+      fail(ErrorCode::kFailedPrecondition, "checkpoint: the function goes back through what it is computing again");
     const MutexLock lock(mutex_);
     if (index >= computed_.size() || !computed_[index].defined()) compute();
     return std::exchange(computed_[index], Tensor());
@@ -75,6 +80,8 @@ class CheckpointRegion {
   void compute() TENSORD_REQUIRES(mutex_) {
     std::vector<Tensor> computed;
     std::vector<uint32_t> versions;
+    computing_ = std::this_thread::get_id();
+    const auto done = std::shared_ptr<void>(nullptr, [this](void*) { computing_ = std::thread::id(); });
     {
       const SavedTensorHooksScope hooks({[&](const Tensor& tensor) -> std::any {
                                            computed.push_back(tensor);
@@ -105,6 +112,7 @@ class CheckpointRegion {
 
   const std::function<void()> again_;
   const SameNumbers same_;
+  std::atomic<std::thread::id> computing_;  // the thread that runs again_, with the lock
   Mutex mutex_;
   std::vector<uint32_t> versions_ TENSORD_GUARDED_BY(mutex_);
   std::vector<Tensor> computed_ TENSORD_GUARDED_BY(mutex_);  // undefined: given out
