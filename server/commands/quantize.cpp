@@ -1,4 +1,6 @@
 // `tensord quantize`: writes a model with linear layers of 8 bits, and says how its results differ on given data.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -8,6 +10,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +32,7 @@ struct QuantizeOptions {
   std::string model, out, data;
   std::vector<std::string> inputs, skipped;
   int64_t rows = 1024, batch_size = 32;
-  double max_error = 0;
+  std::optional<double> max_error;
   bool is_static = false;
 };
 
@@ -187,17 +190,20 @@ void print_report(const QuantizeOptions& options, const std::vector<jit::Quantiz
 
 void quantize(const QuantizeOptions& options) {
   check(options.rows > 0 && options.batch_size > 0, "--rows and --batch-size: must be above 0");
+  std::error_code no_file;
+  check(!std::filesystem::equivalent(options.model, options.out, no_file), "--output: is the model itself");
   set_thread_budget(available_cores());
-  const std::string unchecked = options.out + ".unchecked";
+  const std::filesystem::path out = options.out;
+  const std::string unchecked = out.parent_path() / concat(".", out.filename().string(), ".", getpid(), ".unchecked");
   try {
     const std::vector<jit::QuantizedLayer> layers = write_quantized(options, unchecked);
     const GradModeGuard guard({.is_enabled = false, .is_inference = true});
     const QuantizeData data(options, jit::Module::load(options.model)->method("forward").schema());
     const std::vector<OutputError> errors = measure_errors(options.model, unchecked, data, options.batch_size);
     for (const OutputError& error : errors) {
-      if (options.max_error <= 0 || error.share() <= options.max_error) continue;
+      if (!options.max_error || error.share() <= *options.max_error) continue;
       fail(ErrorCode::kFailedPrecondition, "output '", error.name, "' differs by ", error.share(),
-           " of its largest value, more than --max-error ", options.max_error, ", so nothing was written");
+           " of its largest value, more than --max-error ", *options.max_error, ", so nothing was written");
     }
     const uintmax_t before = std::filesystem::file_size(options.model), after = std::filesystem::file_size(unchecked);
     std::filesystem::rename(unchecked, options.out);

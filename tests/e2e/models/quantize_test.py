@@ -194,6 +194,7 @@ class QuantizeTest(unittest.TestCase):
                 torch.jit.script(module.eval()).save(self.path(name + ".pt"))
                 error = self.quantize(model=name + ".pt", out="no.pt", data=data, code=1)
                 self.assertIn(text, error)
+        self.assertIn("more than --max-error 0, so nothing was written", self.quantize("--max-error", "0", out="no.pt", code=1))
         self.assertIn("more than --max-error 1e-06, so nothing was written", self.quantize("--max-error", "1e-6", out="no.pt", code=1))
         self.assertIn("'x'", self.quantize(data="input.npz", out="no.pt", code=1))
         self.assertIn("no argument 'y'", self.quantize("--input", "y=x", out="no.pt", code=1))
