@@ -92,6 +92,7 @@ class Folder final : public ImageFiles {
       if (is_folder(entry)) {
         collect(entry.path(), inner, above, files);
       } else if (is_image(inner, entry.path().string())) {
+        check(entry.is_regular_file(error), entry.path().string(), ": is not a regular file");
         check(files.size() < kMaxFiles, folder.string(), ": more than ", kMaxFiles, " pictures");
         files.push_back(std::move(inner));
       }
