@@ -1,5 +1,6 @@
 #include "kernels/conv/primitive.h"
 
+#include <algorithm>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,14 @@ Key key_of(ConvPass pass, const ConvGeometry& g, const ConvTensors& t) {
 
 constexpr int64_t kMinLast = 3;  // channels
 
+// Whether only some pixels count. oneDNN 2.6 gathers them, and with several threads its code for channels_last is wrong
+// for some shapes.
+bool skips_pixels(const ConvGeometry& g, const Tensor& weight) {
+  const Dims& sizes = weight.sizes();
+  return std::all_of(sizes.begin() + 2, sizes.end(), [](int64_t n) { return n == 1; }) &&
+         std::any_of(g.stride.begin(), g.stride.end(), [](int64_t n) { return n > 1; });
+}
+
 OnednnType type_of(const Tensor& t) { return t.dtype() == DType::kBFloat16 ? OnednnType::bf16 : OnednnType::f32; }
 
 // One of the three large operands: the layout of the tensor, and the layout that the primitive wants.
@@ -43,7 +52,8 @@ class ConvPrimitive {
   ConvPrimitive(ConvPass pass, const ConvGeometry& g, const ConvTensors& t) : pass_(pass), type_(type_of(t.image)) {
     const MemoryDesc user_weight = conv_weight_desc(t.weight, g, type_);
     // oneDNN chooses the layout where it has no vector code for channels_last.
-    const bool keeps_last = (is_last(t.image) || is_last(t.grid)) && t.image.sizes()[1] >= kMinLast;
+    const bool keeps_last =
+        (is_last(t.image) || is_last(t.grid)) && t.image.sizes()[1] >= kMinLast && !skips_pixels(g, t.weight);
     const auto describe = [&](const Tensor& tensor) {
       const bool has_order = keeps_last && tensor.ndim() >= 4;
       return has_order ? onednn_desc(tensor.sizes(), channels_last_strides(tensor.sizes()), type_)

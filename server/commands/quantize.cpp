@@ -121,38 +121,50 @@ std::vector<OutputError> measure_errors(const std::string& model, const std::str
   return errors;
 }
 
-// The ranges of the layers' inputs and outputs on the data.
-std::unique_ptr<jit::LinearRanges> measure_ranges(const QuantizeOptions& options, jit::Module& module) {
-  if (!options.is_static) return nullptr;
-  module.set_training(false);
-  const jit::Method& forward = module.method("forward");
+using Names = std::map<const TensorImpl*, std::string>;
+
+std::shared_ptr<jit::Module> load_with_names(const std::string& model, Names& names) {
+  jit::LoadOptions load;
+  load.for_training = true;  // keeps the weights' names and the model's own operators in the graph
+  const GradModeGuard guard({.is_enabled = true, .is_inference = false});
+  const std::shared_ptr<jit::Module> module = jit::Module::load(model, load);
+  for (const auto& [name, tensor] : module->named_tensors()) names.emplace(tensor.impl(), name);
+  return module;
+}
+
+// The ranges of the layers' inputs and outputs on the data. The module that runs may change its state, and is not the
+// one that is written.
+std::optional<jit::LinearRanges::ByName> measure_ranges(const QuantizeOptions& options) {
+  if (!options.is_static) return std::nullopt;
+  Names names;
+  const std::shared_ptr<jit::Module> module = load_with_names(options.model, names);
+  module->set_training(false);
+  const jit::Method& forward = module->method("forward");
   const QuantizeData data(options, forward.schema());
   const auto frame = jit::make_frame();
-  auto ranges = std::make_unique<jit::LinearRanges>();
-  const ops::ObserverScope scope(Functionality::kTracer, ranges.get());
+  jit::LinearRanges ranges;
+  const NoGradGuard no_grad;
+  const ops::ObserverScope scope(Functionality::kTracer, &ranges);
   for (int64_t first = 0; first < data.rows(); first += options.batch_size)
     forward.run(*frame, data.batch(first, options.batch_size));
-  return ranges;
+  return ranges.by_name(names);
 }
 
 // What became of each linear layer.
 std::vector<jit::QuantizedLayer> write_quantized(const QuantizeOptions& options, const std::string& file) {
-  jit::LoadOptions load;
-  load.for_training = true;  // keeps the weights' names and the model's own operators in the graph
-  const GradModeGuard guard({.is_enabled = true, .is_inference = false});
-  const std::shared_ptr<jit::Module> module = jit::Module::load(options.model, load);
+  const std::optional<jit::LinearRanges::ByName> ranges = measure_ranges(options);
+  Names names;
+  const std::shared_ptr<jit::Module> module = load_with_names(options.model, names);
   const jit::Method& forward = module->method("forward");
-  std::map<const TensorImpl*, std::string> names;
-  for (const auto& [name, tensor] : module->named_tensors()) names.emplace(tensor.impl(), name);
   const std::unique_ptr<jit::Graph> graph = forward.graph().clone();
   const NoGradGuard no_grad;
-  const std::unique_ptr<jit::LinearRanges> ranges = measure_ranges(options, *module);
   const auto is_skipped = [&](const std::string& weight) {
     return std::ranges::any_of(options.skipped, [&](const std::string& pattern) {
       return matches_pattern(weight, pattern) || matches_pattern(weight.substr(0, weight.rfind('.')), pattern);
     });
   };
-  const jit::QuantizedLinears found = jit::quantize_linears(*graph, module->object(), names, is_skipped, ranges.get());
+  const jit::QuantizedLinears found =
+      jit::quantize_linears(*graph, module->object(), names, is_skipped, ranges ? &*ranges : nullptr);
   const auto is_quantized = [](const jit::QuantizedLayer& layer) { return layer.kept_because.empty(); };
   if (std::ranges::none_of(found.layers, is_quantized)) {
     fail(ErrorCode::kUnimplemented, "no linear layer of the model can have 8 bits",

@@ -53,7 +53,8 @@ HttpUrl redirected(const HttpUrl& url, const HttpReply& reply) {
   const std::string region = reply.field("x-amz-bucket-region");
   check(!location.empty(), url.printable(), ": a redirect without Location",
         region.empty() ? "" : "; the bucket is in AWS_REGION " + region);
-  HttpUrl next = resolve_http_url(url, location);
+  // A fragment is for the client alone (RFC 9110, 10.2.2).
+  HttpUrl next = resolve_http_url(url, location.substr(0, location.find('#')));
   check(url.scheme != "https" || next.scheme == "https", url.printable(), ": leads to ", next.printable(),
         ", which is not encrypted");
   return next;

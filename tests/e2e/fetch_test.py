@@ -226,8 +226,8 @@ class FetchTest(unittest.TestCase):
         self.assertEqual(self.read("model"), b"model")
         # Queries with a URL of their own, and a query alone.
         self.server.files.update({"/real": b"here", "/same": b"same"})
-        self.server.redirects.update({"/login": "/real?next=https://host/x", "/same": "?again=1"})
-        for name, expected in (("login", b"here"), ("same", b"same")):
+        self.server.redirects.update({"/login": "/real?next=https://host/x", "/same": "?again=1", "/part": "/real#part"})
+        for name, expected in (("login", b"here"), ("same", b"same"), ("part", b"here")):
             self.fetch(f"{self.server.url}/{name}", self.path(name))
             self.assertEqual(self.read(name), expected)
         signed = "/real?disposition=a%3B%20name%3D%22m.pt%22&size=1%2C2&signature=a%7Cb%2Bc%26d%25e%2Ff+g"

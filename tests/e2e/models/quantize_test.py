@@ -168,6 +168,59 @@ class QuantizeTest(unittest.TestCase):
         self.assertIn("1 of 2 linear layers have 8 bits", report)
         self.assertIn("stays in float32: large.weight: the data does not reach it", report)
 
+    def test_layers_whose_weights_forward_writes_stay(self):
+        class Writes(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fixed, self.written, self.bias_written = nn.Linear(24, 4), nn.Linear(24, 4), nn.Linear(24, 4)
+
+            def forward(self, x: Tensor) -> Tensor:
+                self.written.weight[0].mul_(2)
+                self.bias_written.bias.add_(1)
+                return self.written(x) + self.bias_written(x) + self.fixed(x)
+
+        torch.jit.script(Writes().eval().requires_grad_(False)).save(self.path("writes.pt"))
+        for flags in ((), ("--static",)):
+            report = self.quantize(*flags, model="writes.pt", out="writes_out.pt")
+            self.assertIn("1 of 3 linear layers have 8 bits", report)
+            for name in ("written", "bias_written"):
+                self.assertIn(f"stays in float32: {name}.weight: forward writes its weight or its bias", report)
+            x = self.x[:16]
+            difference = self.run_model("writes_out.pt", x) - torch.jit.load(self.path("writes.pt"))(x)
+            self.assertLess(difference.abs().max().item(), 0.1)
+
+    def test_measuring_changes_nothing_in_the_file(self):
+        class Counts(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(24, 4)
+                self.register_buffer("calls", torch.zeros(1))
+
+            def forward(self, x: Tensor) -> Tensor:
+                self.calls += 1
+                return self.linear(x) + self.calls
+
+        torch.jit.script(Counts().eval()).save(self.path("counts.pt"))
+        self.quantize("--static", "--max-error", "0.1", model="counts.pt", out="counts_out.pt")
+        self.assertEqual(torch.jit.load(self.path("counts_out.pt")).calls.item(), 0)
+
+    def test_layers_that_see_nan_stay(self):
+        class Two(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.one, self.two = nn.Linear(24, 4), nn.Linear(24, 4)
+
+            def forward(self, x: Tensor, y: Tensor) -> Tensor:
+                return self.one(x) + self.two(y)
+
+        torch.jit.script(Two().eval()).save(self.path("two.pt"))
+        with_nan = self.x.clone()
+        with_nan[-2, -2] = torch.nan
+        numpy.savez(self.path("nan.npz"), x=with_nan.numpy(), y=self.x.numpy())
+        report = self.quantize("--static", model="two.pt", out="two_out.pt", data="nan.npz")
+        self.assertIn("1 of 2 linear layers have 8 bits", report)
+        self.assertIn("stays in float32: one.weight: its values are not finite", report)
+
     def test_layers_may_stay(self):
         report = self.quantize("--skip", "head", "--skip", "blocks.1.*")
         self.assertIn("6 of 9 linear layers have 8 bits", report)

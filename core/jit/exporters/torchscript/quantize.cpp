@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/jit/ir/alias.h"
 #include "core/jit/ir/graph_builder.h"
 #include "core/jit/ir/walk.h"
 #include "core/ops/run.h"
@@ -122,7 +123,7 @@ GraphValue* add_quantized_call(Node* node, const Value& packed, const LinearRang
 std::string problem_of(const LinearRanges::Layer* layer) {
   if (!layer) return "the data does not reach it";
   for (const ValueRange* range : {&layer->input, &layer->output}) {
-    if (!std::isfinite(range->max - range->min)) return "its values are not finite";
+    if (range->has_nan || !std::isfinite(range->max - range->min)) return "its values are not finite";
   }
   return "";
 }
@@ -133,10 +134,8 @@ void ValueRange::add(const Tensor& values) {
   const Tensor dense = values.to(DType::kFloat32).contiguous();
   const float* data = dense.data<float>();
   for (int64_t i = 0; i < dense.numel(); ++i) {
-    // NaN stays, because no number compares with it, and makes the range unusable.
-    const bool is_nan = std::isnan(data[i]);
-    if (is_nan || data[i] < min) min = data[i];
-    if (is_nan || data[i] > max) max = data[i];
+    if (std::isnan(data[i])) has_nan = true;
+    min = std::min(min, data[i]), max = std::max(max, data[i]);
   }
 }
 
@@ -147,17 +146,21 @@ void LinearRanges::after(const ops::Op& op, std::span<const Value> arguments, st
   layer.output.add(returns.front().to_tensor());
 }
 
-const LinearRanges::Layer* LinearRanges::find(const TensorImpl* weight) const {
-  const auto found = layers_.find(weight);
-  return found == layers_.end() ? nullptr : &found->second;
+LinearRanges::ByName LinearRanges::by_name(const std::map<const TensorImpl*, std::string>& names) const {
+  ByName out;
+  for (const auto& [weight, layer] : layers_) {
+    if (const auto name = names.find(weight); name != names.end()) out.emplace(name->second, layer);
+  }
+  return out;
 }
 
 QuantizedLinears quantize_linears(Graph& graph, const ops::ObjectPtr& self,
                                   const std::map<const TensorImpl*, std::string>& names,
                                   const std::function<bool(const std::string&)>& is_skipped,
-                                  const LinearRanges* ranges) {
+                                  const LinearRanges::ByName* ranges) {
   QuantizedLinears out;
   const AttributeReader attributes(graph, self);
+  const AliasAnalysis alias(graph, self);
   std::set<const TensorImpl*> replaced;
   for_each_node(graph.block(), [&](Node* node) {
     if (!node->is_op("aten::linear")) return;
@@ -170,9 +173,12 @@ QuantizedLinears quantize_linears(Graph& graph, const ops::ObjectPtr& self,
     const Tensor& matrix = weight->to_tensor();
     layer.weight = names.at(matrix.impl());
     if (is_skipped(layer.weight)) layer.kept_because = "it is skipped";
+    if (alias.has_writers(node->input(1)) || alias.has_writers(node->input(2)))
+      layer.kept_because = "forward writes its weight or its bias";
     if (matrix.dtype() != DType::kFloat32 || matrix.ndim() != 2 || matrix.numel() == 0)
       layer.kept_because = concat("its weight is ", describe(matrix));
-    const LinearRanges::Layer* const measured = ranges ? ranges->find(matrix.impl()) : nullptr;
+    const LinearRanges::Layer* measured = nullptr;
+    if (ranges && ranges->contains(layer.weight)) measured = &ranges->at(layer.weight);
     if (layer.kept_because.empty() && ranges) layer.kept_because = problem_of(measured);
     if (!layer.kept_because.empty()) return;
     layer.outputs = matrix.size(0), layer.inputs = matrix.size(1);

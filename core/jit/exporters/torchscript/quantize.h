@@ -26,9 +26,10 @@ struct QuantizedLinears {
   std::set<const TensorImpl*> unused;
 };
 
-// The smallest and the largest of some values, and 0.
+// The smallest and the largest of some values, and 0; NaN is only noted.
 struct ValueRange {
   float min = 0, max = 0;
+  bool has_nan = false;
   void add(const Tensor& values);
 };
 
@@ -39,9 +40,10 @@ class LinearRanges final : public ops::CallObserver {
   struct Layer {
     ValueRange input, output;
   };
+  using ByName = std::map<std::string, Layer>;
   void after(const ops::Op& op, std::span<const ops::Value> arguments, std::span<ops::Value> returns) override;
-  // Null for a layer that was not called.
-  const Layer* find(const TensorImpl* weight) const;
+  // Of the layers that were called and whose weights have names.
+  ByName by_name(const std::map<const TensorImpl*, std::string>& names) const;
 
  private:
   std::map<const TensorImpl*, Layer> layers_;
@@ -55,6 +57,6 @@ class LinearRanges final : public ops::CallObserver {
 QuantizedLinears quantize_linears(Graph& graph, const ops::ObjectPtr& self,
                                   const std::map<const TensorImpl*, std::string>& names,
                                   const std::function<bool(const std::string& weight)>& is_skipped,
-                                  const LinearRanges* ranges = nullptr);
+                                  const LinearRanges::ByName* ranges = nullptr);
 
 }  // namespace tensord::jit
