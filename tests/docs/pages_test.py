@@ -14,7 +14,7 @@ from tests.docs import not_run
 from tests.docs.pages import ROOT, anchors, blocks, documents, links, pages, prose, runs_here
 
 RUN = {"bash", "python"}
-SHOWN = {"toml", "text", "json", "yaml", "cpp", "cmake", "protobuf", "promql"}
+SHOWN = {"toml", "text", "output", "json", "yaml", "cpp", "cmake", "protobuf", "promql"}
 SLOW_PAGES = {"benchmarks_full.md"}  # minutes for each command
 COLUMNS = 80  # of a block, so that it needs no scrolling
 # What the program prints, and lines of files with 120 columns (test_code_is_that_of_the_examples).

@@ -1,5 +1,6 @@
 """Runs the commands of a page of docs/ as a reader would: in order, in one shell, in a folder with only the
-repository's files. On failure it prints the page's output, and the line of the block.
+repository's files. What a fence "output" shows must be what the commands above it print, in that order, but for numbers
+and spaces; "…" stands for lines left out. On failure it prints the page's output, and the line of the block.
 
 Usage: python3 -m tests.docs.run_page PAGE…
 TENSORD_BINARY is `tensord` of the pages, PYTHONPATH has the Python client. The ports of the pages must be free.
@@ -7,6 +8,7 @@ TENSORD_BINARY is `tensord` of the pages, PYTHONPATH has the Python client. The 
 
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -25,13 +27,35 @@ def script(page, work):
     """The page as one bash script. Its Python is in files, because TorchScript reads the source."""
     parts = ["set -euo pipefail"]
     for block in filter(runs_here, blocks(page)):
-        parts.append(f"echo '--- {page.name}:{block.line}'")
+        parts.append(f"printf '\\n--- {page.name}:{block.line}\\n'")
         if block.language == "bash":
             parts.append(block.code)
             continue
         (work / f"bin/line_{block.line}.py").write_text(block.code)
         parts.append(f"PYTHONPATH=.:$PYTHONPATH python3 bin/line_{block.line}.py")
     return "\n".join(parts) + "\n"
+
+
+def outline(line):
+    """A printed line without what differs from run to run."""
+    line = re.sub(r"-[0-9a-f]{6}\b", "-0", line)  # of a job
+    return re.sub(r"\s+", " ", re.sub(r"-?\d[\d.e+-]*", "0", line)).strip()
+
+
+def wrong_outputs(page, printed):
+    """Lines of the page's outputs that its commands did not print, each with its number."""
+    parts = re.split(rf"^--- {re.escape(page.name)}:(\d+)$", printed, flags=re.M)
+    by_line = dict(zip(map(int, parts[1::2]), parts[2::2]))
+    last = None
+    for block in blocks(page):
+        if runs_here(block):
+            last = block.line
+        if block.language != "output":
+            continue
+        left = iter([outline(line) for line in by_line.get(last, "").splitlines()])
+        for number, line in enumerate(block.code.splitlines(), block.line + 1):
+            if line != "…" and outline(line) not in left:  # `in` goes on where the last line was found
+                yield number, line
 
 
 def taken_ports():
@@ -86,8 +110,11 @@ def run(page):
             output.seek(0)
             printed = output.read().decode(errors="replace")
         done = printed.count(f"--- {page.name}")
-        print(f"{page.name}: {done} blocks" if code == 0 else f"{page.name}: {code}\n{printed[-6000:]}")
-        return code == 0 and done > 0
+        wrong = [] if code else list(wrong_outputs(page, printed))
+        print(f"{page.name}: {done} blocks" if code == 0 and not wrong else f"{page.name}: {code}\n{printed[-6000:]}")
+        for number, line in wrong:
+            print(f"{page.name}:{number}: the commands did not print {line!r}")
+        return code == 0 and done > 0 and not wrong
 
 
 def main():
