@@ -254,7 +254,8 @@ class DashboardTest(unittest.TestCase):
             self.assertEqual(content.splitlines()[0], f"# {name}")
             self.assertIn(rule["labels"]["severity"], content.splitlines()[2])
             for block in re.findall(r"```promql\n(.*?)```", content, re.DOTALL):
-                for query in block.strip().split("\n"):
+                # A query is a line; lines that are indented, or begin with a bracket, belong to the one above.
+                for query in re.split(r"\n(?![ )])", block.strip()):
                     self.prometheus[0].query(query)
                     for metric in METRIC.findall(re.sub(r'"[^"]*"', "", query)):
                         self.assertTrue(self.prometheus[0].query(f'{{__name__="{metric}"}}'), (name, metric))
