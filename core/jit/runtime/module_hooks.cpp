@@ -81,7 +81,7 @@ void watch_result(autograd::CallHooks& hooks, const std::string& name, Value& re
                              : items.front();
 }
 
-// Sets the buffers of a module and its submodules back at the end of the scope.
+// Sets the buffers of a module and its submodules back, by restore() or where an error ends the scope.
 class KeptBuffers {
  public:
   explicit KeptBuffers(const ops::ObjectPtr& module) {
@@ -96,13 +96,18 @@ class KeptBuffers {
     }
   }
   ~KeptBuffers() {
+    if (is_restored_) return;
+    try {
+      restore();
+    } catch (const Error&) {
+      // Why the scope ended says more.
+    }
+  }
+  void restore() {
+    is_restored_ = true;
     for (const Kept& one : kept_) {
-      try {
-        if (one.tensor.version() != one.version) one.tensor.copy_from(one.copy);
-      } catch (const Error&) {
-        // The device is lost, which the next operator says.
-      }
       *one.slot = Value(one.tensor);
+      if (one.tensor.version() != one.version) one.tensor.copy_from(one.copy);
     }
   }
   KeptBuffers(const KeptBuffers&) = delete;
@@ -115,6 +120,7 @@ class KeptBuffers {
     uint32_t version;
   };
   std::vector<Kept> kept_;
+  bool is_restored_ = false;
 };
 
 }  // namespace
@@ -144,10 +150,11 @@ autograd::HookHandle ModuleHooks::add(const ops::ObjectPtr& module, const std::s
 Value ModuleHooks::run_checkpointed(std::vector<Value>& arguments, const Run& run) const {
   const autograd::CheckpointScope scope([this, arguments] {
     const ops::ObjectPtr& module = arguments.front().to_object();
-    const KeptBuffers kept(module);
+    KeptBuffers kept(module);
     Frame frame;
     std::vector<Value> given = arguments;
     Interpreter(frame, &library_, {}, this).run(*library_.find_method(*module->type, kHookedMethod).program, given);
+    kept.restore();
   });
   return run(arguments);
 }
