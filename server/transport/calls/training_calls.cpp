@@ -4,7 +4,6 @@
 
 #include "core/base/error.h"
 #include "core/distributed/digest.h"
-#include "server/training/jobs/file_fingerprint.h"
 #include "server/training/training_service.h"
 #include "server/transport/calls/training_messages.h"
 #include "server/transport/grpc/unary_call.h"
