@@ -102,7 +102,7 @@ OPTIONS = {
     "class weights": Option(plain(loss=training.Loss(class_weights=[1, 2, 0.5])), unless_alone("loss.class_weights")),
     "smoothing": Option(plain(loss=training.Loss(label_smoothing=0.1))),
     "ignored label": Option(plain(loss=training.Loss(ignore_index=1)), unless_alone("loss.ignore_index: each rank would count its own rows")),
-    "loss scale": Option(plain(loss_scale=1024.0), unless_alone("loss_scale: not with a distribution")),
+    "loss scale": Option(plain(loss_scale=1024.0)),
     "deterministic": Option(plain(deterministic=True)),
     "last dropped": Option(plain(batch_size=16), data="drop"),
     "time limit": Option(plain(max_seconds=3600)),
