@@ -440,6 +440,22 @@ class CudaTest(unittest.TestCase, RpcAssertions):
             with self.assertRaisesRegex(RuntimeError, "--model-load-gpu-limit must be GPU:SHARE"):
                 daemon(root, "--model-load-gpu-limit", wrong)
 
+    def test_resources_of_the_rate_limiter_are_those_of_each_gpu(self):
+        needs = 'instance_group [ { kind: KIND_GPU gpus: [ %s ] rate_limiter { resources [ { name: "R" count: %d } ] } } ]'
+        root = self.only(Scale(), ROWS + needs % ("0, 1", 2), "wide")
+        save(Scale(), root, "first", ROWS + needs % ("0", 4))
+        save(Scale(), root, "second", ROWS + needs % ("1", 4))
+        flags = ("--rate-limit", "execution_count", "--rate-limit-resource", "R:4", "--rate-limit-resource", "R:2:1")
+        with daemon(root, "--strict-readiness", "false", *flags) as server:
+            reasons = {model.name: model.reason for model in server.stub.RepositoryIndex(pb.RepositoryIndexRequest()).models}
+            self.assertIn("it needs 4 of resource 'R', of which there are 2", reasons["second"])
+            with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                models = ["wide", "first"] * 20
+                for model, answer in zip(models, pool.map(lambda model: infer(server, model, x=rows(2)), models)):
+                    np.testing.assert_allclose(answer["OUTPUT__0"], rows(2) * 3 + 1, rtol=1e-6)
+        with self.assertRaisesRegex(RuntimeError, "the device must be a number or global, got '-1'"):
+            daemon(root, "--rate-limit-resource", "R:1:-1")
+
     def test_reloads_leave_no_memory_behind(self):
         root = self.only(Mlp().eval(), ROWS + GPU % (1, "0"))
         with daemon(root, "--model-control-mode", "explicit") as server:

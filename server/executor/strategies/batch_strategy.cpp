@@ -133,7 +133,7 @@ BatchStrategy::BatchStrategy(const StrategyContext& context)
     : context_(context),
       rules_(make_batch_rules(context.config, context.signature, context.default_queue_size)),
       ragged_(context.signature, context.config),
-      rate_limiter_(make_rate_limiter_client(context.rate_limiter, context.model, context.config)),
+      rate_limiter_(make_rate_limiter_client(context)),
       scheduler_(std::make_unique<BatchPolicy>(rules_),
                  {.workers = static_cast<int>(context.workers->size()),
                   .pool = context.pool,
