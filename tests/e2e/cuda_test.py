@@ -113,6 +113,13 @@ class Sparse(nn.Module):
         return (y + y).to_dense() if bool(x[0, 0] >= 0) else torch.mm(y, x)
 
 
+class Rounds(nn.Module):
+    def forward(self, x: Tensor, rounds: int) -> Tensor:
+        for _ in range(rounds):
+            x = x + 1
+        return x
+
+
 class Quantized(nn.Module):
     """CUDA has no quantized tensors."""
 
@@ -439,6 +446,22 @@ class CudaTest(unittest.TestCase, RpcAssertions):
         for wrong in ("0", "0:", ":1", "0:1.5", "-1:0.5", "0:x", "x:0.5"):
             with self.assertRaisesRegex(RuntimeError, "--model-load-gpu-limit must be GPU:SHARE"):
                 daemon(root, "--model-load-gpu-limit", wrong)
+
+    def test_deadlines_and_cancellation_stop_a_run(self):
+        with daemon(self.only(Rounds(), GPU % (1, "0"))) as server:
+            def send(rounds, timeout=None):
+                values = [("x", "FP32", [4], np.zeros(4, np.float32).tobytes()), ("rounds", "INT64", [1], np.int64(rounds).tobytes())]
+                return server.stub.ModelInfer.future(request("m", values), timeout=timeout)
+
+            start = time.monotonic()
+            for _ in range(2):  # interpreted and planned
+                self.assertEqual(send(10**12, timeout=0.5).exception().code(), grpc.StatusCode.DEADLINE_EXCEEDED)
+                running = send(10**12)
+                time.sleep(0.3)
+                running.cancel()
+                np.testing.assert_array_equal(np.frombuffer(send(3).result().raw_output_contents[0], np.float32), [3] * 4)
+            self.assertLess(time.monotonic() - start, 120)
+            self.assertTrue(server.stub.ServerReady(pb.ServerReadyRequest()).ready)
 
     def test_resources_of_the_rate_limiter_are_those_of_each_gpu(self):
         needs = 'instance_group [ { kind: KIND_GPU gpus: [ %s ] rate_limiter { resources [ { name: "R" count: %d } ] } } ]'

@@ -8,6 +8,7 @@
 //   TENSORD_CUDA_LIMITS=FILE         what kernels take of a chip (kernel_limits.h)
 #include "core/tensor/cuda/api.h"
 
+#include <dlfcn.h>
 #include <execinfo.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -53,8 +54,6 @@ std::recursive_mutex& machine_mutex() {
 }
 
 namespace {
-
-constexpr int kDevices = 2;
 
 thread_local int chosen_device = 0;
 thread_local std::string last_text;
@@ -325,6 +324,12 @@ void report_host_access(int, siginfo_t* info, void*) {
   signal(SIGSEGV, SIG_DFL);  // the fault occurs again
 }
 
+// This library has the driver's functions too (cuda_driver.cpp).
+const char* own_file() {
+  Dl_info info{};
+  return dladdr(reinterpret_cast<const void*>(&own_file), &info) ? info.dli_fname : "";
+}
+
 const CudaApi* make_api() {
   settings().seed = number_in("TENSORD_CUDA_SEED", 0);
   for (int i = 0; i < kDevices; ++i) memory(i);
@@ -336,6 +341,7 @@ const CudaApi* make_api() {
                            "emulated CUDA",
                            kDevices,
                            "",
+                           own_file(),
                            error_text,
                            properties,
                            memory_info,
@@ -408,6 +414,13 @@ void queue_launch(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes
   give(*stream, [launch = Launch{grid, block, shared_bytes, stream->device, std::move(body)}] {
     if (std::string text = run_kernel(launch); !text.empty()) lost_text = "a kernel failed: " + text;
   });
+}
+
+void* import_memory(int device, int file, size_t size_bytes) { return memory(device).import(file, size_bytes); }
+void release_memory(void* data) {
+  const int device = device_of(data);
+  synchronize_device(device);
+  memory(device).free(data);
 }
 
 int device_of_stream(StreamHandle stream) { return stream->device; }

@@ -14,6 +14,8 @@
 // by name, refuses wrong arguments with a text, and computes when the stream's turn comes.
 namespace tensord::cuda::emulated {
 
+inline constexpr int kDevices = 2;
+
 // Held by each function of a twin. Queued work runs under it.
 std::recursive_mutex& machine_mutex();
 int device_of_stream(StreamHandle stream);
@@ -26,6 +28,10 @@ void queue_lapack(StreamHandle stream, std::function<void()> work);
 size_t room_on(int device, const void* address);
 // The same memory where the work may touch it.
 void* inside(const void* address);
+// Another process's memory of a device, which is a file here; null: no room. REQUIRE: machine_mutex() is held.
+void* import_memory(int device, int file, size_t size_bytes);
+// REQUIRES: import_memory gave it. Waits for the device.
+void release_memory(void* data);
 
 // What a twin's function answers: a status of the library, and the text for it.
 struct Refused {
