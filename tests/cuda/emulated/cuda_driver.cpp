@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -41,8 +40,8 @@ struct Block {
 };
 
 // All of it under machine_mutex().
-std::array<Context, kDevices>& contexts() {
-  static auto* const all = new std::array<Context, kDevices>{};
+std::vector<Context>& contexts() {
+  static auto* const all = new std::vector<Context>(static_cast<size_t>(devices()));
   return *all;
 }
 std::map<uint64_t, Block>& blocks() {  // by the address that was returned
@@ -84,13 +83,13 @@ int copy(uint64_t device, size_t count, void* to, const void* from) {
 TENSORD_DRIVER int cuInit(unsigned flags) { return flags == 0 ? kSuccess : kInvalidValue; }
 
 TENSORD_DRIVER int cuDeviceGetCount(int* count) {
-  *count = kDevices;
+  *count = devices();
   return kSuccess;
 }
 
 TENSORD_DRIVER int cuDeviceGet(int* device, int ordinal) {
   *device = ordinal;
-  return ordinal >= 0 && ordinal < kDevices ? kSuccess : kInvalidDevice;
+  return ordinal >= 0 && ordinal < devices() ? kSuccess : kInvalidDevice;
 }
 
 TENSORD_DRIVER int cuDevicePrimaryCtxRetain(void** context, int device) {

@@ -14,12 +14,15 @@
 // by name, refuses wrong arguments with a text, and computes when the stream's turn comes.
 namespace tensord::cuda::emulated {
 
-inline constexpr int kDevices = 2;
+// How many there are.
+int devices();
 
 // Held by each function of a twin. Queued work runs under it.
 std::recursive_mutex& machine_mutex();
 int device_of_stream(StreamHandle stream);
 void queue_work(StreamHandle stream, std::function<void()> work);
+// The same for work that needs other processes: false is not yet, and it is called again.
+void queue_attempt(StreamHandle stream, std::function<bool()> work);
 // The same, counted as a library's call.
 void queue_call(StreamHandle stream, std::function<void()> work);
 // The same for work that calls LAPACK, which runs on one thread.
