@@ -3,10 +3,12 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "core/tensor/cuda/api.h"
 
@@ -57,6 +59,15 @@ Status checked(const Fn& fn) {
 void require(bool is_right, int status, const std::string& text);
 // `count` elements of `size` bytes are memory of the device, and aligned.
 void require_memory(int device, const void* address, size_t count, size_t size, int status, const std::string& what);
+
+// The addresses in a list on the device, in the work of a call that was given the list.
+template <class T>
+std::vector<T*> listed(const void* list, int32_t count) {
+  std::vector<T*> out(static_cast<size_t>(count));
+  std::memcpy(out.data(), inside(list), out.size() * sizeof(T*));
+  for (T*& one : out) one = static_cast<T*>(inside(one));
+  return out;
+}
 
 // A float32 with TF32's ten stored bits of the mantissa; infinities and NaN stay.
 inline double rounded_to_tf32(double x) {
