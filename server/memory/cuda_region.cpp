@@ -1,5 +1,6 @@
 #include "server/memory/cuda_region.h"
 
+#include <bit>
 #include <utility>
 
 #include "core/base/error.h"
@@ -42,7 +43,7 @@ CudaRegion::CudaRegion(Place place) : place_(std::move(place)) {
 
 uint8_t* CudaRegion::device_data() const {
   if (place_.device_id >= cuda::device_count()) return nullptr;
-  return reinterpret_cast<uint8_t*>(memory_.address);
+  return std::bit_cast<uint8_t*>(memory_.address);
 }
 
 CudaRegion::~CudaRegion() { CudaDriver::instance().close(memory_); }
