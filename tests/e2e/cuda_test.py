@@ -463,6 +463,20 @@ class CudaTest(unittest.TestCase, RpcAssertions):
             self.assertLess(time.monotonic() - start, 120)
             self.assertTrue(server.stub.ServerReady(pb.ServerReadyRequest()).ready)
 
+    def test_instances_are_on_each_of_many_gpus(self):
+        root = self.only(Mlp().eval(), ROWS + BATCHING + "instance_group [ { kind: KIND_GPU } ]")
+        save(Mlp().eval(), root, "two", ROWS + GPU % (2, "1, 3"))
+        with daemon(root, TENSORD_CUDA_DEVICES="4") as server:
+            self.assertEqual(groups(server, "m"), [("KIND_GPU", 1, [0, 1, 2, 3])])
+            self.assertEqual(groups(server, "two"), [("KIND_GPU", 2, [1, 3])])
+            with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                models = ["m", "two"] * 40
+                for i, answer in enumerate(pool.map(lambda i: infer(server, models[i], x=rows(1 + i % 3, i)), range(80))):
+                    expected = Mlp().eval()(torch.tensor(rows(1 + i % 3, i))).detach().numpy()
+                    np.testing.assert_allclose(answer["OUTPUT__0"], expected, atol=1e-5)
+            for index in range(4):
+                self.assertGreater(server.metric("tensord_pool_live_bytes", device=f"cuda:{index}"), 0)
+
     def test_resources_of_the_rate_limiter_are_those_of_each_gpu(self):
         needs = 'instance_group [ { kind: KIND_GPU gpus: [ %s ] rate_limiter { resources [ { name: "R" count: %d } ] } } ]'
         root = self.only(Scale(), ROWS + needs % ("0, 1", 2), "wide")
