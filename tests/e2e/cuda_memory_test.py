@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tests.e2e.cuda_test import EMULATED, GPU, ROWS, Counter, Mlp, Rounds, Scale, daemon, infer, rows, save
+from tests.e2e.cuda_test import EMULATED, GPU, ROWS, Counter, Mlp, Scale, daemon, infer, rows, save
+from tests.e2e.cuda_limits_test import Rounds
 from tests.e2e.daemon import RpcAssertions, pb, request
 from tests.e2e.shared_memory_test import Region, in_shared_memory, place
 
