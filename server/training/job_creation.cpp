@@ -45,7 +45,9 @@ void TrainingService::check_data(const char* field, const std::string& path, con
     else
       check_data_names(path, model.arrays());
   } catch (const Error& error) {
-    throw Error(error.code(), concat(field, ": ", error.what()));
+    // A file of the data folder, or an upload.
+    const std::string text = without_folder(error.what(), options_.data_folder);
+    throw Error(error.code(), concat(field, ": ", without_folder(text, fs::path(path).parent_path().string())));
   }
 }
 
@@ -76,8 +78,15 @@ void TrainingService::check_against_model(const JobSpec& spec, const std::string
   } catch (const Error& error) {
     throw Error(error.code(), concat("resources.device: ", error.what()));
   }
-  TrainingModel model(archive, spec.loss, spec.data.inputs, EvaluationMetrics::needs_output(spec.evaluation.metrics),
-                      {}, device_of_job(spec));
+  TrainingModel model = [&] {
+    try {
+      return TrainingModel(archive, spec.loss, spec.data.inputs,
+                           EvaluationMetrics::needs_output(spec.evaluation.metrics), {}, device_of_job(spec));
+    } catch (const Error& error) {
+      if (spec.model.upload_id.empty()) throw;
+      throw Error(error.code(), without_folder(error.what(), fs::path(archive).parent_path().string()));
+    }
+  }();
   model.use_metrics(spec.evaluation.metrics);
   model.checkpoint_activations(spec.activation_checkpointing);
   check_data("data.file", paths.training, spec, model);

@@ -11,6 +11,7 @@
 #include "core/tensor/memory/owner_limit.h"
 #include "server/training/checkpoint.h"
 #include "server/training/data/batch_source.h"
+#include "server/training/data/data_file.h"
 #include "server/training/jobs/job_origin.h"
 #include "server/training/training_service.h"
 #include "server/training/weights_update.h"
@@ -156,7 +157,11 @@ std::string TrainingService::Upload::finish() {
   }
   // Other formats are checked when a job uses them.
   const std::string file = service_.store_.upload_file(owner_, id_).string();
-  if (jit::find_format(file) == nullptr) jit::ModelArchive::open(file);
+  try {
+    if (jit::find_format(file) == nullptr) jit::ModelArchive::open(file);
+  } catch (const Error& error) {
+    throw Error(error.code(), without_folder(error.what(), fs::path(file).parent_path().string()));
+  }
   is_finished_ = true;
   return id_;
 }

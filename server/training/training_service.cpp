@@ -15,6 +15,7 @@
 #include "core/base/utf8.h"
 #include "core/tensor/device_runtime.h"
 #include "server/training/data/batch_source.h"
+#include "server/training/data/data_file.h"
 #include "server/training/jobs/job_origin.h"
 #include "server/training/ranks/worker_group.h"
 #include "server/training/trainer.h"
@@ -248,7 +249,8 @@ void TrainingService::run(const std::shared_ptr<TrainingJob>& job) {
     ended = train(*job);
   } catch (const std::exception& error) {
     const int64_t checkpoint = job->status().progress.checkpoint_step;
-    ended = {JobState::kFailed, to_valid_utf8(error.what()) + describe_checkpoint(checkpoint)};
+    const std::string text = without_folder(error.what(), data_folder_of(*job));
+    ended = {JobState::kFailed, to_valid_utf8(text) + describe_checkpoint(checkpoint)};
   }
   if (ended) finish(*job, ended->state, ended->message);
 }

@@ -23,6 +23,7 @@ AT_END = training.PublishPolicy(when="at_end")
 MLP = training.ModelSource(name="mlp", version=1)
 LIMIT = 1 << 20
 
+ONNX_BEGIN = b"\x08\x08\x12\x07pytorch:"  # a file that looks like a model until it is read
 
 def sha256(data):
     return hashlib.sha256(data).hexdigest()
@@ -218,6 +219,19 @@ class TrainFilesTest(JobAssertions, RpcAssertions, unittest.TestCase):
 
     def test_a_client_that_leaves(self):
         job = self.server.run(model=MLP, optimizer=SGD, epochs=1)
+    def test_errors_name_no_folder_of_the_server(self):
+        table = self.upload(b"no zip", name="rows.npz").file
+        archive = self.server.stub.UploadModel(iter([training.UploadModelRequest(data=ONNX_BEGIN)]), timeout=300).upload_id
+        for code, text, call in ((CODE.DATA_LOSS, f"data.file: {table[1:]}: ", lambda: self.server.create(model=MLP, data=table, steps=1)),
+                                 (CODE.NOT_FOUND, "data.file: 'none.csv' is not in the data folder", lambda: self.server.create(model=MLP, data="none.csv", steps=1)),
+                                 (CODE.DATA_LOSS, "upload-", lambda: self.server.stub.UploadModel(iter([training.UploadModelRequest(data=b"no model")]), timeout=300)),
+                                 (CODE.DATA_LOSS, "upload-", lambda: self.server.create(model=training.ModelSource(upload_id=archive, name="new"), steps=1))):
+            with self.subTest(text), self.assertRaises(grpc.RpcError) as caught:
+                call()
+            self.assertEqual(caught.exception.code(), code, caught.exception.details())
+            self.assertIn(text, caught.exception.details())
+            self.assertNotIn(self.server.folder.name, caught.exception.details())
+
         call = self.server.stub.DownloadModel(training.DownloadModelRequest(id=job.id), timeout=60)
         next(iter(call))
         call.cancel()

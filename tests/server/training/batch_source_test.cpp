@@ -179,7 +179,7 @@ TEST(BatchSourceTest, RowsAreHeldBackOnBothSides) {
   EXPECT_EQ(split(0).evaluation, nullptr);
   const Error missing = error_of([&] { resolve_data_file((folder.path() / "no").string(), "d.csv", "data.file"); });
   EXPECT_EQ(missing.code(), ErrorCode::kNotFound);
-  EXPECT_THAT(missing.what(), HasSubstr("data.file: the data folder "));
+  EXPECT_THAT(missing.what(), HasSubstr("data.file: the server's data folder: "));
 }
 
 TEST(BatchSourceTest, AStreamThatGivesNothingIsInterruptedOrStarves) {
