@@ -76,9 +76,9 @@ class FileSource final : public BatchSource {
     loader_.start_epoch();
   }
 
-  Next next(std::vector<Tensor>& batch, const std::function<bool()>&) override {
-    auto found = loader_.next();
-    if (!found) return Next::kEpochEnd;
+  Next next(std::vector<Tensor>& batch, const std::function<bool()>& is_interrupted) override {
+    auto found = loader_.next(is_interrupted);
+    if (!found) return loader_.is_in_epoch() ? Next::kInterrupted : Next::kEpochEnd;
     batch = std::move(*found);
     ++batches_;
     return Next::kBatch;
