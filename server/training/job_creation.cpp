@@ -58,11 +58,6 @@ void TrainingService::add_image_parameters(JobSpec& spec, const DataPaths& paths
           "data.image_parameters, random_resized_crop, random_horizontal_flip: are for folders and archives of images");
     return;
   }
-  for (const auto& [path, field] :
-       {std::pair(paths.training, "data.file"), std::pair(paths.evaluation, "evaluation.file")}) {
-    check(!fs::is_directory(path) || !spec.distribution.has_several_hosts(), field,
-          ": a folder is on this host only; give the other hosts an archive of it (.zip)");
-  }
   if (!spec.model.upload_id.empty()) return;
   for (const auto& [key, value] : repository_.config_of(spec.model.name).parameters) {
     if (key.starts_with("image_") && key != "image_input") spec.data.image_parameters.emplace(key, value);

@@ -292,10 +292,6 @@ class TrainImagesTest(JobAssertions, RpcAssertions, unittest.TestCase):
             self.refuse(CODE.INVALID_ARGUMENT, text, model="numbers", data=training.Data(image_parameters={**PARAMETERS, **parameters} if "x" not in parameters else parameters))
         self.refuse(CODE.INVALID_ARGUMENT, "give --input ARGUMENT=labels", model="probe", label="", builtin="", loss=training.Loss(method="take"))
         self.refuse(CODE.INVALID_ARGUMENT, "data.random_horizontal_flip: must be", data=training.Data(random_horizontal_flip=1.5))
-        several = training.Distribution(world_size=2, processes_per_host=1)
-        self.refuse(CODE.INVALID_ARGUMENT, "data.file: a folder is on this host only", distribution=several)
-        self.refuse(CODE.INVALID_ARGUMENT, "evaluation.file: a folder is on this host only", "pets.zip", distribution=several,
-                    evaluation=training.Evaluation(file="pets"))
         self.server.save_data("rows.pt", x=torch.zeros(4, 3, *SIZE), labels=torch.zeros(4, dtype=torch.int64))
         self.refuse(CODE.INVALID_ARGUMENT, "are for folders and archives of images", "rows.pt", model="numbers", data=training.Data(random_horizontal_flip=0.5))
 
