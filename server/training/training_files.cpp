@@ -58,6 +58,17 @@ bool keep_newest(const std::function<fs::path()>& find, const fs::path& link) {
   }
 }
 
+// Of a job that goes on, a checkpoint may go while it is checked, and a newer one is there then. A damaged one stays.
+std::optional<Checkpoints::Found> newest_of(const Checkpoints& checkpoints) {
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries; ++i) {
+    const std::vector<int64_t> before = checkpoints.steps();
+    std::optional<Checkpoints::Found> newest = checkpoints.newest();
+    if (newest || checkpoints.steps() == before) return newest;
+  }
+  return std::nullopt;
+}
+
 // The upload's id in a file's name of a spec. Only what make_upload() makes.
 std::string upload_id_of(const std::string& file, const char* field) {
   const std::string id = file.substr(std::string_view(kUploadMark).size());
@@ -225,9 +236,7 @@ void TrainingService::Download::write_weights(const TrainingService& service, co
   const fs::path checkpoint = folder_ / "checkpoint.pt";
   const bool is_there = keep_newest(
       [&] {
-        std::optional<Checkpoints::Found> newest = checkpoints.newest();
-        // The one that was the newest may go while it is checked.
-        for (int i = 0; !newest && i < 3; ++i) newest = checkpoints.newest();
+        const std::optional<Checkpoints::Found> newest = newest_of(checkpoints);
         step_ = newest ? newest->step : 0;
         return newest ? fs::path(newest->model_file()) : fs::path();
       },
