@@ -262,7 +262,7 @@ class TrainImagesTest(JobAssertions, RpcAssertions, unittest.TestCase):
     def test_what_is_refused_when_a_job_is_created(self):
         bad = os.path.join(self.server.data, "bad", "cat")
         os.makedirs(bad)
-        self.refuse(CODE.INVALID_ARGUMENT, "bad/cat: the class has no pictures", "bad")
+        self.refuse(CODE.INVALID_ARGUMENT, "bad/cat: the class has no images", "bad")
         picture(0).save(os.path.join(bad, "0.png"))
         with open(os.path.join(bad, "1.jpg"), "wb") as file:
             file.write(b"no image at all")
@@ -271,7 +271,7 @@ class TrainImagesTest(JobAssertions, RpcAssertions, unittest.TestCase):
         self.refuse(CODE.UNIMPLEMENTED, "bad.zip/cat/1.jpg: is neither a JPEG nor a PNG", "bad.zip")
         self.refuse(CODE.UNIMPLEMENTED, "evaluation.file: ", evaluation=training.Evaluation(file="bad"))
         os.rename(os.path.join(bad, "1.jpg"), os.path.join(bad, "1.webp"))
-        self.refuse(CODE.UNIMPLEMENTED, "1.webp: pictures of this kind are not read", "bad")
+        self.refuse(CODE.UNIMPLEMENTED, "1.webp: images of this kind are not read", "bad")
         os.remove(os.path.join(bad, "1.webp"))
         os.symlink("/etc", os.path.join(bad, "etc"))
         self.refuse(CODE.INVALID_ARGUMENT, "cat/etc: is a link that leads out of the folder of data", "bad")
@@ -311,7 +311,7 @@ class TrainImagesTest(JobAssertions, RpcAssertions, unittest.TestCase):
             job = self.server.watch(self.train(name).id)[0]
             self.assertEqual(job.state, COMPLETED, job.message)
         self.refuse(CODE.INVALID_ARGUMENT, "flat.zip: has no folders of classes", archive("flat.zip", ("1.png", image)))
-        self.refuse(CODE.INVALID_ARGUMENT, "hollow.zip/a: the class has no pictures", archive("hollow.zip", ("a/", b""), ("b/1.png", image)))
+        self.refuse(CODE.INVALID_ARGUMENT, "hollow.zip/a: the class has no images", archive("hollow.zip", ("a/", b""), ("b/1.png", image)))
         self.refuse(CODE.UNIMPLEMENTED, "empty.zip/a/1.png: is neither", archive("empty.zip", ("a/1.png", b""), ("b/1.png", image)))
         self.refuse(CODE.DATA_LOSS, "is not a zip archive", archive("none.zip"))
         folder = os.path.join(self.server.data, "pipe", "a")
