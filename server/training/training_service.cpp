@@ -178,9 +178,13 @@ Repository::RolledBack TrainingService::roll_back(const std::string& model) { re
 
 void TrainingService::save(const TrainingJob& job) {
   const MutexLock lock(save_mutex_);
+  write(job, job.status());
+}
+
+void TrainingService::write(const TrainingJob& job, const JobStatus& status) {
   if (job.is_removed()) return;
   try {
-    store_.save(job.status());
+    store_.save(status);
   } catch (const std::exception& error) {
     // The job is not affected: after a restart it continues from its checkpoint.
     log(LogLevel::kError, "state of a training job not saved", {{"job", job.id()}, {"reason", error.what()}});
@@ -192,12 +196,20 @@ void TrainingService::finish(TrainingJob& job, JobState state, const std::string
     stream->close(ErrorCode::kFailedPrecondition, concat("the job is ", to_string(state), " and takes no data",
                                                          message.empty() ? std::string() : ": " + message));
   }
-  job.update([&](JobStatus& status) {
+  const auto end = [&](JobStatus& status) {
     status.state = state;
     status.message = message;
     status.progress.seconds_left = 0;
-  });
-  save(job);
+  };
+  {
+    // Written first, so that a daemon that is killed does not go on with a job of which clients have seen the end.
+    const MutexLock lock(save_mutex_);
+    JobStatus ended = job.status();
+    end(ended);
+    ended.updated_at_ms = now_ms();
+    write(job, ended);
+    job.update(end);
+  }
   log(state == JobState::kFailed ? LogLevel::kError : LogLevel::kInfo, "training job stopped",
       {{"job", job.id()}, {"state", to_string(state)}, {"message", message}});
   const MutexLock lock(mutex_);
