@@ -45,6 +45,7 @@ Repository::Options repository_options(const ServerOptions& options, RateLimiter
           .load_threads = std::min(available_cores(), given.load_threads),
           .load_timeout_ns = int64_t{given.load_timeout_secs} * 1'000'000'000,
           .reload_nice = given.reload_nice,
+          .host_policies = parse_host_policies(options.host_policy),
           .rate_limiter = rate_limiter,
           .cache = cache,
           .write_weights = write_with_weights};

@@ -26,7 +26,8 @@ class ModelVersion {
     CoreBudget* cores = nullptr;   // shared with other models; null: every run gets all its threads
     size_t max_queue_size = 1024;  // for queues without a configured size
     std::vector<WarmupRequest> warmup = {};
-    const ModelDirectory* directory = nullptr;  // looks up the models of an ensemble's steps
+    const ModelDirectory* directory = nullptr;          // looks up the models of an ensemble's steps
+    std::vector<const HostPlacement*> placements = {};  // by worker, null: anywhere; empty: none has one
     RateLimiter* rate_limiter = nullptr;
     WorkerPool* pool = nullptr;                      // threads shared with other models; null: a pool of its own
     ResponseCache* cache = nullptr;                  // null: no response cache

@@ -150,9 +150,9 @@ void BatchStrategy::submit(InferRequest&& request, InferSink& sink) {
   scheduler_.submit(std::move(task), may_run_here);
 }
 
-// Copying a scattered input is left to a worker too.
+// Copying a scattered input is left to a worker too, and so is what would move this thread to other cores.
 bool BatchStrategy::is_short(const InferRequest& request) const {
-  return context_.signature.has_bounded_work && !has_pieces(request) &&
+  return context_.signature.has_bounded_work && !context_.workers->are_placed() && !has_pieces(request) &&
          inline_heuristic_.is_short(input_bytes(request));
 }
 
