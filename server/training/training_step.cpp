@@ -84,7 +84,7 @@ Tensor TrainingStep::compute_gradients(std::span<const std::vector<Tensor>> batc
   parts_.optimizer.zero_grad();
   if (parts_.spec.accumulation > 1) {
     const Tensor loss = accumulate_gradients(batches, rows);
-    clip(wants_norm, done);
+    clip(loss, wants_norm, done);
     return loss;
   }
   const std::span<const Tensor> batch = batches.front();
@@ -96,13 +96,13 @@ Tensor TrainingStep::compute_gradients(std::span<const std::vector<Tensor>> batc
   // The first step runs unplanned to inspect the model's outputs.
   if (!parts_.ranks && !parts_.loss_scale && !std::exchange(is_first_, false)) {
     const Tensor loss = run_planned(batch);
-    clip(wants_norm, done);
+    clip(loss, wants_norm, done);
     return loss;
   }
   const Tensor loss = is_idle ? Tensor() : loss_of(batch);
   backward(loss, own_rows, rows);
   statistics.reset();
-  clip(wants_norm, done);
+  clip(loss, wants_norm, done);
   return is_idle ? Tensor::scalar(0.0, DType::kFloat64) : autograd::detach(loss);
 }
 
@@ -132,7 +132,7 @@ void TrainingStep::backward(const Tensor& loss, int64_t own_rows, int64_t rows) 
   parts_.ranks->backward(is_scaled ? ops::mul(loss, scale()) : loss, own_rows, rows);
 }
 
-void TrainingStep::clip(bool wants_norm, Done& done) {
+void TrainingStep::clip(const Tensor& loss, bool wants_norm, Done& done) {
   const ClippingSpec& clipping = parts_.spec.clipping;
   const double scale = this->scale();
   double& norm = done.gradient_norm;
@@ -142,7 +142,7 @@ void TrainingStep::clip(bool wants_norm, Done& done) {
     norm = nn::grad_norm(tensors_) / scale;
   }
   if (parts_.loss_scale) {
-    const bool is_finite = std::isfinite(norm);
+    const bool is_finite = std::isfinite(norm) && (!loss.defined() || std::isfinite(loss.item_double()));
     done.is_skipped = !(parts_.ranks ? parts_.ranks->all_of(is_finite) : is_finite);
     parts_.optimizer.set_gradient_scale(scale);
     parts_.loss_scale->update(!done.is_skipped);
@@ -165,7 +165,17 @@ void TrainingStep::check_loss(double loss, std::span<const Tensor> batch) const 
   const std::string array = first_non_finite(arrays, /*gradients=*/false);
   if (!array.empty())
     fail(ErrorCode::kInvalidArgument, what, ": '", array, "' of the data is not finite in this batch");
+  // In float16 the activations of a batch may overflow.
+  if (parts_.loss_scale && parts_.loss_scale->may_skip()) {
+    const std::string buffer = first_non_finite(parts_.model.module().named_buffers(), /*gradients=*/false);
+    if (!buffer.empty()) fail(ErrorCode::kFailedPrecondition, what, ", and buffer '", buffer, "' is not finite");
+    return;
+  }
   const auto [name, value] = largest(parameters_);
+  if (parts_.loss_scale) {
+    fail(ErrorCode::kFailedPrecondition, what,
+         ", step after step, whatever it is multiplied by; the largest parameter is '", name, "', ", value);
+  }
   fail(ErrorCode::kFailedPrecondition, what, ": parameter '", name, "' has grown to ", value);
 }
 
