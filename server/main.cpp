@@ -52,11 +52,11 @@ void warn_of_variables(const CLI::App& command) {
   }
 }
 
-// "; -o,--output: The file to write" of an option that is required and was not given.
+// "; -o,--output: The file to write" of the required option that the error names.
 std::string meaning_of(const CLI::ParseError& error, const CLI::App& app, const std::vector<std::string>& arguments) {
   if (dynamic_cast<const CLI::RequiredError*>(&error) == nullptr) return {};
   for (const CLI::Option* option : named_command(app, arguments).get_options()) {
-    if (option->get_required() && option->count() == 0 && !option->get_positional())
+    if (!option->get_positional() && option->get_name() + " is required" == error.what())
       return "; " + option->get_name(false, true) + ": " + option->get_description();
   }
   return {};
