@@ -87,6 +87,10 @@ std::string nearest_argument(const CLI::App& app, const std::vector<std::string>
   return {};
 }
 
+std::string explained(const CLI::ParseError& error, const CLI::App& app, const std::vector<std::string>& arguments) {
+  return error.what() + meaning_of(error, app, arguments) + nearest_argument(app, arguments);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -137,10 +141,8 @@ int main(int argc, char** argv) {
     return kExitUsage;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    const std::vector<std::string> arguments(argv + 1, argv + argc);
-    std::cerr << "tensord: "
-              << one_line(error.what() + meaning_of(error, app, arguments) + nearest_argument(app, arguments))
-              << " (see --help)" << std::endl;
+    std::cerr << "tensord: " << one_line(explained(error, app, {argv + 1, argv + argc})) << " (see --help)"
+              << std::endl;
     return kExitUsage;
   } catch (const tensord::server::CommandError& error) {
     std::cerr << "tensord: " << one_line(error.what()) << std::endl;
