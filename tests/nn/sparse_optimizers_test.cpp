@@ -14,7 +14,6 @@ namespace {
 
 using ops::call_by_name;
 using ops::Value;
-using ::testing::HasSubstr;
 
 Tensor dense(const Tensor& gradient) { return call_by_name("aten::to_dense", gradient); }
 
