@@ -52,6 +52,16 @@ void warn_of_variables(const CLI::App& command) {
   }
 }
 
+// "; -o,--output: The file to write" of an option that is required and was not given.
+std::string meaning_of(const CLI::ParseError& error, const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (dynamic_cast<const CLI::RequiredError*>(&error) == nullptr) return {};
+  for (const CLI::Option* option : named_command(app, arguments).get_options()) {
+    if (option->get_required() && option->count() == 0 && !option->get_positional())
+      return "; " + option->get_name(false, true) + ": " + option->get_description();
+  }
+  return {};
+}
+
 // "; did you mean --model-repository?" for the first unknown flag or command.
 std::string nearest_argument(const CLI::App& app, const std::vector<std::string>& arguments) {
   const CLI::App& command = named_command(app, arguments);
@@ -127,7 +137,9 @@ int main(int argc, char** argv) {
     return kExitUsage;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    std::cerr << "tensord: " << one_line(error.what() + nearest_argument(app, {argv + 1, argv + argc}))
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    std::cerr << "tensord: "
+              << one_line(error.what() + meaning_of(error, app, arguments) + nearest_argument(app, arguments))
               << " (see --help)" << std::endl;
     return kExitUsage;
   } catch (const tensord::server::CommandError& error) {

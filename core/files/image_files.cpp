@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxDepth = 64;
-constexpr size_t kMaxFiles = size_t{1} << 27;
+constexpr int64_t kMaxFiles = int64_t{1} << 27;
 constexpr uint64_t kMaxFileBytes = uint64_t{256} << 20;
 constexpr uint64_t kMaxArchiveBytes = uint64_t{1} << 50;  // of all files, which are inflated one by one
 
@@ -26,7 +26,7 @@ bool is_image(const std::string& name, const std::string& path) {
   static constexpr std::array<std::string_view, 6> kOthers = {"ppm", "bmp", "pgm", "tif", "tiff", "webp"};
   const std::string extension = extension_of(name);
   if (std::ranges::find(kOthers, extension) != kOthers.end())
-    fail(ErrorCode::kUnimplemented, path, ": pictures of this kind are not read; .jpg, .jpeg and .png are");
+    fail(ErrorCode::kUnimplemented, path, ": images of this kind are not read; .jpg, .jpeg and .png are");
   return std::ranges::find(kRead, extension) != kRead.end();
 }
 
@@ -93,7 +93,7 @@ class Folder final : public ImageFiles {
         collect(entry.path(), inner, above, files);
       } else if (is_image(inner, entry.path().string())) {
         check(entry.is_regular_file(error), entry.path().string(), ": is not a regular file");
-        check(files.size() < kMaxFiles, folder.string(), ": more than ", kMaxFiles, " pictures");
+        check(size() + std::ssize(files) < kMaxFiles, folder.string(), ": more than ", kMaxFiles, " images in all");
         files.push_back(std::move(inner));
       }
     }
@@ -118,7 +118,7 @@ class Archive final : public ImageFiles {
       std::vector<std::string>& files = classes[name.substr(0, slash)];
       if (name.ends_with('/') || !is_image(name, concat(path, "/", entry.name))) continue;
       if (entry.size > kMaxFileBytes) {
-        fail(ErrorCode::kResourceExhausted, path, "/", entry.name, ": a picture of ", entry.size, " bytes; at most ",
+        fail(ErrorCode::kResourceExhausted, path, "/", entry.name, ": an image of ", entry.size, " bytes; at most ",
              kMaxFileBytes, " are read");
       }
       files.push_back(name);
@@ -162,7 +162,7 @@ std::string ImageFiles::path_of(int64_t index) const {
 }
 
 void ImageFiles::add_class(const std::string& name, std::vector<std::string> files) {
-  check(!files.empty(), source_, "/", name, ": the class has no pictures; .jpg, .jpeg and .png are read");
+  check(!files.empty(), source_, "/", name, ": the class has no images; .jpg, .jpeg and .png are read");
   std::ranges::sort(files, comes_before);
   for (std::string& file : files) files_.push_back({std::move(file), static_cast<int64_t>(classes_.size())});
   classes_.push_back(name);

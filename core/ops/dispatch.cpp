@@ -133,6 +133,10 @@ std::string kernels_of(const Op& op) {
   return out.empty() ? "none" : out;
 }
 
+bool has_kernel(const Op& op, const Tensor& tensor) {
+  return op.table[cell_of((tensor.impl()->keys() & kLayoutKeys).highest(), tensor.device().kind)] != nullptr;
+}
+
 void fail_no_kernel(const Op& op, const CallKeys& keys) {
   const Functionality layout = (keys.set & kLayoutKeys).highest();
   fail(ErrorCode::kUnimplemented, op.schema.full_name(), " has no kernel for ",

@@ -15,6 +15,8 @@ CallKeys keys_of(const Op& op, std::span<const Value> arguments);
 // the kernels that it has if the table has none.
 void redispatch(const Op& op, const CallKeys& keys, std::span<const Value> arguments, std::vector<Value>& returns);
 
+// Whether the table has a kernel for tensors of this layout and device.
+bool has_kernel(const Op& op, const Tensor& tensor);
 // Throws Error{kUnimplemented}: "aten::foo has no kernel for SparseCSR on cuda; it has: CPU, CUDA, SparseCOO (CPU)".
 [[noreturn]] void fail_no_kernel(const Op& op, const CallKeys& keys);
 // The kernels of the operator, as in that message.

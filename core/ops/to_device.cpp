@@ -1,15 +1,20 @@
 #include "core/ops/to_device.h"
 
 #include <algorithm>
+#include <array>
 
-#include "core/ops/sparse.h"
+#include "core/ops/dispatch.h"
+#include "core/ops/run.h"
 
 namespace tensord::ops {
 
 Value to_device(const Value& value, Device device) {
   if (value.is_strided() && value.to_tensor().defined()) return value.to_tensor().to(device);
-  if (const SparseTensor* sparse = as_sparse(value); sparse && sparse->device != device)
-    return box(sparse->with(sparse->values().to(device)));
+  if (value.is_tensor() && value.to_tensor().defined() && !(value.to_tensor().device() == device)) {
+    static const Op& to = get_op("aten::to.prim_Device");
+    if (has_kernel(to, value.to_tensor()))
+      return run(to, std::array<Value, 5>{value, device, Value(), false, false})[0];
+  }
   if (value.is_list()) {
     const ListObject& list = *value.to_list();
     if (std::ranges::all_of(list.items, [](const Value& item) { return item.is_number(); })) return value;

@@ -85,7 +85,7 @@ Batch read_pickled(const std::string& path, const char* labels, int64_t classes)
   const Tensor rows = pixels.to_tensor().contiguous();
   const std::vector<ops::Value>& list = numbers.to_list()->items;
   if (list.size() != static_cast<size_t>(rows.size(0)))
-    fail(ErrorCode::kDataLoss, path, ": has ", rows.size(0), " pictures and ", list.size(), " labels");
+    fail(ErrorCode::kDataLoss, path, ": has ", rows.size(0), " images and ", list.size(), " labels");
   const Batch batch = make_batch(rows.size(0));
   if (rows.numel() > 0) std::memcpy(batch.images.raw_data(), rows.raw_data(), rows.size_bytes());
   for (size_t i = 0; i < list.size(); ++i) {
@@ -152,7 +152,7 @@ MNIST::MNIST(const std::string& root, bool train, Transform transform) : ImageTe
   std::string images_path, labels_path;
   const Tensor images = read("images", 3, images_path), labels = read("labels", 1, labels_path);
   if (images.size(0) != labels.size(0))
-    fail(ErrorCode::kDataLoss, labels_path, ": has ", labels.size(0), " labels for ", images.size(0), " pictures");
+    fail(ErrorCode::kDataLoss, labels_path, ": has ", labels.size(0), " labels for ", images.size(0), " images");
   images_ =
       images.as_view(Dims{images.size(0), 1, images.size(1), images.size(2)},
                      Dims{images.stride(0), images.size(1) * images.size(2), images.stride(1), images.stride(2)}, 0);

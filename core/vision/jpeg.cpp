@@ -19,6 +19,7 @@ namespace {
 constexpr int kMaxScans = 64;
 // Of the header, so that reading it takes a bounded time. A file has tens of them, hundreds with large metadata.
 constexpr int kMaxSegments = 10'000;
+constexpr size_t kMaxFillBytes = 1 << 20;  // between them
 
 struct ErrorHandler {
   jpeg_error_mgr base;  // first member, because libjpeg gets a pointer to it
@@ -179,9 +180,7 @@ class JpegSizeReader {
 
   ImageSize read() {
     for (int i = 0; i < kMaxSegments; ++i) {
-      at_ = bytes_.find('\xff', at_);  // other bytes between segments are skipped, as libjpeg does
-      at_ = at_ == bytes_.npos ? at_ : bytes_.find_first_not_of('\xff', at_);
-      if (at_ == bytes_.npos) return at_end("the image is truncated");
+      if (!skip_to_marker()) return at_end("the image is truncated");
       const auto marker = static_cast<uint8_t>(bytes_[at_++]);
       if (marker == kEnd) return at_end("JPEG datastream contains no image");
       if (marker <= 1 || (marker >= kFirstRestart && marker <= kStart)) continue;
@@ -198,6 +197,19 @@ class JpegSizeReader {
 
  private:
   static constexpr uint8_t kFirstRestart = 0xd0, kStart = 0xd8, kEnd = 0xd9, kScan = 0xda;
+
+  // Moves behind the next 0xff. Other bytes between segments are skipped, as by libjpeg, but not without end.
+  bool skip_to_marker() {
+    const std::string_view near = bytes_.substr(0, std::min(bytes_.size(), at_ + fill_left_));
+    size_t at = near.find('\xff', at_);
+    if (at != near.npos) at = near.find_first_not_of('\xff', at);
+    if (at == near.npos && near.size() < bytes_.size())
+      damaged(concat("its header has more than ", kMaxFillBytes, " bytes between segments"));
+    if (at == near.npos) return false;
+    fill_left_ -= at - at_;
+    at_ = at;
+    return true;
+  }
 
   [[noreturn]] void damaged(const std::string& what) const {
     fail(ErrorCode::kDataLoss, source_, ": damaged JPEG: ", what);
@@ -240,6 +252,7 @@ class JpegSizeReader {
   const std::string_view bytes_;
   const std::string& source_;
   size_t at_ = 2;  // behind the first marker
+  size_t fill_left_ = kMaxFillBytes;
   size_t components_ = 0;
   bool has_frame_ = false, is_progressive_ = false;
   ImageSize size_{0, 0};

@@ -1,4 +1,4 @@
-// Asks a running daemon what is in a picture:
+// Asks a running daemon what is in an image:
 //   tensord serve --model-repository examples/models &
 //   ask_shapes 127.0.0.1:8001
 #include <tensord/client/client.h>

@@ -1,5 +1,5 @@
-// 5. A small network that learns from a folder of pictures, one folder inside for each class: train_images IMAGES
-// [EPOCHS]. Pictures are decoded, cropped and flipped by threads while the network trains.
+// 5. A small network that learns from a folder of images, one folder inside for each class: train_images IMAGES
+// [EPOCHS]. Images are decoded, cropped and flipped by threads while the network trains.
 #include <tensord/tensord.h>
 
 #include <cstdio>
@@ -43,7 +43,7 @@ int main(int argc, char** argv) try {
   nn::DataLoader all(same, {.batch_size = 16});
   for (const auto& batch : all)
     right += sum(to(eq(argmax((*network)(batch[0]), 1), batch[1]), DType::kInt64)).item_int();
-  std::printf("right: %lld of %lld pictures of %zu classes\n", static_cast<long long>(right),
+  std::printf("right: %lld of %lld images of %zu classes\n", static_cast<long long>(right),
               static_cast<long long>(same.size()), same.classes().size());
 } catch (const Error& error) {
   return std::fprintf(stderr, "train_images: %s\n", error.what()), 1;

@@ -2,6 +2,9 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
+
+#include "core/tensor/tensor.h"
 
 // The arithmetic of optimizers over pieces of flat memory; schemas and the walk over lists of tensors are in optim.cpp.
 namespace tensord::kernels {
@@ -20,6 +23,17 @@ struct SgdNumbers {
   bool nesterov, maximize;
   bool is_first;  // the momentum buffer (state 0) starts as the gradient
 };
+// Uninitialized momentum buffers in the order of the parameters.
+inline std::vector<Tensor> tensors_like(const std::vector<Tensor>& params) {
+  std::vector<Tensor> made;
+  made.reserve(params.size());
+  for (const Tensor& param : params) {
+    const bool is_dense = is_non_overlapping_and_dense(param.sizes(), param.strides());
+    made.push_back(Tensor::empty_strided(param.sizes(), is_dense ? param.strides() : contiguous_strides(param.sizes()),
+                                         param.dtype(), param.device()));
+  }
+  return made;
+}
 void sgd_span(const SgdNumbers& numbers, const OptimSpan& span);
 
 // State: mean of gradients, mean of squares, largest mean of squares (amsgrad) or null.

@@ -6,6 +6,7 @@
 #include "core/ops/run.h"
 #include "core/tensor/device_copy.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/optim/optim.h"
 #include "kernels/reduce/reduce.h"
 
 namespace tensord::kernels {
@@ -113,14 +114,17 @@ class DeviceOperands {
   std::vector<Tensor> params_, kept_, written_;
 };
 
-void sgd_step_cuda(const TensorList& params, const TensorList& grads, const TensorList& buffers, double lr,
-                   double weight_decay, double momentum, double dampening, bool nesterov, bool maximize, bool is_first,
-                   const TensorList& rounded) {
+TensorList sgd_step_cuda(const TensorList& params, const TensorList& grads, const TensorList& given, double lr,
+                         double weight_decay, double momentum, double dampening, bool nesterov, bool maximize,
+                         const TensorList& rounded) {
+  const bool is_first = momentum != 0 && given.empty();
+  TensorList made = is_first ? tensors_like(params) : TensorList();
   OptimJob job;
   job.step = OptimStep::kSgd;
   job.lr = lr, job.weight_decay = weight_decay, job.momentum = momentum, job.dampening = dampening;
   job.nesterov = nesterov, job.maximize = maximize, job.is_first = is_first;
-  DeviceOperands({&params, &grads, &buffers}, rounded).run(job);
+  DeviceOperands({&params, &grads, is_first ? &made : &given}, rounded).run(job);
+  return made;
 }
 
 void adam_step_cuda(const TensorList& params, const TensorList& grads, const TensorList& means,

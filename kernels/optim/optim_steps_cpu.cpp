@@ -179,11 +179,15 @@ void update_all(std::initializer_list<const TensorList*> columns, const TensorLi
   operands.finish();
 }
 
-void sgd_step(const TensorList& params, const TensorList& grads, const TensorList& buffers, double lr,
-              double weight_decay, double momentum, double dampening, bool nesterov, bool maximize, bool is_first,
-              const TensorList& rounded) {
+TensorList sgd_step(const TensorList& params, const TensorList& grads, const TensorList& given, double lr,
+                    double weight_decay, double momentum, double dampening, bool nesterov, bool maximize,
+                    const TensorList& rounded) {
+  const bool is_first = momentum != 0 && given.empty();
+  TensorList made = is_first ? tensors_like(params) : TensorList();
   const SgdNumbers numbers{lr, weight_decay, momentum, dampening, nesterov, maximize, is_first};
-  update_all({&params, &grads, &buffers}, rounded, [&](size_t, const OptimSpan& span) { sgd_span(numbers, span); });
+  update_all({&params, &grads, is_first ? &made : &given}, rounded,
+             [&](size_t, const OptimSpan& span) { sgd_span(numbers, span); });
+  return made;
 }
 
 void adam_step(const TensorList& params, const TensorList& grads, const TensorList& means, const TensorList& squares,

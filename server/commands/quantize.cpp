@@ -33,7 +33,7 @@ struct QuantizeOptions {
   std::vector<std::string> inputs, skipped;
   int64_t rows = 1024, batch_size = 32;
   std::optional<double> max_error;
-  bool is_static = false;
+  bool is_static = false, overwrites = false;
 };
 
 // The arrays of the data for the arguments of forward.
@@ -98,9 +98,29 @@ struct OutputError {
   double share() const { return largest == 0 ? 0 : largest / magnitude; }
 };
 
+bool is_training(const jit::Module& module) {
+  const auto trains = [](const auto& named) {
+    const int slot = named.second->type->find_attribute("training");
+    const ops::Value* value = slot < 0 ? nullptr : &named.second->slots[static_cast<size_t>(slot)];
+    return value && value->is_bool() && value->to_bool();
+  };
+  return std::ranges::any_of(module.named_modules(), trains);
+}
+
+// The model as it is served after eval(), however it was saved.
+std::shared_ptr<jit::Module> load_for_evaluation(const std::string& model) {
+  std::shared_ptr<jit::Module> module = jit::Module::load(model);
+  if (!is_training(*module)) return module;
+  jit::LoadOptions load;
+  load.for_training = true;
+  module = jit::Module::load(model, load);
+  module->set_training(false);
+  return module;
+}
+
 std::vector<OutputError> measure_errors(const std::string& model, const std::string& written, const QuantizeData& data,
                                         int64_t batch_size) {
-  const std::shared_ptr<jit::Module> before = jit::Module::load(model), after = jit::Module::load(written);
+  const std::shared_ptr<jit::Module> before = load_for_evaluation(model), after = jit::Module::load(written);
   const auto frame = jit::make_frame(), other = jit::make_frame();
   const ResultNames names = result_names(before->method("forward"));
   const auto outputs_of = [&](const jit::Module& module, jit::Frame& own, int64_t first) {
@@ -150,11 +170,17 @@ std::optional<jit::LinearRanges::ByName> measure_ranges(const QuantizeOptions& o
   return ranges.by_name(names);
 }
 
-// What became of each linear layer.
-std::vector<jit::QuantizedLayer> write_quantized(const QuantizeOptions& options, const std::string& file) {
+struct Quantized {
+  std::vector<jit::QuantizedLayer> layers;  // what became of each linear layer
+  bool was_training = false;                // as it was saved
+};
+
+Quantized write_quantized(const QuantizeOptions& options, const std::string& file) {
   const std::optional<jit::LinearRanges::ByName> ranges = measure_ranges(options);
   Names names;
   const std::shared_ptr<jit::Module> module = load_with_names(options.model, names);
+  const bool was_training = is_training(*module);
+  module->set_training(false);
   const jit::Method& forward = module->method("forward");
   const std::unique_ptr<jit::Graph> graph = forward.graph().clone();
   const NoGradGuard no_grad;
@@ -173,14 +199,18 @@ std::vector<jit::QuantizedLayer> write_quantized(const QuantizeOptions& options,
              : concat(": '", found.layers.front().weight, "' stays because ", found.layers.front().kept_because));
   }
   jit::export_torchscript(file, module->object(), {{"forward", &forward.schema(), graph.get()}}, {}, found.unused);
-  return found.layers;
+  return {found.layers, was_training};
 }
 
-void print_report(const QuantizeOptions& options, const std::vector<jit::QuantizedLayer>& layers,
-                  const std::vector<OutputError>& errors, int64_t rows, uintmax_t bytes_before, uintmax_t bytes_after) {
+void print_report(const QuantizeOptions& options, const Quantized& made, const std::vector<OutputError>& errors,
+                  int64_t rows, uintmax_t bytes_before, uintmax_t bytes_after) {
+  if (made.was_training) {
+    std::cout << options.model << ": was saved in training mode; " << options.out
+              << " is in evaluation mode, as after eval(), and compared with that\n";
+  }
   size_t quantized = 0;
   std::map<std::string, int> kept;  // calls by layer and reason
-  for (const jit::QuantizedLayer& layer : layers) {
+  for (const jit::QuantizedLayer& layer : made.layers) {
     if (layer.kept_because.empty()) {
       ++quantized;
     } else {
@@ -189,7 +219,7 @@ void print_report(const QuantizeOptions& options, const std::vector<jit::Quantiz
   }
   for (const auto& [text, calls] : kept)
     std::cout << "stays in float32: " << text << (calls > 1 ? concat(" (", calls, " calls)") : "") << '\n';
-  std::cout << options.out << ": " << quantized << " of " << layers.size() << " linear layers have 8 bits, "
+  std::cout << options.out << ": " << quantized << " of " << made.layers.size() << " linear layers have 8 bits, "
             << bytes_before << " bytes became " << bytes_after << '\n';
   for (const OutputError& error : errors) {
     if (error.count == 0) continue;
@@ -204,11 +234,14 @@ void quantize(const QuantizeOptions& options) {
   check(options.rows > 0 && options.batch_size > 0, "--rows and --batch-size: must be above 0");
   std::error_code no_file;
   check(!std::filesystem::equivalent(options.model, options.out, no_file), "--output: is the model itself");
+  if (!options.overwrites && std::filesystem::exists(options.out)) {
+    fail(ErrorCode::kAlreadyExists, options.out, ": is there already; --overwrite replaces it");
+  }
   set_thread_budget(available_cores());
   const std::filesystem::path out = options.out;
   const std::string unchecked = out.parent_path() / concat(".", out.filename().string(), ".", getpid(), ".unchecked");
   try {
-    const std::vector<jit::QuantizedLayer> layers = write_quantized(options, unchecked);
+    const Quantized made = write_quantized(options, unchecked);
     const GradModeGuard guard({.is_enabled = false, .is_inference = true});
     const QuantizeData data(options, jit::Module::load(options.model)->method("forward").schema());
     const std::vector<OutputError> errors = measure_errors(options.model, unchecked, data, options.batch_size);
@@ -219,7 +252,7 @@ void quantize(const QuantizeOptions& options) {
     }
     const uintmax_t before = std::filesystem::file_size(options.model), after = std::filesystem::file_size(unchecked);
     std::filesystem::rename(unchecked, options.out);
-    print_report(options, layers, errors, data.rows(), before, after);
+    print_report(options, made, errors, data.rows(), before, after);
   } catch (...) {
     std::error_code ignored;
     std::filesystem::remove(unchecked, ignored);
@@ -244,6 +277,7 @@ void add_quantize_command(CLI::App& app, int* exit_code) {
       ->allow_extra_args(false);
   command->add_flag("--static", options->is_static,
                     "Round inputs by scales that are measured on the data, not when a layer runs");
+  command->add_flag("--overwrite", options->overwrites, "Replace the file to write if it is there");
   command->add_option("--rows", options->rows, "Rows of the data that are compared, at most")->capture_default_str();
   command->add_option("--batch-size", options->batch_size, "Rows of a batch")->capture_default_str();
   command->add_option("--max-error", options->max_error,

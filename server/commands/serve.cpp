@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/mutex.h"
+#include "core/base/nearest.h"
 #include "core/base/parallel.h"
 #include "core/base/printable.h"
 #include "core/base/thread.h"
@@ -142,7 +144,14 @@ void reload(Daemon& daemon) {
 }
 
 void check_repositories(const RepositoryOptions& options) {
-  for (const std::string& root : options.model_repositories) repository_folder(root);
+  for (const std::string& root : options.model_repositories) {
+    try {
+      repository_folder(root);
+    } catch (const Error& error) {
+      // Names what lies beside it, which clients must not see later.
+      throw Error(error.code(), error.what() + (std::filesystem::exists(root) ? std::string() : nearest_file(root)));
+    }
+  }
   check_models_to_load(options.load_models, list_models(options.model_repositories));
 }
 

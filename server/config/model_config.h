@@ -87,8 +87,9 @@ struct InstanceGroupConfig {
   enum class Kind { kAuto, kGpu, kCpu, kModel };
   std::string name;
   Kind kind = Kind::kAuto;
-  int count = 1;          // on each of the devices
-  std::vector<int> gpus;  // empty: all
+  int count = 1;            // on each of the devices
+  std::vector<int> gpus;    // empty: all
+  std::string host_policy;  // of --host-policy; empty: "cpu" or "gpu_N"
 };
 
 // The contents of a model's config.pbtxt, without protobuf types. Everything is optional.

@@ -118,6 +118,7 @@ void add_options(CLI::App& app, ServerOptions& options) {
   add_capture_options(app, options.capture);
   add_cache_options(app, options.cache);
   add_rate_limit_options(app, options.rate_limit);
+  add_host_policy_options(app, options.host_policy);
   add_triton_options(app, options.triton);
 }
 
@@ -129,6 +130,7 @@ void validate(const ServerOptions& options) {
   check(!options.join.is_wanted() || !options.training_folder.empty(), "--join: needs --training-dir");
   validate(options.cache);
   parse_rate_limits(options.rate_limit);
+  parse_host_policies(options.host_policy);
 }
 
 }  // namespace tensord::server

@@ -7,6 +7,7 @@
 #include "server/config/cache_options.h"
 #include "server/config/capture_options.h"
 #include "server/config/engine_options.h"
+#include "server/config/host_policy_options.h"
 #include "server/config/infer_options.h"
 #include "server/config/join_options.h"
 #include "server/config/log_options.h"
@@ -64,6 +65,7 @@ struct ServerOptions {
   CaptureOptions capture;
   CacheOptions cache;
   RateLimitOptions rate_limit;
+  HostPolicyOptions host_policy;
   TritonOptions triton;
 };
 

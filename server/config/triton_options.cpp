@@ -26,7 +26,6 @@ constexpr TritonFlag kFlags[] = {
     {"--enable-peer-access", "models do not copy between devices"},
     {"--grpc-infer-allocation-pool-size", "messages are allocated on demand"},
     {"--grpc-max-response-pool-size", "messages are allocated on demand"},
-    {"--host-policy", "there are no host policies; start the daemon under numactl"},
     {"--metrics-config", "the set of series is fixed"},
     {"--metrics-interval-ms", "metrics are collected when they are scraped"},
     {"--min-supported-compute-capability", "a device is used if a model's configuration names it"},

@@ -45,6 +45,7 @@ Repository::Options repository_options(const ServerOptions& options, RateLimiter
           .load_threads = std::min(available_cores(), given.load_threads),
           .load_timeout_ns = int64_t{given.load_timeout_secs} * 1'000'000'000,
           .reload_nice = given.reload_nice,
+          .host_policies = parse_host_policies(options.host_policy),
           .rate_limiter = rate_limiter,
           .cache = cache,
           .write_weights = write_with_weights};
@@ -53,8 +54,15 @@ Repository::Options repository_options(const ServerOptions& options, RateLimiter
 std::unique_ptr<RateLimiter> make_rate_limiter(const RateLimitOptions& options) {
   if (options.mode == "off") return nullptr;
   RateLimiter::Limits limits;
-  for (const auto& resource : parse_rate_limits(options)) limits[{resource.name, resource.is_global}] = resource.count;
-  return std::make_unique<RateLimiter>(std::move(limits));
+  RateLimiter::DeviceLimits device_limits;
+  for (const auto& resource : parse_rate_limits(options)) {
+    if (resource.device) {
+      device_limits[{resource.name, *resource.device}] = resource.count;
+    } else {
+      limits[{resource.name, resource.is_global}] = resource.count;
+    }
+  }
+  return std::make_unique<RateLimiter>(std::move(limits), std::move(device_limits));
 }
 
 std::unique_ptr<ResponseCache> make_cache(const ServerOptions& options) {

@@ -46,6 +46,14 @@ std::string reason_in(const std::string& body) {
   fail(ErrorCode::kUnavailable, text);
 }
 
+// Its bytes would be stored as they come, though they are not the file's.
+void check_encoding(const HttpUrl& url, const HttpReply& reply) {
+  const std::string encoding = reply.field("Content-Encoding");
+  if (encoding.empty() || encoding == "identity") return;
+  fail(ErrorCode::kUnimplemented, url.printable(), ": is sent with the Content-Encoding '", encoding,
+       "', though identity was asked for");
+}
+
 // Where a redirect leads. An answer over TLS must not lead to one without.
 HttpUrl redirected(const HttpUrl& url, const HttpReply& reply) {
   const std::string location = reply.field("Location");
@@ -73,6 +81,7 @@ HttpReply exchange(const HttpUrl& url, const RemoteFiles& remote, const HttpFiel
     bool is_good = false;
     const auto take_head = [&](const HttpReply& reply) {
       is_good = reply.status == 200 || reply.status == 206 || reply.status == 416;
+      if (is_good) check_encoding(at, reply);
       return is_good ? on_head(reply) : !is_redirect(reply.status);
     };
     const auto take_bytes = [&](std::string_view bytes) {

@@ -109,10 +109,11 @@ class Staging {
   void remove() const { fs::remove_all(folder_); }
 
  private:
+  // One for each destination, "a/b-c" and "a-b/c" apart, and not too long for a file's name.
   static std::string name_of(const fs::path& relative) {
-    std::string name = relative.string();
-    std::ranges::replace(name, '/', '-');
-    return concat(".", name, ".fetch");
+    constexpr size_t kMaxNameBytes = 64, kDigits = 16;
+    return concat(".", relative.filename().string().substr(0, kMaxNameBytes), "-",
+                  sha256_hex(relative.string()).substr(0, kDigits), ".fetch");
   }
   std::string version_path(const std::string& name) const { return folder_ / "versions" / sha256_hex(name); }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "server/config/host_policy_options.h"
 #include "server/executor/model/model_files.h"
 #include "server/executor/model/model_version.h"
 
@@ -42,6 +43,7 @@ struct RepositorySettings {
   int load_threads = 1;
   int64_t load_timeout_ns = 0;          // a longer load is cancelled; 0: none
   int reload_nice = 0;                  // nice value of threads that load versions of a served model
+  HostPolicies host_policies = {};      // where instances run
   RateLimiter* rate_limiter = nullptr;  // null: no rate limiting
   ResponseCache* cache = nullptr;       // for models with response_cache; null: none
   WeightsWriter write_weights = {};     // empty: loading new weights alone is not supported

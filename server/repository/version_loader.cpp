@@ -12,6 +12,7 @@
 #include "core/base/utf8.h"
 #include "core/tensor/memory/accounts.h"
 #include "core/tensor/memory/owner_limit.h"
+#include "server/executor/model/instance_placement.h"
 #include "server/executor/strategies/ensemble_plan.h"
 #include "server/repository/folder/transient_error.h"
 
@@ -101,6 +102,18 @@ std::unique_ptr<const Model> VersionLoader::open(const ModelLayout& model, const
   return factory_({version.file.string(), version.weights.string(), settings_.copies_archives}, config);
 }
 
+std::optional<HostPlacement> VersionLoader::place_load(const ModelConfig& config) const {
+  const HostPolicies& policies = settings_.host_policies;
+  for (const InstanceGroupConfig& group : config.instance_groups) {
+    if (!group.host_policy.empty() && !policies.contains(group.host_policy)) {
+      log(LogLevel::kWarning, "host policy ignored: --host-policy does not define it",
+          {{"model", config.name}, {"policy", group.host_policy}});
+    }
+  }
+  return policies.empty() ? std::nullopt
+                          : joined(host_placements(config, policies, place_instances(config, {}), 1, {}));
+}
+
 ModelVersion::Options VersionLoader::options_for(const ModelConfig& config, const Signature& signature) {
   ModelVersion::Options options;
   const size_t placed = signature.instances.size();
@@ -108,6 +121,12 @@ ModelVersion::Options VersionLoader::options_for(const ModelConfig& config, cons
   options.threads_per_worker = config.threads > 0                 ? config.threads
                                : settings_.threads_per_worker > 0 ? settings_.threads_per_worker
                                                                   : std::max(1, available_cores() / options.workers);
+  options.placements =
+      host_placements(config, settings_.host_policies, signature.instances, options.workers, signature.device);
+  for (const HostPlacement* placement : options.placements) {
+    if (placement && config.threads == 0 && !placement->cores.empty())
+      options.threads_per_worker = std::min(options.threads_per_worker, static_cast<int>(placement->cores.size()));
+  }
   options.cores = cores();
   if (is_elsewhere(signature)) {  // one thread queues the work of the device
     options.threads_per_worker = 1;
@@ -124,6 +143,9 @@ ModelVersion::Options VersionLoader::options_for(const ModelConfig& config, cons
 std::shared_ptr<ModelVersion> VersionLoader::make(const ModelLayout& layout, const ModelLayout::Version& version,
                                                   int nice) {
   const ModelConfig& config = layout.config;
+  // Weights lie where the instances run.
+  const std::optional<HostPlacement> shared_placement = place_load(config);
+  const PlacementScope placement(shared_placement ? &*shared_placement : nullptr);
   std::unique_ptr<const Model> model;
   const OwnerId owner = owner_of(layout, version);
   const auto open_it = [&] {

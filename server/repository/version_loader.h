@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "server/repository/model_entry.h"
 #include "server/repository/repository_settings.h"
@@ -27,6 +28,8 @@ class VersionLoader {
  private:
   std::unique_ptr<const Model> open(const ModelLayout& model, const ModelLayout::Version& version, OwnerId owner);
   std::shared_ptr<ModelVersion> make(const ModelLayout& model, const ModelLayout::Version& version, int nice);
+  // For the thread that loads; also warns of policies that are not defined.
+  std::optional<HostPlacement> place_load(const ModelConfig& config) const;
   ModelVersion::Options options_for(const ModelConfig& config, const Signature& signature);
 
   const RepositorySettings& settings_;

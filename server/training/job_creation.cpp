@@ -45,7 +45,9 @@ void TrainingService::check_data(const char* field, const std::string& path, con
     else
       check_data_names(path, model.arrays());
   } catch (const Error& error) {
-    throw Error(error.code(), concat(field, ": ", error.what()));
+    // A file of the data folder, or an upload.
+    const std::string text = without_folder(error.what(), options_.data_folder);
+    throw Error(error.code(), concat(field, ": ", without_folder(text, fs::path(path).parent_path().string())));
   }
 }
 
@@ -55,11 +57,6 @@ void TrainingService::add_image_parameters(JobSpec& spec, const DataPaths& paths
     check(!spec.data.has_image_options(),
           "data.image_parameters, random_resized_crop, random_horizontal_flip: are for folders and archives of images");
     return;
-  }
-  for (const auto& [path, field] :
-       {std::pair(paths.training, "data.file"), std::pair(paths.evaluation, "evaluation.file")}) {
-    check(!fs::is_directory(path) || !spec.distribution.has_several_hosts(), field,
-          ": a folder is on this host only; give the other hosts an archive of it (.zip)");
   }
   if (!spec.model.upload_id.empty()) return;
   for (const auto& [key, value] : repository_.config_of(spec.model.name).parameters) {
@@ -76,8 +73,15 @@ void TrainingService::check_against_model(const JobSpec& spec, const std::string
   } catch (const Error& error) {
     throw Error(error.code(), concat("resources.device: ", error.what()));
   }
-  TrainingModel model(archive, spec.loss, spec.data.inputs, EvaluationMetrics::needs_output(spec.evaluation.metrics),
-                      {}, device_of_job(spec));
+  TrainingModel model = [&] {
+    try {
+      return TrainingModel(archive, spec.loss, spec.data.inputs,
+                           EvaluationMetrics::needs_output(spec.evaluation.metrics), {}, device_of_job(spec));
+    } catch (const Error& error) {
+      if (spec.model.upload_id.empty()) throw;
+      throw Error(error.code(), without_folder(error.what(), fs::path(archive).parent_path().string()));
+    }
+  }();
   model.use_metrics(spec.evaluation.metrics);
   model.checkpoint_activations(spec.activation_checkpointing);
   check_data("data.file", paths.training, spec, model);

@@ -9,16 +9,19 @@
 namespace tensord::server {
 
 // The factor by which a job multiplies its loss, so that small gradients do not vanish in float16, by the rules of
-// PyTorch's GradScaler: a step whose gradients are not finite is skipped and halves it, 2000 other steps in a row
-// double it. Part of checkpoints. Not thread-safe.
+// PyTorch's GradScaler: a step whose gradients (here: or loss) are not finite is skipped and halves it, 2000 other
+// steps in a row double it. Part of checkpoints. Not thread-safe.
 class LossScale {
  public:
   // REQUIRES: a positive finite number.
   explicit LossScale(double initial) : value_(initial) {}
 
   double value() const { return value_; }
+  // Whether another step may be skipped.
+  bool may_skip() const { return value_ / 2 >= kSmallest; }
 
-  // What a step's gradients, computed with value(), were. Throws Error{kFailedPrecondition} when no factor helps.
+  // What a step's loss and gradients, computed with value(), were. Throws Error{kFailedPrecondition} when no factor
+  // helps.
   void update(bool is_finite) {
     if (is_finite) {
       if (++good_steps_ < kGrowthInterval) return;

@@ -1,6 +1,7 @@
 #include "server/training/progress_meter.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/tensor/memory/accounts.h"
 
@@ -51,7 +52,10 @@ void ProgressMeter::add_step(const Step& step) {
   progress_.loss_scale = step.loss_scale;
   if (step.gradient_norm >= 0) progress_.gradient_norm = step.gradient_norm;
   for (Sums* sums : {&point_, &rate_}) {
-    sums->loss += step.loss;
+    if (std::isfinite(step.loss)) {  // otherwise it was skipped
+      sums->loss += step.loss;
+      ++sums->losses;
+    }
     sums->rows += step.rows;
     ++sums->steps;
   }
@@ -59,7 +63,7 @@ void ProgressMeter::add_step(const Step& step) {
     const double seconds = static_cast<double>(now_ns - point_.since_ns) * 1e-9;
     CurvePoint point{.step = step.step,
                      .epoch = step.epoch,
-                     .loss = point_.loss / static_cast<double>(point_.steps),
+                     .loss = point_.losses > 0 ? point_.loss / static_cast<double>(point_.losses) : progress_.loss,
                      .learning_rate = step.learning_rate,
                      .gradient_norm = std::max(step.gradient_norm, 0.0),
                      .samples_per_second = seconds > 0 ? static_cast<double>(point_.rows) / seconds : 0,

@@ -40,6 +40,7 @@ class ProgressMeter {
   struct Sums {
     double loss = 0;
     int64_t steps = 0;
+    int64_t losses = 0;  // that are finite, of so many steps
     int64_t rows = 0;
     int64_t since_ns = 0;
   };

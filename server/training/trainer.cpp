@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/parallel.h"
@@ -222,8 +223,9 @@ std::optional<Trainer::Outcome> Trainer::advance() {
       return std::nullopt;
     case BatchSource::Next::kStarved: return Outcome::kStarved;
   }
+  // A step of several batches is made whole, or not at all.
   while (std::ssize(batches) < spec_.accumulation) {
-    if (source_->next(batches.emplace_back(), is_interrupted) == BatchSource::Next::kBatch) continue;
+    if (source_->next(batches.emplace_back(), cancel_check()) == BatchSource::Next::kBatch) continue;
     batches.pop_back();
     break;
   }
@@ -353,6 +355,7 @@ std::map<std::string, double> Trainer::measure() {
   ops::Generator generator(spec_.seed + static_cast<uint64_t>(step_));
   const ops::GeneratorGuard generator_guard(generator);
   const NoGradGuard no_grad;
+  const CancellationScope cancelled(cancel_check());  // between two images too
   model_->module().set_training(false);
   const nn::Dataset& rows = *data_.evaluation;
   EvaluationMetrics sums(spec_.evaluation.metrics, spec_.loss);

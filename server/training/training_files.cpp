@@ -11,6 +11,7 @@
 #include "core/tensor/memory/owner_limit.h"
 #include "server/training/checkpoint.h"
 #include "server/training/data/batch_source.h"
+#include "server/training/data/data_file.h"
 #include "server/training/jobs/job_origin.h"
 #include "server/training/training_service.h"
 #include "server/training/weights_update.h"
@@ -55,6 +56,17 @@ bool keep_newest(const std::function<fs::path()>& find, const fs::path& link) {
       if (i == kTries || fs::exists(file)) throw;
     }
   }
+}
+
+// Of a job that goes on, a checkpoint may go while it is checked, and a newer one is there then. A damaged one stays.
+std::optional<Checkpoints::Found> newest_of(const Checkpoints& checkpoints) {
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries; ++i) {
+    const std::vector<int64_t> before = checkpoints.steps();
+    std::optional<Checkpoints::Found> newest = checkpoints.newest();
+    if (newest || checkpoints.steps() == before) return newest;
+  }
+  return std::nullopt;
 }
 
 // The upload's id in a file's name of a spec. Only what make_upload() makes.
@@ -156,7 +168,11 @@ std::string TrainingService::Upload::finish() {
   }
   // Other formats are checked when a job uses them.
   const std::string file = service_.store_.upload_file(owner_, id_).string();
-  if (jit::find_format(file) == nullptr) jit::ModelArchive::open(file);
+  try {
+    if (jit::find_format(file) == nullptr) jit::ModelArchive::open(file);
+  } catch (const Error& error) {
+    throw Error(error.code(), without_folder(error.what(), fs::path(file).parent_path().string()));
+  }
   is_finished_ = true;
   return id_;
 }
@@ -220,9 +236,7 @@ void TrainingService::Download::write_weights(const TrainingService& service, co
   const fs::path checkpoint = folder_ / "checkpoint.pt";
   const bool is_there = keep_newest(
       [&] {
-        std::optional<Checkpoints::Found> newest = checkpoints.newest();
-        // The one that was the newest may go while it is checked.
-        for (int i = 0; !newest && i < 3; ++i) newest = checkpoints.newest();
+        const std::optional<Checkpoints::Found> newest = newest_of(checkpoints);
         step_ = newest ? newest->step : 0;
         return newest ? fs::path(newest->model_file()) : fs::path();
       },

@@ -15,6 +15,7 @@
 #include "core/base/utf8.h"
 #include "core/tensor/device_runtime.h"
 #include "server/training/data/batch_source.h"
+#include "server/training/data/data_file.h"
 #include "server/training/jobs/job_origin.h"
 #include "server/training/ranks/worker_group.h"
 #include "server/training/trainer.h"
@@ -177,9 +178,13 @@ Repository::RolledBack TrainingService::roll_back(const std::string& model) { re
 
 void TrainingService::save(const TrainingJob& job) {
   const MutexLock lock(save_mutex_);
+  write(job, job.status());
+}
+
+void TrainingService::write(const TrainingJob& job, const JobStatus& status) {
   if (job.is_removed()) return;
   try {
-    store_.save(job.status());
+    store_.save(status);
   } catch (const std::exception& error) {
     // The job is not affected: after a restart it continues from its checkpoint.
     log(LogLevel::kError, "state of a training job not saved", {{"job", job.id()}, {"reason", error.what()}});
@@ -191,12 +196,20 @@ void TrainingService::finish(TrainingJob& job, JobState state, const std::string
     stream->close(ErrorCode::kFailedPrecondition, concat("the job is ", to_string(state), " and takes no data",
                                                          message.empty() ? std::string() : ": " + message));
   }
-  job.update([&](JobStatus& status) {
+  const auto end = [&](JobStatus& status) {
     status.state = state;
     status.message = message;
     status.progress.seconds_left = 0;
-  });
-  save(job);
+  };
+  {
+    // Written first, so that a daemon that is killed does not go on with a job of which clients have seen the end.
+    const MutexLock lock(save_mutex_);
+    JobStatus ended = job.status();
+    end(ended);
+    ended.updated_at_ms = now_ms();
+    write(job, ended);
+    job.update(end);
+  }
   log(state == JobState::kFailed ? LogLevel::kError : LogLevel::kInfo, "training job stopped",
       {{"job", job.id()}, {"state", to_string(state)}, {"message", message}});
   const MutexLock lock(mutex_);
@@ -248,7 +261,8 @@ void TrainingService::run(const std::shared_ptr<TrainingJob>& job) {
     ended = train(*job);
   } catch (const std::exception& error) {
     const int64_t checkpoint = job->status().progress.checkpoint_step;
-    ended = {JobState::kFailed, to_valid_utf8(error.what()) + describe_checkpoint(checkpoint)};
+    const std::string text = without_folder(error.what(), data_folder_of(*job));
+    ended = {JobState::kFailed, to_valid_utf8(text) + describe_checkpoint(checkpoint)};
   }
   if (ended) finish(*job, ended->state, ended->message);
 }

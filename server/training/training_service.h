@@ -161,6 +161,7 @@ class TrainingService {
   std::optional<Ended> train(TrainingJob& job);
   void finish(TrainingJob& job, JobState state, const std::string& message);
   void save(const TrainingJob& job);
+  void write(const TrainingJob& job, const JobStatus& status) TENSORD_REQUIRES(save_mutex_);
   // The archive that a job starts from, and its version.
   Repository::Source source_of(const ModelSource& model, const std::string& owner) const;
   // Copies the model, with all files that it reads, into the job's folder.

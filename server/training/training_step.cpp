@@ -47,8 +47,9 @@ TrainingStep::Done TrainingStep::run(std::span<const std::vector<Tensor>> batche
   }
   done.loss = compute_gradients(batches, rows, wants_norm, done).item_double();
   say_plan(done);
-  if (done.is_skipped) return done;
-  if (parts_.zero) {
+  if (done.is_skipped) {
+    // The ranks agree on it, see clip().
+  } else if (parts_.zero) {
     parts_.zero->step();
   } else {
     parts_.optimizer.step();
@@ -83,7 +84,7 @@ Tensor TrainingStep::compute_gradients(std::span<const std::vector<Tensor>> batc
   parts_.optimizer.zero_grad();
   if (parts_.spec.accumulation > 1) {
     const Tensor loss = accumulate_gradients(batches, rows);
-    clip(wants_norm, done);
+    clip(loss, wants_norm, done);
     return loss;
   }
   const std::span<const Tensor> batch = batches.front();
@@ -95,13 +96,13 @@ Tensor TrainingStep::compute_gradients(std::span<const std::vector<Tensor>> batc
   // The first step runs unplanned to inspect the model's outputs.
   if (!parts_.ranks && !parts_.loss_scale && !std::exchange(is_first_, false)) {
     const Tensor loss = run_planned(batch);
-    clip(wants_norm, done);
+    clip(loss, wants_norm, done);
     return loss;
   }
   const Tensor loss = is_idle ? Tensor() : loss_of(batch);
   backward(loss, own_rows, rows);
   statistics.reset();
-  clip(wants_norm, done);
+  clip(loss, wants_norm, done);
   return is_idle ? Tensor::scalar(0.0, DType::kFloat64) : autograd::detach(loss);
 }
 
@@ -127,10 +128,11 @@ void TrainingStep::backward(const Tensor& loss, int64_t own_rows, int64_t rows) 
   }
   const double value = loss.defined() ? loss.item_double() : 0;
   parts_.ranks->tell(value, own_rows, rows, parts_.request(), parts_.is_checkpoint_due());
-  parts_.ranks->backward(loss, own_rows, rows);
+  const bool is_scaled = parts_.loss_scale && loss.defined();
+  parts_.ranks->backward(is_scaled ? ops::mul(loss, scale()) : loss, own_rows, rows);
 }
 
-void TrainingStep::clip(bool wants_norm, Done& done) {
+void TrainingStep::clip(const Tensor& loss, bool wants_norm, Done& done) {
   const ClippingSpec& clipping = parts_.spec.clipping;
   const double scale = this->scale();
   double& norm = done.gradient_norm;
@@ -139,8 +141,9 @@ void TrainingStep::clip(bool wants_norm, Done& done) {
   } else if (wants_norm || parts_.loss_scale) {
     norm = nn::grad_norm(tensors_) / scale;
   }
-  done.is_skipped = parts_.loss_scale && !std::isfinite(norm);
   if (parts_.loss_scale) {
+    const bool is_finite = std::isfinite(norm) && (!loss.defined() || std::isfinite(loss.item_double()));
+    done.is_skipped = !(parts_.ranks ? parts_.ranks->all_of(is_finite) : is_finite);
     parts_.optimizer.set_gradient_scale(scale);
     parts_.loss_scale->update(!done.is_skipped);
   }
@@ -162,7 +165,17 @@ void TrainingStep::check_loss(double loss, std::span<const Tensor> batch) const 
   const std::string array = first_non_finite(arrays, /*gradients=*/false);
   if (!array.empty())
     fail(ErrorCode::kInvalidArgument, what, ": '", array, "' of the data is not finite in this batch");
+  // In float16 the activations of a batch may overflow.
+  if (parts_.loss_scale && parts_.loss_scale->may_skip()) {
+    const std::string buffer = first_non_finite(parts_.model.module().named_buffers(), /*gradients=*/false);
+    if (!buffer.empty()) fail(ErrorCode::kFailedPrecondition, what, ", and buffer '", buffer, "' is not finite");
+    return;
+  }
   const auto [name, value] = largest(parameters_);
+  if (parts_.loss_scale) {
+    fail(ErrorCode::kFailedPrecondition, what,
+         ", step after step, whatever it is multiplied by; the largest parameter is '", name, "', ", value);
+  }
   fail(ErrorCode::kFailedPrecondition, what, ": parameter '", name, "' has grown to ", value);
 }
 

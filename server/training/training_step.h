@@ -45,7 +45,7 @@ class TrainingStep {
     JobRequest request = JobRequest::kNone;  // agreed by all ranks; kNone for a single process
     bool checkpoint_is_due = false;
     bool is_planned = false;
-    bool is_skipped = false;  // the gradients were not finite, and the loss scale is smaller now
+    bool is_skipped = false;  // gradients or loss were not finite, and the loss scale is smaller now
     std::string plan_reason;  // why steps like this one are interpreted; empty: they are not, or it is not known yet
   };
   // `rows` is the size of the batch, of which `batches` have this rank's part; several are computed one after the
@@ -65,9 +65,10 @@ class TrainingStep {
   // Backward pass including other ranks; `loss` is undefined if this rank has no rows. From here to clip(), the
   // parameters have the gradients of the whole batch.
   void backward(const Tensor& loss, int64_t own_rows, int64_t rows);
-  void clip(bool wants_norm, Done& done);
+  void clip(const Tensor& loss, bool wants_norm, Done& done);
   // By which the gradients are too large.
   double scale() const { return parts_.loss_scale ? parts_.loss_scale->value() : 1; }
+  // Throws Error for a loss that is not finite, unless the step is to be skipped.
   void check_loss(double loss, std::span<const Tensor> batch) const;
 
   const Parts parts_;

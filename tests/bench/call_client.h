@@ -26,12 +26,12 @@ void tune_channel(Arguments&& set) {
   set(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kMaxChunkBytes);
 }
 
-// One closed loop over a connection of its own: each call starts after the previous response. A failed call ends the
-// process.
+// One closed loop over a connection of its own: each call starts after the previous response, with the next of
+// `requests`, which must outlive it. A failed call ends the process.
 class Client {
  public:
-  Client(const std::string& address, std::string method, int id, const grpc::ByteBuffer& request)
-      : method_(std::move(method)), request_(request) {
+  Client(const std::string& address, std::string method, int id, const std::vector<grpc::ByteBuffer>& requests)
+      : method_(std::move(method)), requests_(requests), next_(static_cast<size_t>(id)) {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(-1);
     arguments.SetInt("bench.connection", id);
@@ -42,7 +42,7 @@ class Client {
   void start(grpc::CompletionQueue* queue) {
     context_ = std::make_unique<grpc::ClientContext>();
     started_ = Clock::now();
-    call_ = stub_->PrepareUnaryCall(context_.get(), method_, request_, queue);
+    call_ = stub_->PrepareUnaryCall(context_.get(), method_, requests_[next_++ % requests_.size()], queue);
     call_->StartCall();
     call_->Finish(&response_, &status_, this);
   }
@@ -60,7 +60,8 @@ class Client {
 
  private:
   const std::string method_;
-  const grpc::ByteBuffer& request_;
+  const std::vector<grpc::ByteBuffer>& requests_;
+  size_t next_;
   std::unique_ptr<grpc::GenericStub> stub_;
   std::unique_ptr<grpc::ClientContext> context_;
   std::unique_ptr<grpc::ClientAsyncResponseReader<grpc::ByteBuffer>> call_;

@@ -99,14 +99,14 @@ struct Target {
 };
 
 void compare(std::vector<Target>& targets, size_t bytes, int clients, double seconds, int rounds) {
-  const grpc::ByteBuffer request = make_request(bytes);
+  const std::vector<grpc::ByteBuffer> requests{make_request(bytes)};
   for (Target& target : targets) {
     target.clients.clear();
     target.p50_us.clear();
     target.p99_us.clear();
     target.calls_per_s.clear();
     for (int i = 0; i < clients; ++i)
-      target.clients.push_back(std::make_unique<Client>(target.address, kMethod, i, request));
+      target.clients.push_back(std::make_unique<Client>(target.address, kMethod, i, requests));
   }
   // Warms up as long as it measures: with large payloads, growing heaps would dominate the time.
   for (Target& target : targets) bench::run_burst(target.clients, seconds * rounds);

@@ -1,6 +1,7 @@
 """Runs the commands of a page of docs/ as a reader would: in order, in one shell, in a folder with only the
 repository's files. What a fence "output" shows must be what the commands above it print, in that order, but for numbers
-and spaces; "…" stands for lines left out. On failure it prints the page's output, and the line of the block.
+and spaces; "…" stands for lines left out, and within a line for a part of it. On failure it prints the page's output,
+and the line of the block.
 
 Usage: python3 -m tests.docs.run_page PAGE…
 TENSORD_BINARY is `tensord` of the pages, PYTHONPATH has the Python client. The ports of the pages must be free.
@@ -42,6 +43,11 @@ def outline(line):
     return re.sub(r"\s+", " ", re.sub(r"-?\d[\d.e+-]*", "0", line)).strip()
 
 
+def is_shown_as(line, printed):
+    pattern = ".*".join(re.escape(part) for part in outline(line).split("…"))
+    return re.fullmatch(pattern, outline(printed)) is not None
+
+
 def wrong_outputs(page, printed):
     """Lines of the page's outputs that its commands did not print, each with its number."""
     parts = re.split(rf"^--- {re.escape(page.name)}:(\d+)$", printed, flags=re.M)
@@ -52,9 +58,9 @@ def wrong_outputs(page, printed):
             last = block.line
         if block.language != "output":
             continue
-        left = iter([outline(line) for line in by_line.get(last, "").splitlines()])
+        left = iter(by_line.get(last, "").splitlines())
         for number, line in enumerate(block.code.splitlines(), block.line + 1):
-            if line != "…" and outline(line) not in left:  # `in` goes on where the last line was found
+            if line != "…" and not any(is_shown_as(line, printed) for printed in left):  # each goes on after the last
                 yield number, line
 
 

@@ -82,6 +82,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", self.server.lengths.get(path, str(len(data) - first)))
         if etag:
             self.send_header("ETag", etag)
+        if path in self.server.encodings:
+            self.send_header("Content-Encoding", self.server.encodings[path])
         self.end_headers()
         self.wfile.write(data[first:end])
         if end < len(data):
@@ -186,6 +188,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.holds = {}  # path → (set when it was asked for, awaited before the answer)
         self.objects, self.hub, self.hub_changes, self.other = {}, {}, {}, None
         self.is_endless = self.is_elsewhere = False
+        self.encodings = {}  # path → Content-Encoding
         self.lengths, self.ignores_if_range, self.hub_never_ends = {}, False, False
         self.url = f"{'https' if context else 'http'}://{'localhost' if context else '127.0.0.1'}:{self.server_port}"
         if context:

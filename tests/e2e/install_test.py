@@ -52,7 +52,7 @@ class InstallTest(unittest.TestCase):
         with DaemonProcess(self.path("circles")) as daemon:
             self.assertEqual(run(self.path("build", "ask_circle"), daemon.ready["grpc"]), "inside\noutside\n")
         self.write_pictures()
-        self.assertEqual(run(self.path("build", "train_images"), self.path("pictures")), "right: 32 of 32 pictures of 2 classes\n")
+        self.assertEqual(run(self.path("build", "train_images"), self.path("pictures")), "right: 32 of 32 images of 2 classes\n")
         self.assertEqual(sorted(run(BINARY, "launch", "--nproc", "2", self.path("build", "train_together")).splitlines()),
                          [f"[default{rank}]:rank {rank} of 2: y = 3.000x -1.000" for rank in range(2)])
         self.assertIn("a square", run(self.path("build", "run_shapes"), os.path.join(MODELS, "shapes", "1", "model.pt")))

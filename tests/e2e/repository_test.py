@@ -141,6 +141,20 @@ class RepositoryTest(RpcAssertions, unittest.TestCase):
         self.assertTrue(self.daemon.stub.ServerReady(pb.ServerReadyRequest()).ready)
         self.assertEqual(self.daemon.stop(), 0)
 
+    def test_a_repository_that_vanishes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = os.path.join(folder, "models")
+            os.makedirs(os.path.join(folder, "modems"))
+            save(root, "m", 1, 2)
+            with Daemon(root, "--model-control-mode", "explicit") as daemon:
+                os.rename(root, os.path.join(folder, "gone"))
+                with self.assertRaises(grpc.RpcError) as caught:
+                    daemon.stub.RepositoryModelLoad(pb.RepositoryModelLoadRequest(model_name="m"), timeout=LOAD_TIMEOUT_S)
+                self.assertEqual(caught.exception.details(), f"model repository {root} is not a folder that can be read")
+            # The operator is told what is like it.
+            done = subprocess.run([BINARY, "serve", "--model-repository", root], capture_output=True, text=True, timeout=60)
+            self.assertIn("did you mean", done.stderr)
+
     def test_mode_none(self):
         save(self.root, "a", 1, 2)
         self.start()

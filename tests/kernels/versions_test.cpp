@@ -89,8 +89,7 @@ TEST(Versions, StepsOfOptimizers) {
     const Tensor p = make(), g = make(), a = make(), b = make(), c = make();
     expect_written(
         [&] {
-          run("tensord::sgd_step_",
-              {list({p}), list({g}), list({a}), 0.1, 0.0, 0.9, 0.0, false, false, false, list({})});
+          run("tensord::sgd_step_", {list({p}), list({g}), list({a}), 0.1, 0.0, 0.9, 0.0, false, false, list({})});
         },
         {p, a}, {g});
     const Value step = ops::make_int_list(Dims{1});

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/base/cancellation.h"
 #include "core/ops/run.h"
 #include "tests/nn/nn_cases.h"
 
@@ -244,6 +245,42 @@ TEST(DataLoader, ErrorsComeInTheirTurnWithTheSample) {
     EXPECT_EQ((*loader.next())[0].data<int64_t>()[0], 9);
     EXPECT_FALSE(loader.next());
   }
+}
+
+// A dataset whose second sample takes until its work is cancelled, or until it is let go.
+class Endless final : public Dataset {
+ public:
+  int64_t size() const override { return 8; }
+  std::vector<Tensor> get(int64_t index) const override {
+    last = index;
+    while (index == 1 && is_held && !is_work_cancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return {Tensor::scalar<int64_t>(index)};
+  }
+  mutable std::atomic<int64_t> last = -1;
+  std::atomic<bool> is_held = true;
+};
+
+TEST(DataLoader, ItsEndStopsABatchBetweenTwoSamples) {
+  const Endless dataset;
+  {
+    DataLoader loader(dataset, {.batch_size = 8, .workers = 1});
+    loader.start_epoch();
+    EXPECT_FALSE(loader.next([&] { return dataset.last == 1; }));
+  }
+  EXPECT_EQ(dataset.last, 1);
+}
+
+TEST(DataLoader, GoesOnWithTheBatchThatWasInterrupted) {
+  Endless dataset;
+  DataLoader loader(dataset, {.batch_size = 4, .workers = 1});
+  loader.start_epoch();
+  EXPECT_FALSE(loader.next([] { return true; }));
+  EXPECT_TRUE(loader.is_in_epoch());
+  dataset.is_held = false;
+  EXPECT_EQ((*loader.next([] { return false; }))[0].data<int64_t>()[3], 3);
+  EXPECT_EQ((*loader.next())[0].data<int64_t>()[3], 7);
+  EXPECT_FALSE(loader.next());
+  EXPECT_FALSE(loader.is_in_epoch());
 }
 
 TEST(DataLoader, ANewEpochDropsTheOldOne) {

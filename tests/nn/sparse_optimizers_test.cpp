@@ -128,11 +128,11 @@ TEST(SparseOptimizers, WhatDoesNotTakeThemSaysSoAndChangesNothing) {
   EXPECT_EQ(error_of([&] {
               make_optimizer("adagrad", {{{table}, {}}}, {{"weight_decay", 0.1}})->step();
             }),
-            "Adagrad: weight_decay option is not compatible with sparse gradients");
+            "tensord::adagrad_step_: weight_decay option is not compatible with sparse gradients");
   EXPECT_EQ(error_of([&] {
               make_optimizer("sgd", {{{table}, {}}}, {{"weight_decay", 0.1}})->step();
             }),
-            "SGD: weight_decay is not compatible with sparse gradients");
+            "tensord::sgd_step_: weight_decay option is not compatible with sparse gradients");
   EXPECT_EQ(error_of([&] {
               make_optimizer("sparseadam", {{{table}, {}}}, {{"lr", 0.0}});
             }),
@@ -151,6 +151,46 @@ TEST(SparseOptimizers, ClippingIsThatOfTheDenseGradient) {
   EXPECT_LT(difference(dense(autograd::grad(table)), autograd::grad(copy)), 1e-6);
   zero_grad(std::span(&table, 1), /*set_to_none=*/false);
   EXPECT_EQ(ops::as_sparse(autograd::grad(table))->nnz(), 0);
+}
+
+// In one group with a dense gradient; each takes its own kernel.
+TEST(SparseOptimizers, ScaledGradientsAreDividedAgain) {
+  for (const char* kind : {"sgd", "adagrad"}) {
+    std::vector<Tensor> plain, scaled;
+    for (std::vector<Tensor>* params : {&plain, &scaled}) {
+      const double scale = params == &plain ? 1 : 1024;
+      const Tensor table = table_with_gradient(), other = call_by_name("aten::ones", Dims{2});
+      autograd::set_requires_grad(other);
+      autograd::set_grad(other, call_by_name("aten::full_like", other, 0.5 * scale));
+      autograd::set_grad(table, call_by_name("aten::mul.Scalar", autograd::grad(table), scale));
+      *params = {table, other};
+      const auto optimizer = make_optimizer(kind, {{*params, {}}}, {{"lr", 0.1}});
+      optimizer->set_gradient_scale(scale);
+      optimizer->step();
+    }
+    for (size_t i = 0; i < plain.size(); ++i) EXPECT_EQ(difference(plain[i], scaled[i]), 0) << kind << i;
+    EXPECT_GT(difference(plain[0], call_by_name("aten::ones_like", plain[0])), 0);
+  }
+}
+
+TEST(SparseOptimizers, MasterWeightsFollowThem) {
+  const auto half = [](const Tensor& tensor) { return tensor.to(DType::kFloat16); };
+  for (const char* kind : {"sgd", "adagrad", "sparseadam"}) {
+    const Tensor table = table_with_gradient(), narrow = half(call_by_name("aten::ones", Dims{4, 2}));
+    autograd::set_requires_grad(narrow);
+    autograd::set_grad(narrow, call_by_name("aten::to.dtype", autograd::grad(table),
+                                            static_cast<int64_t>(DType::kFloat16), false, false, Value()));
+    ASSERT_TRUE(ops::as_sparse(autograd::grad(narrow)));
+    const auto reference = make_optimizer(kind, {{{table}, {}}}, {{"lr", 1e-4}});
+    const auto optimizer = make_optimizer(kind, {{{narrow}, {}}}, {{"lr", 1e-4}});
+    optimizer->use_master_weights();
+    // Steps of the 16-bit parameter alone would be rounded away.
+    for (int step = 0; step < 8; ++step) {
+      reference->step();
+      optimizer->step();
+      EXPECT_EQ(difference(narrow, half(table)), 0) << kind << step;
+    }
+  }
 }
 
 TEST(SparseOptimizers, LBFGSTakesThemAsDenseOnes) {

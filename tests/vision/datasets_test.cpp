@@ -89,10 +89,10 @@ TEST_F(Datasets, ImageFolderSaysWhatIsWrong) {
               StartsWith((folder_ / "none").string() + ": cannot be read"));
   EXPECT_THAT(error_of([&] { ImageFolder(folder_.string()); }), HasSubstr("has no folders of classes"));
   fs::create_directories(folder_ / "empty");
-  EXPECT_THAT(error_of([&] { ImageFolder(folder_.string()); }), HasSubstr("empty: the class has no pictures"));
+  EXPECT_THAT(error_of([&] { ImageFolder(folder_.string()); }), HasSubstr("empty: the class has no images"));
   const std::string path = write("empty/x.webp", "x");
   EXPECT_EQ(error_of([&] { ImageFolder(folder_.string()); }),
-            path + ": pictures of this kind are not read; .jpg, .jpeg and .png are");
+            path + ": images of this kind are not read; .jpg, .jpeg and .png are");
   fs::remove(path);
   const std::string bad = write("empty/x.png", "no picture");
   const ImageFolder images(folder_.string());

@@ -224,6 +224,13 @@ TEST(Image, SizesOfHeaders) {
   };
   EXPECT_EQ(read_image_size(with_comments(1000)).width, read_image_size(jpeg).width);
   EXPECT_THROW(read_image_size(with_comments(10'001)), Error);
+  for (const char fill : {'\xff', '\0'}) {  // between the segments
+    const auto with_fill = [&](size_t count) {
+      return jpeg.substr(0, 2) + std::string("\xff\xfe\0\2", 4) + std::string(count, fill) + jpeg.substr(2);
+    };
+    EXPECT_EQ(read_image_size(with_fill(1000)).width, read_image_size(jpeg).width);
+    EXPECT_THROW(read_image_size(with_fill(2 << 20)), Error);
+  }
   const std::string damaged[] = {jpeg.substr(0, 20), jpeg.substr(0, 2) + std::string(100, '\xff'),
                                  jpeg.substr(0, 2) + std::string("\xff\xc0\0\2", 4),
                                  jpeg.substr(0, 2) + std::string("\xff\xda\0\2", 4), "\xff\xd8\xff\xd9"};

@@ -1,12 +1,17 @@
 """`python -m tensord` against a real daemon."""
 
+import argparse
 import json
+import os
 import re
+import subprocess
 
 import numpy as np
 import pytest
 
 from tensord.__main__ import main
+from tensord._commands import train
+from tensord.job_spec import job_spec_message
 
 
 @pytest.fixture()
@@ -124,6 +129,24 @@ def test_train_and_jobs(trainer, capsys, tmp_path):
     assert "COMPLETED" in uploaded
     assert main(["jobs", "rollback", "nope", "--address", trainer.address]) == 1
     capsys.readouterr()
+
+
+def test_train_has_the_flags_of_the_binary():
+    parser = argparse.ArgumentParser()
+    train.add_to(parser.add_subparsers())
+    command = parser._subparsers._group_actions[0].choices["train"]
+    ours = {flag for action in command._actions for flag in action.option_strings if flag.startswith("--")}
+    help_text = subprocess.run([os.environ["TENSORD_BINARY"], "train", "--help"], capture_output=True, text=True, check=True).stdout
+    theirs = set(re.findall(r"^  (?:-h,)?(--[a-z0-9-]+)", help_text, re.M))
+    assert ours == theirs - {"--attach", "--list-optimizers"}
+    # Each has a field of a job.
+    samples = {bool: [], int: ["2"], float: ["0.5"], str: ["x"], train._texts: ["x,y"], train._numbers: ["1,2.5"]}
+    arguments = [text for flag, _, kind, _ in train._FLAGS for text in (flag, *samples[kind])]
+    given = parser.parse_args(["train", "m", "--tag", "team=vision", "--freeze", "a.*", *arguments])
+    fields = train.job_fields(given)
+    message = job_spec_message(fields.pop("model"), **fields)
+    assert (message.optimizer.options["tolerance_grad"], message.optimizer.nesterov, message.precision) == (0.5, True, "x")
+    assert (list(message.loss.class_weights), list(message.activation_checkpointing), dict(message.tags)) == ([1, 2.5], ["x", "y"], {"team": "vision"})
 
 
 def test_help_of_all_commands(capsys):

@@ -1,8 +1,11 @@
 #include "core/nn/data/data_loader.h"
 
+#include <atomic>
+#include <chrono>
 #include <deque>
 #include <exception>
 
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/base/mutex.h"
 #include "core/base/parallel.h"
@@ -15,6 +18,8 @@ namespace tensord::nn {
 namespace {
 
 using Batch = std::vector<Tensor>;
+
+constexpr auto kInterruptionInterval = std::chrono::milliseconds(20);  // of looks at is_interrupted
 
 // A batch in progress. The worker that makes it writes `batch` or `error`; both are read once it is done.
 struct Job {
@@ -51,9 +56,18 @@ class Workers {
     const MutexLock lock(mutex_);
     waiting_.clear();
   }
-  void wait(const Job& job) {
+  // Returns false if interrupted.
+  bool wait(const Job& job, const std::function<bool()>& is_interrupted) {
     MutexLock lock(mutex_);
-    changed_.wait(lock, [&]() TENSORD_REQUIRES(mutex_) { return job.is_done; });
+    const auto is_done = [&]() TENSORD_REQUIRES(mutex_) { return job.is_done; };
+    if (!is_interrupted) {
+      changed_.wait(lock, is_done);
+      return true;
+    }
+    while (!changed_.wait_for(lock, kInterruptionInterval, is_done)) {
+      if (is_interrupted()) return false;
+    }
+    return true;
   }
 
  private:
@@ -76,6 +90,7 @@ class Workers {
       lock.unlock();
       try {
         const ExecutionScope scope(job->context);
+        const CancellationScope stop([this] { return is_stopping_.load(); });
         job->batch = make_(*job);
       } catch (...) {
         job->error = std::current_exception();
@@ -90,7 +105,7 @@ class Workers {
   Mutex mutex_;
   CondVar changed_;
   std::deque<std::shared_ptr<Job>> waiting_ TENSORD_GUARDED_BY(mutex_);
-  bool is_stopping_ TENSORD_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> is_stopping_ = false;  // written under the mutex
   std::vector<Thread> threads_;
 };
 
@@ -138,7 +153,7 @@ struct DataLoader::Impl {
     ahead.clear();
   }
 
-  std::optional<Batch> next() {
+  std::optional<Batch> next(const std::function<bool()>& is_interrupted) {
     const size_t limit =
         workers ? static_cast<size_t>(options.workers) * static_cast<size_t>(options.prefetch_factor) : 1;
     while (ahead.size() < limit) {
@@ -151,14 +166,14 @@ struct DataLoader::Impl {
       is_in_epoch = false;
       return std::nullopt;
     }
-    const std::shared_ptr<Job> job = std::move(ahead.front());
+    const std::shared_ptr<Job> job = ahead.front();
+    if (workers && !workers->wait(*job, is_interrupted)) return std::nullopt;
     ahead.pop_front();
     ++consumed;
     if (!workers) {
       const NoGradGuard without_grad;
       return make(*job);
     }
-    workers->wait(*job);
     if (job->error) std::rethrow_exception(job->error);
     return std::move(job->batch);
   }
@@ -193,9 +208,9 @@ void DataLoader::start_epoch() {
   i.is_in_epoch = true;
 }
 
-std::optional<std::vector<Tensor>> DataLoader::next() {
+std::optional<std::vector<Tensor>> DataLoader::next(const std::function<bool()>& is_interrupted) {
   if (!impl_->is_in_epoch) return std::nullopt;
-  return impl_->next();
+  return impl_->next(is_interrupted);
 }
 
 ops::Value DataLoader::state_dict() const {

@@ -29,6 +29,7 @@ struct DataLoaderOptions {
 class DataLoader {
  public:
   DataLoader(const Dataset& dataset, DataLoaderOptions options = {});
+  // Workers stop between two samples.
   ~DataLoader();
   DataLoader(const DataLoader&) = delete;
   DataLoader& operator=(const DataLoader&) = delete;
@@ -38,7 +39,9 @@ class DataLoader {
   void start_epoch();
   // Returns the next batch; nothing at the end of the epoch and before the first one. An exception in a worker is
   // rethrown here, when its batch is due, with the sample's index; the loader can continue with the next batch.
-  std::optional<std::vector<Tensor>> next();
+  // `is_interrupted` is asked while workers make the batch: if it is true this returns nothing, is_in_epoch() stays
+  // true, and the batch is that of the next call.
+  std::optional<std::vector<Tensor>> next(const std::function<bool()>& is_interrupted = {});
   // Whether an epoch was started and next() has not reported its end yet.
   bool is_in_epoch() const;
 

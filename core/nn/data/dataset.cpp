@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/base/parallel.h"
 
@@ -74,6 +75,7 @@ std::vector<std::vector<Tensor>> Dataset::get_samples(std::span<const int64_t> i
   std::vector<std::vector<Tensor>> samples;
   samples.reserve(indices.size());
   for (const int64_t index : indices) {
+    check_work_cancelled();
     try {
       samples.push_back(get(index));
     } catch (const Error& error) {

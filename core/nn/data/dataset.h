@@ -23,7 +23,8 @@ class Dataset {
   // Returns the collated samples. Datasets with in-memory columns gather them at once. Errors of get() are prefixed
   // with "sample 17: ".
   virtual std::vector<Tensor> get_batch(std::span<const int64_t> indices) const;
-  // Calls get() for each index; errors are prefixed likewise.
+  // Calls get() for each index; errors are prefixed likewise. Between two samples it can be cancelled
+  // (core/base/cancellation.h).
   std::vector<std::vector<Tensor>> get_samples(std::span<const int64_t> indices) const;
 };
 

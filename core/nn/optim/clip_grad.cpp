@@ -3,37 +3,22 @@
 #include <vector>
 
 #include "core/autograd/variable.h"
-#include "core/ops/run.h"
-#include "core/ops/sparse.h"
 #include "core/tensor/grad_mode.h"
 #include "ops/optim.h"
-#include "ops/sparse.h"
-#include "ops/view.h"
 
 namespace tensord::nn {
 namespace {
 
-// For a sparse gradient, its coalesced values: all other elements are 0.
+// Coalesced, so that functions of single elements are right.
 std::vector<Tensor> gradients_of(std::span<const Tensor> parameters) {
   std::vector<Tensor> gradients;
   for (const Tensor& parameter : parameters) {
-    Tensor gradient = autograd::grad(parameter);
-    if (ops::as_sparse(gradient)) {
-      const Tensor coalesced = ops::coalesce(gradient);
-      if (!coalesced.is_same(gradient)) autograd::set_grad(parameter, coalesced);
-      gradient = ops::as_sparse(coalesced)->values();
-    }
-    if (gradient.defined()) gradients.push_back(std::move(gradient));
+    const Tensor gradient = autograd::grad(parameter);
+    if (!gradient.defined()) continue;
+    gradients.push_back(ops::tensord_coalesced_grad(gradient));
+    if (!gradients.back().is_same(gradient)) autograd::set_grad(parameter, gradients.back());
   }
   return gradients;
-}
-
-// Without any element.
-Tensor empty_like(const ops::SparseTensor& sparse) {
-  Dims sizes = sparse.values().sizes();
-  sizes[0] = 0;
-  return Tensor(ops::SparseTensor::coo(sparse.sizes(), Tensor::empty(Dims{sparse.sparse_dim(), 0}, DType::kInt64),
-                                       Tensor::empty(sizes, sparse.dtype(), sparse.device), true));
 }
 
 }  // namespace
@@ -56,22 +41,16 @@ void clip_grad_value_(std::span<const Tensor> parameters, double clip_value) {
 void zero_grad(std::span<const Tensor> parameters, bool set_to_none) {
   const NoGradGuard without_grad;
   for (const Tensor& parameter : parameters) {
-    Tensor gradient = autograd::grad(parameter);
+    const Tensor gradient = autograd::grad(parameter);
     if (!gradient.defined()) continue;
     if (set_to_none) {
       autograd::set_grad(parameter, {});
       continue;
     }
-    if (const ops::SparsePtr sparse = ops::as_sparse(gradient); sparse && sparse->is_coo()) {
-      autograd::set_grad(parameter, empty_like(*sparse));
-      continue;
-    }
     // A gradient with a graph (create_graph) is detached.
-    if (autograd::grad_fn(gradient)) {
-      gradient = autograd::detach(gradient);
-      autograd::set_grad(parameter, gradient);
-    }
-    ops::zero_(gradient);
+    const bool has_graph = autograd::grad_fn(gradient) != nullptr;
+    const Tensor zeros = ops::tensord_zeroed_grad_(has_graph ? autograd::detach(gradient) : gradient);
+    if (!zeros.is_same(gradient)) autograd::set_grad(parameter, zeros);
   }
 }
 

@@ -10,7 +10,6 @@
 #include "core/nn/optim/optimizer_info.h"
 #include "core/nn/state.h"
 #include "core/ops/run.h"
-#include "core/ops/sparse.h"
 #include "core/tensor/grad_mode.h"
 #include "ops/factory.h"
 #include "ops/linear.h"
@@ -33,9 +32,9 @@ void add_to(const Tensor& x, const Tensor& y, double factor) { ops::add_(x, y, {
 Tensor flat_gradient(const std::vector<Tensor>& params) {
   std::vector<Tensor> parts;
   for (const Tensor& param : params) {
-    Tensor grad = autograd::grad(param);
-    if (ops::as_sparse(grad)) grad = ops::to_dense(grad);
-    parts.push_back(grad.defined() ? ops::reshape(grad, Dims{-1}) : ops::new_zeros(param, Dims{param.numel()}));
+    const Tensor grad = autograd::grad(param);
+    parts.push_back(grad.defined() ? ops::reshape(ops::to_dense(grad), Dims{-1})
+                                   : ops::new_zeros(param, Dims{param.numel()}));
   }
   return ops::cat(parts);
 }
@@ -112,7 +111,7 @@ LBFGS::LBFGS(std::vector<Tensor> params, const LBFGSOptions& options)
                  {"tolerance_change", options.tolerance_change},
                  {"history_size", options.history_size},
                  {"line_search_fn", options.strong_wolfe ? Value("strong_wolfe") : Value()}},
-                {}, StepKind::kNone),
+                {}, StepKind::kNone, ""),
       memory_(std::make_unique<Memory>()) {
   check(!params.empty(), "optimizer got an empty parameter list");
   add_param_group({std::move(params), {}});

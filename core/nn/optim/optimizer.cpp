@@ -1,14 +1,16 @@
 #include "core/nn/optim/optimizer.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_set>
 
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
 #include "core/nn/optim/clip_grad.h"
 #include "core/nn/state.h"
+#include "core/ops/dispatch.h"
 #include "core/ops/run.h"
-#include "core/ops/sparse.h"
+#include "core/ops/to_device.h"
 #include "core/tensor/device_runtime.h"
 #include "core/tensor/grad_mode.h"
 #include "ops/pointwise.h"
@@ -64,11 +66,14 @@ std::pair<double, double> Options::pair(std::string_view name) const {
   return {to_number(items[0], name), to_number(items[1], name)};
 }
 
-Optimizer::Optimizer(std::string kind, Options defaults, std::vector<const char*> tensor_names, StepKind step_kind)
+Optimizer::Optimizer(std::string kind, Options defaults, std::vector<const char*> tensor_names, StepKind step_kind,
+                     const char* step_op, const char* instead)
     : kind_(std::move(kind)),
       defaults_(std::move(defaults)),
       tensor_names_(std::move(tensor_names)),
-      step_kind_(step_kind) {}
+      step_kind_(step_kind),
+      step_op_(*step_op ? &ops::get_op(step_op) : nullptr),
+      instead_(instead) {}
 
 void Optimizer::add_param_groups(std::vector<ParamGroup> groups) {
   check(!groups.empty(), "optimizer got an empty parameter list");
@@ -146,6 +151,12 @@ void Optimizer::set_options(const Options& options) {
   for (size_t i = 0; i < groups_.size(); ++i) groups_[i].options = std::move(changed[i]);
 }
 
+// By layout of the gradients: one operator updates each list.
+struct Optimizer::GroupUpdates {
+  std::map<Functionality, std::vector<Update>> plain, rounded;
+  std::vector<std::pair<Tensor, State*>> scaled;  // with masters that are updated by unscaled gradients
+};
+
 Tensor Optimizer::step(const Closure& closure) {
   Tensor loss;
   if (closure) {
@@ -153,69 +164,63 @@ Tensor Optimizer::step(const Closure& closure) {
     loss = closure();
   }
   const NoGradGuard without_grad;
-  check_layouts();
-  std::vector<Update> updates, sparse, rounded;
-  std::vector<std::pair<Tensor, State*>> scaled;  // with masters that were updated by unscaled gradients
+  check_gradients();
   for (const ParamGroup& group : groups_) {
-    updates.clear();
-    scaled.clear();
-    sparse.clear();
-    rounded.clear();
-    for (const Tensor& param : group.params) {
-      if (!keeps(param)) continue;
-      Tensor grad = autograd::grad(param);
-      if (!grad.defined()) continue;
-      State& state = states_[param.impl()];
-      ++state.step;
-      if (gradient_scale_ != 1) {
-        const bool is_wide = has_master(param);
-        if (is_wide) follow(state, param);
-        Tensor unscaled = ops::mul(is_wide ? grad.to(DType::kFloat32) : grad, 1 / gradient_scale_);
-        updates.push_back({is_wide ? state.master : param, std::move(unscaled), &state});
-        if (is_wide) scaled.emplace_back(param, &state);
-        continue;
-      }
-      if (!has_master(param)) {
-        (ops::as_sparse(grad) ? sparse : updates).push_back({param, std::move(grad), &state});
-        continue;
-      }
-      follow(state, param);
-      rounded.push_back({state.master, std::move(grad), &state, param});
-    }
-    if (!updates.empty()) update(group.options, updates);
-    if (!rounded.empty()) update(group.options, rounded);
-    for (const auto& [param, state] : scaled) {
+    const GroupUpdates all = take_gradients(group);
+    for (const auto& [layout, updates] : all.plain) update(group.options, updates);
+    for (const auto& [layout, updates] : all.rounded) update(group.options, updates);
+    for (const auto& [param, state] : all.scaled) {
       ops::copy_(param, state->master);
       state->written_version = param.version();
     }
-    for (const Update& each : sparse) update_sparse(group.options, each);
-    for (const Update& each : rounded) each.state->written_version = each.rounded.version();
+    for (const auto& [layout, updates] : all.rounded) {
+      for (const Update& each : updates) each.state->written_version = each.rounded.version();
+    }
   }
   return loss;
 }
 
+Optimizer::GroupUpdates Optimizer::take_gradients(const ParamGroup& group) {
+  GroupUpdates out;
+  for (const Tensor& param : group.params) {
+    Tensor grad = keeps(param) ? autograd::grad(param) : Tensor();
+    if (!grad.defined()) continue;
+    State& state = states_[param.impl()];
+    ++state.step;
+    const Functionality layout = (grad.impl()->keys() & kLayoutKeys).highest();
+    const bool has_copy = has_master(param);
+    if (has_copy) follow(state, param);
+    if (gradient_scale_ != 1) {
+      const Tensor wide = has_copy ? ops::to(grad, DType::kFloat32) : grad;
+      out.plain[layout].push_back({has_copy ? state.master : param, ops::mul(wide, 1 / gradient_scale_), &state});
+      if (has_copy) out.scaled.emplace_back(param, &state);
+    } else if (has_copy) {
+      out.rounded[layout].push_back({state.master, std::move(grad), &state, param});
+    } else {
+      out.plain[layout].push_back({param, std::move(grad), &state});
+    }
+  }
+  return out;
+}
+
+bool Optimizer::takes(const Tensor& gradient) const { return !step_op_ || ops::has_kernel(*step_op_, gradient); }
+
 // Checked before anything changes.
-void Optimizer::check_layouts() const {
+void Optimizer::check_gradients() const {
   for (const ParamGroup& group : groups_) {
     for (const Tensor& param : group.params) {
       const Tensor grad = keeps(param) ? autograd::grad(param) : Tensor();
       if (!grad.defined()) continue;
-      const bool is_sparse = static_cast<bool>(ops::as_sparse(grad));
-      if (is_sparse && gradient_scale_ != 1)
-        fail(ErrorCode::kUnimplemented, kind_, ": sparse gradients cannot be scaled");
-      check(!is_sparse || param.dtype() == DType::kFloat32 || param.dtype() == DType::kFloat64, kind_, ": ",
+      check(param.dtype() == DType::kFloat32 || param.dtype() == DType::kFloat64 || has_master(param), kind_, ": ",
             name_of(param.dtype()), " cannot be trained");
-      if (is_sparse && !takes_sparse())
-        fail(ErrorCode::kUnimplemented, kind_, " does not support sparse gradients",
-             kind_ == "Adam" ? ", please consider SparseAdam instead" : "");
-      if (!is_sparse && !takes_dense())
-        fail(ErrorCode::kUnimplemented, kind_, " does not support dense gradients, please consider Adam instead");
+      if (takes(grad)) continue;
+      fail(ErrorCode::kUnimplemented, kind_, " does not support ", grad.is_strided() ? "dense" : "sparse", " gradients",
+           instead_ ? concat(", please consider ", instead_, " instead") : "");
     }
   }
 }
 
 void Optimizer::update(const Options&, std::span<const Update>) {}
-void Optimizer::update_sparse(const Options&, const Update&) {}
 
 void Optimizer::zero_grad(bool set_to_none) {
   for (const ParamGroup& group : groups_) nn::zero_grad(group.params, set_to_none);
@@ -275,14 +280,10 @@ Optimizer::State Optimizer::load_state(const DictObject& saved, const Tensor& pa
   const auto load = [&](const char* name) -> Tensor {
     const Value* value = find_item(saved, name);
     if (!value || value->is_none()) return {};
-    if (const ops::SparseTensor* sparse = ops::as_sparse(*value); sparse && takes_sparse()) {
-      check(sparse->is_coo() && sparse->sizes() == param.sizes() && sparse->dtype() == param.dtype(), kind_,
-            ": state \"", name, "\" is not like its parameter, ", describe(param));
-      const Tensor& values = sparse->values();
-      return Tensor(sparse->with(values.device() == param.device() ? values.clone() : values.to(param.device())));
-    }
-    check(value->is_strided() && value->to_tensor().sizes() == param.sizes(), kind_, ": state \"", name,
-          "\" is not like its parameter, ", describe(param));
+    check(value->is_tensor() && value->to_tensor().sizes() == param.sizes() &&
+              (value->is_strided() || takes(value->to_tensor())),
+          kind_, ": state \"", name, "\" is not like its parameter, ", describe(param));
+    if (!value->is_strided()) return ops::to_device(ops::clone(value->to_tensor()), param.device()).to_tensor();
     const Tensor tensor = zeros_for(like);
     tensor.copy_from(value->to_tensor());
     return tensor;

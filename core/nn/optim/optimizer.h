@@ -15,6 +15,10 @@
 #include "core/ops/value.h"
 #include "core/tensor/tensor.h"
 
+namespace tensord::ops {
+struct Op;
+}
+
 namespace tensord::nn {
 
 // Options by PyTorch's names: numbers ("lr", "momentum"), flags ("nesterov"), and "betas", a tuple of two numbers.
@@ -77,7 +81,7 @@ class Optimizer {
   // "master_param" of the state dict. Throws Error{kFailedPrecondition} after the first step.
   virtual void use_master_weights();
   // Later steps divide the gradients by this number, in float32 for parameters with master weights: for losses that
-  // were multiplied by it. Sparse gradients are refused unless it is 1. LBFGS does not take it.
+  // were multiplied by it. LBFGS does not take it.
   void set_gradient_scale(double scale) { gradient_scale_ = scale; }
   // Sets these options in every group.
   void set_options(const Options& options);
@@ -112,16 +116,15 @@ class Optimizer {
         {};  // the 16-bit parameter, which becomes the rounded master; in one update() either all or none have one
   };
 
-  Optimizer(std::string kind, Options defaults, std::vector<const char*> tensor_names, StepKind step_kind);
+  // `step_op`: the operator of a step, whose kernels say which gradients the optimizer takes; "" if it takes all. A
+  // refusal names the optimizer `instead` that takes them, if there is one.
+  Optimizer(std::string kind, Options defaults, std::vector<const char*> tensor_names, StepKind step_kind,
+            const char* step_op, const char* instead = nullptr);
 
   // Throws Error{kInvalidArgument} for values out of range.
   virtual void check_options(const Options& options) const = 0;
-  // Updates the parameters of a group that have gradients; their step counts are already incremented.
+  // Updates parameters of a group whose gradients have one layout; their step counts are already incremented.
   virtual void update(const Options& options, std::span<const Update> updates);
-  // The same for a parameter with a sparse gradient. Called only if takes_sparse().
-  virtual void update_sparse(const Options& options, const Update& update);
-  virtual bool takes_sparse() const { return false; }
-  virtual bool takes_dense() const { return true; }
   // State of all parameters together: a dict that is saved as state 0, or null.
   virtual ops::Dict save_extra() const { return {}; }
   virtual void load_extra(const ops::DictObject& states) { (void)states; }
@@ -135,7 +138,10 @@ class Optimizer {
   std::unordered_map<const TensorImpl*, State> states_;
 
  private:
-  void check_layouts() const;
+  struct GroupUpdates;
+  GroupUpdates take_gradients(const ParamGroup& group);
+  bool takes(const Tensor& gradient) const;
+  void check_gradients() const;
   bool has_master(const Tensor& param) const {
     return has_masters_ && (param.dtype() == DType::kFloat16 || param.dtype() == DType::kBFloat16);
   }
@@ -149,6 +155,8 @@ class Optimizer {
   Options defaults_;
   const std::vector<const char*> tensor_names_;
   const StepKind step_kind_;
+  const ops::Op* const step_op_;  // null: takes all gradients
+  const char* const instead_;
   bool has_masters_ = false;
   double gradient_scale_ = 1;
   std::optional<std::unordered_set<const TensorImpl*>> kept_;  // not set: all
@@ -220,8 +228,6 @@ class SGD : public Optimizer {
  protected:
   void check_options(const Options& options) const override;
   void update(const Options& options, std::span<const Update> updates) override;
-  void update_sparse(const Options& options, const Update& update) override;
-  bool takes_sparse() const override { return true; }
 };
 
 class Adam : public Optimizer {
@@ -262,8 +268,6 @@ class Adagrad : public Optimizer {
  protected:
   void check_options(const Options& options) const override;
   void update(const Options& options, std::span<const Update> updates) override;
-  void update_sparse(const Options& options, const Update& update) override;
-  bool takes_sparse() const override { return true; }
 };
 
 class SparseAdam : public Optimizer {
@@ -273,9 +277,7 @@ class SparseAdam : public Optimizer {
 
  protected:
   void check_options(const Options& options) const override;
-  void update_sparse(const Options& options, const Update& update) override;
-  bool takes_sparse() const override { return true; }
-  bool takes_dense() const override { return false; }
+  void update(const Options& options, std::span<const Update> updates) override;
 };
 
 // Limited-memory BFGS. One group only. A step needs a closure and calls it several times.

@@ -123,7 +123,7 @@ SGD::SGD(std::vector<ParamGroup> groups, const SGDOptions& options)
                  {"weight_decay", options.weight_decay},
                  {"nesterov", options.nesterov},
                  {"maximize", options.maximize}},
-                {"momentum_buffer"}, StepKind::kNone) {
+                {"momentum_buffer"}, StepKind::kNone, "tensord::sgd_step_") {
   add_param_groups(std::move(groups));
 }
 SGD::SGD(std::vector<Tensor> params, const SGDOptions& options) : SGD(one_group(std::move(params)), options) {}
@@ -153,21 +153,22 @@ void SGD::check_options(const Options& options) const {
 
 void SGD::update(const Options& options, std::span<const Update> updates) {
   const double momentum = options.number("momentum");
-  const auto run = [&](std::span<const Update> part, bool is_first) {
+  const auto run = [&](std::span<const Update> part, bool has_buffers) {
     if (part.empty()) return;
-    const auto buffers = momentum == 0 ? std::vector<Tensor>() : states_of(part, 0, zeros_for);
-    ops::tensord_sgd_step_(params_of(part), grads_of(part), buffers, options.number("lr"),
-                           options.number("weight_decay"), momentum, options.number("dampening"),
-                           options.flag("nesterov"), options.flag("maximize"), is_first, rounded_of(part));
+    const auto buffers = has_buffers ? states_of(part, 0, zeros_for) : std::vector<Tensor>();
+    std::vector<Tensor> made = ops::tensord_sgd_step_(
+        params_of(part), grads_of(part), buffers, options.number("lr"), options.number("weight_decay"), momentum,
+        options.number("dampening"), options.flag("nesterov"), options.flag("maximize"), rounded_of(part));
+    for (size_t i = 0; i < made.size(); ++i) part[i].state->tensors = {std::move(made[i])};
   };
-  // Missing buffers are initialized with the gradient.
+  // The operator makes missing buffers.
   std::vector<Update> first, later;
   for (const Update& update : updates) {
     const auto& tensors = update.state->tensors;
     (tensors.empty() || !tensors[0].defined() ? first : later).push_back(update);
   }
-  run(first, true);
-  run(later, false);
+  run(first, false);
+  run(later, momentum != 0);
 }
 
 Adam::Adam(const char* kind, std::vector<ParamGroup> groups, const AdamOptions& options, bool is_decoupled)
@@ -178,7 +179,8 @@ Adam::Adam(const char* kind, std::vector<ParamGroup> groups, const AdamOptions& 
                  {"weight_decay", options.weight_decay},
                  {"amsgrad", options.amsgrad},
                  {"maximize", options.maximize}},
-                {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}, StepKind::kTensor),
+                {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}, StepKind::kTensor, "tensord::adam_step_",
+                is_decoupled ? nullptr : "SparseAdam"),
       is_decoupled_(is_decoupled) {
   add_param_groups(std::move(groups));
 }
@@ -238,7 +240,7 @@ RMSprop::RMSprop(std::vector<ParamGroup> groups, const RMSpropOptions& options)
                  {"centered", options.centered},
                  {"weight_decay", options.weight_decay},
                  {"maximize", options.maximize}},
-                {"square_avg", "momentum_buffer", "grad_avg"}, StepKind::kInt) {
+                {"square_avg", "momentum_buffer", "grad_avg"}, StepKind::kInt, "tensord::rmsprop_step_") {
   add_param_groups(std::move(groups));
 }
 RMSprop::RMSprop(std::vector<Tensor> params, const RMSpropOptions& options)
@@ -283,7 +285,7 @@ Adagrad::Adagrad(std::vector<ParamGroup> groups, const AdagradOptions& options)
                  {"weight_decay", options.weight_decay},
                  {"initial_accumulator_value", options.initial_accumulator_value},
                  {"maximize", options.maximize}},
-                {"sum"}, StepKind::kTensor) {
+                {"sum"}, StepKind::kTensor, "tensord::adagrad_step_") {
   add_param_groups(std::move(groups));
 }
 Adagrad::Adagrad(std::vector<Tensor> params, const AdagradOptions& options)
@@ -324,14 +326,13 @@ void Adagrad::update(const Options& options, std::span<const Update> updates) {
                              options.flag("maximize"), rounded_of(updates));
 }
 
-// Its update is in sparse_optimizers.cpp.
 SparseAdam::SparseAdam(std::vector<ParamGroup> groups, const SparseAdamOptions& options)
     : Optimizer("SparseAdam",
                 {{"lr", options.lr},
                  {"betas", betas_value(options.betas)},
                  {"eps", options.eps},
                  {"maximize", options.maximize}},
-                {"exp_avg", "exp_avg_sq"}, StepKind::kInt) {
+                {"exp_avg", "exp_avg_sq"}, StepKind::kInt, "tensord::sparse_adam_step_", "Adam") {
   add_param_groups(std::move(groups));
 }
 SparseAdam::SparseAdam(std::vector<Tensor> params, const SparseAdamOptions& options)
@@ -353,6 +354,14 @@ const OptimizerInfo& sparseadam_info() {
 void SparseAdam::check_options(const Options& options) const {
   sparseadam_info().check(options);
   options.flag("maximize");
+}
+
+void SparseAdam::update(const Options& options, std::span<const Update> updates) {
+  const auto [beta1, beta2] = options.pair("betas");
+  const auto means = states_of(updates, 0, zeros_for), squares = states_of(updates, 1, zeros_for);
+  ops::tensord_sparse_adam_step_(params_of(updates), grads_of(updates), means, squares, steps_of(updates),
+                                 options.number("lr"), beta1, beta2, options.number("eps"), options.flag("maximize"),
+                                 rounded_of(updates));
 }
 
 }  // namespace tensord::nn

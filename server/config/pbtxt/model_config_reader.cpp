@@ -167,6 +167,7 @@ InstanceGroupConfig to_instance_group(const inference::ModelInstanceGroup& messa
   }
   out.count = message.count() == 0 ? 1 : message.count();
   out.gpus.assign(message.gpus().begin(), message.gpus().end());
+  out.host_policy = message.host_policy();
   return out;
 }
 

@@ -23,7 +23,6 @@ constexpr const char* kUnusedFields[] = {
     "instance_group.profile",
     "instance_group.passive",
     "instance_group.secondary_devices",
-    "instance_group.host_policy",
     "sequence_batching.state.use_same_buffer_for_input_output",
     "sequence_batching.state.use_growable_memory",
 };

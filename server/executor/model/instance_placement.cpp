@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <numeric>
 
 #include "core/base/error.h"
@@ -38,18 +39,77 @@ PlacedGroup place_group(const InstanceGroupConfig& group, Device otherwise) {
   return out;
 }
 
-std::vector<Device> place_instances(const ModelConfig& config, Device otherwise) {
-  std::vector<Device> out;
+namespace {
+
+// Calls fn(group, device) for each device of each group, in order.
+template <class Fn>
+void for_each_place(const ModelConfig& config, Device otherwise, const Fn& fn) {
   for (const InstanceGroupConfig& group : config.instance_groups) {
     const PlacedGroup placed = place_group(group, otherwise);
-    const auto count = static_cast<size_t>(group.count);
-    const size_t places = placed.is_on_gpus() ? placed.gpus.size() : 1;
-    check(out.size() + count * places <= kMaxInstances, "instance_group: more than ", kMaxInstances, " instances");
-    for (size_t i = 0; i < places; ++i) {
-      const Device device = placed.is_on_gpus() ? Device{kCUDA, static_cast<int8_t>(placed.gpus[i])} : placed.device;
-      out.insert(out.end(), count, device);
-    }
+    if (!placed.is_on_gpus()) fn(group, placed.device);
+    for (const int gpu : placed.gpus) fn(group, Device{kCUDA, static_cast<int8_t>(gpu)});
   }
+}
+
+}  // namespace
+
+std::vector<Device> place_instances(const ModelConfig& config, Device otherwise) {
+  std::vector<Device> out;
+  for_each_place(config, otherwise, [&](const InstanceGroupConfig& group, Device device) {
+    const auto count = static_cast<size_t>(group.count);
+    check(out.size() + count <= kMaxInstances, "instance_group: more than ", kMaxInstances, " instances");
+    out.insert(out.end(), count, device);
+  });
+  return out;
+}
+
+namespace {
+
+const HostPlacement* policy_for(const HostPolicies& policies, const std::string& named, Device device) {
+  const auto found = policies.find(!named.empty()     ? named
+                                   : device.is_host() ? "cpu"
+                                                      : concat("gpu_", static_cast<int>(device.index)));
+  return found == policies.end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
+std::vector<const HostPlacement*> host_placements(const ModelConfig& config, const HostPolicies& policies,
+                                                  const std::vector<Device>& instances, int workers, Device device) {
+  if (policies.empty()) return {};
+  if (instances.empty()) {
+    const std::string named = config.instance_groups.empty() ? "" : config.instance_groups.front().host_policy;
+    return std::vector<const HostPlacement*>(static_cast<size_t>(workers), policy_for(policies, named, device));
+  }
+  const bool has_one_device =
+      std::ranges::all_of(instances, [first = instances.front()](Device other) { return other == first; });
+  std::vector<const HostPlacement*> out;
+  for_each_place(config, device, [&](const InstanceGroupConfig& group, Device own) {
+    if (has_one_device && own != instances.front()) return;  // see keep_first_device
+    out.insert(out.end(), static_cast<size_t>(group.count), policy_for(policies, group.host_policy, own));
+  });
+  return out;
+}
+
+std::optional<HostPlacement> joined(const std::vector<const HostPlacement*>& placements) {
+  HostPlacement out;
+  const auto merge = [](std::vector<int>& all, const std::vector<int>& more) {
+    std::vector<int> both;
+    std::ranges::set_union(all, more, std::back_inserter(both));
+    all = std::move(both);
+  };
+  bool is_everywhere = placements.empty(), has_any_memory = false;
+  for (const HostPlacement* one : placements) {
+    if (!one) {
+      is_everywhere = true;
+      continue;
+    }
+    merge(out.cores, one->cores);
+    merge(out.nodes, one->nodes);
+    has_any_memory = has_any_memory || one->nodes.empty();
+  }
+  if (is_everywhere) return std::nullopt;
+  if (has_any_memory) out.nodes.clear();
   return out;
 }
 

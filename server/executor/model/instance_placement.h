@@ -1,10 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/tensor/device_runtime.h"
+#include "server/config/host_policy_options.h"
 #include "server/config/model_config.h"
 
 namespace tensord::server {
@@ -23,6 +25,12 @@ PlacedGroup place_group(const InstanceGroupConfig& group, Device otherwise);
 
 // The device of each instance, in the order of the groups; empty without instance_group.
 std::vector<Device> place_instances(const ModelConfig& config, Device otherwise);
+// The policy of each of these instances, of place_instances or of keep_first_device, null without one. Without
+// instance_group there are `workers` instances on the host or `device`. Each points into `policies`.
+std::vector<const HostPlacement*> host_placements(const ModelConfig& config, const HostPolicies& policies,
+                                                  const std::vector<Device>& instances, int workers, Device device);
+// For work that all of these instances share, such as loading weights: their cores, and memory of their nodes in turns.
+std::optional<HostPlacement> joined(const std::vector<const HostPlacement*>& placements);
 // Whether a group says which GPUs it is for.
 bool names_gpus(const ModelConfig& config);
 void keep_first_device(std::vector<Device>& instances);

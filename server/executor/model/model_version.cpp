@@ -40,6 +40,7 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
                {.workers = config_.is_ensemble() ? 0 : options.workers,
                 .threads_per_worker = options.threads_per_worker,
                 .cores = options.cores,
+                .placements = options.placements,
                 .warmup = options.warmup},
                owner_) {
   check(!config_.has_response_cache || !model_->signature().keeps_state,

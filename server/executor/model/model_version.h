@@ -26,7 +26,8 @@ class ModelVersion {
     CoreBudget* cores = nullptr;   // shared with other models; null: every run gets all its threads
     size_t max_queue_size = 1024;  // for queues without a configured size
     std::vector<WarmupRequest> warmup = {};
-    const ModelDirectory* directory = nullptr;  // looks up the models of an ensemble's steps
+    const ModelDirectory* directory = nullptr;          // looks up the models of an ensemble's steps
+    std::vector<const HostPlacement*> placements = {};  // by worker, null: anywhere; empty: none has one
     RateLimiter* rate_limiter = nullptr;
     WorkerPool* pool = nullptr;                      // threads shared with other models; null: a pool of its own
     ResponseCache* cache = nullptr;                  // null: no response cache
@@ -62,6 +63,7 @@ class ModelVersion {
   // The configured labels of an output; empty if there are none.
   const std::vector<std::string>& class_labels(const std::string& output) const;
   bool gathers_inputs() const { return strategy_->gathers_inputs(); }
+  bool takes_device_tensors() const { return strategy_->takes_device_tensors(); }
 
  private:
   const std::string name_;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/host_placement.h"
 #include "core/tensor/allocator.h"
 #include "server/executor/model/model.h"
 #include "server/executor/warmup/warmup.h"
@@ -22,6 +23,7 @@ class ModelWorkers {
     int workers = 1;
     int threads_per_worker = 1;   // a run may get fewer, see `cores`
     CoreBudget* cores = nullptr;  // shared with other models; null: every run gets all its threads
+    std::vector<const HostPlacement*> placements = {};  // by worker, null: anywhere; empty: none has one
     std::vector<WarmupRequest> warmup = {};
   };
 
@@ -30,6 +32,8 @@ class ModelWorkers {
   size_t size() const { return sessions_.size(); }
   const Signature& signature() const { return model_.signature(); }
   OwnerId owner() const { return owner_; }
+  // Whether runs move the thread that calls run() to a worker's cores.
+  bool are_placed() const { return !options_.placements.empty(); }
 
   // Runs the warm-up requests on every worker. The first worker prepares what all share; the others follow
   // concurrently, on as many threads as there are cores. Stops when the calling thread's CancellationScope is
@@ -45,13 +49,17 @@ class ModelWorkers {
   void start_thread() const;
 
   // Runs the model on `worker` with its share of the cores. `inputs` as for ModelSession::run. Memory is charged to the
-  // model's owner. Outputs are written to `places` where the model supports it. Throws Error.
+  // model's owner. Outputs are written to `places` where the model supports it, and those of `resident` stay where they
+  // are made. Throws Error.
   RunResult run(size_t worker, std::span<const InferTensor* const> inputs, const std::function<bool()>& is_cancelled,
-                std::span<const OutputPlace> places = {});
+                std::span<const OutputPlace> places = {}, std::span<const std::string> resident = {});
   // Call after the answers of a run were sent: releases memory that only new shapes needed.
   void record_answered();
 
  private:
+  const HostPlacement* placement_of(size_t worker) const {
+    return options_.placements.empty() ? nullptr : options_.placements[worker];
+  }
   void warm_up_others();
   void warm_up_worker(size_t worker);
   void run_requests(size_t worker);

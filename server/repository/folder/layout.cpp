@@ -12,7 +12,6 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
-#include "core/base/nearest.h"
 #include "core/base/read_whole_file.h"
 #include "core/base/utf8.h"
 #include "core/jit/importers/format.h"
@@ -304,8 +303,7 @@ fs::path repository_folder(const std::string& root) {
   std::error_code error;
   const fs::path folder = fs::canonical(root, error);
   if (error || !fs::is_directory(folder)) {
-    fail(ErrorCode::kNotFound, "model repository ", root, " is not a folder that can be read",
-         fs::exists(root, error) ? "" : nearest_file(root));
+    fail(ErrorCode::kNotFound, "model repository ", root, " is not a folder that can be read");
   }
   return folder;
 }

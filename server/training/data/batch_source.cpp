@@ -76,9 +76,9 @@ class FileSource final : public BatchSource {
     loader_.start_epoch();
   }
 
-  Next next(std::vector<Tensor>& batch, const std::function<bool()>&) override {
-    auto found = loader_.next();
-    if (!found) return Next::kEpochEnd;
+  Next next(std::vector<Tensor>& batch, const std::function<bool()>& is_interrupted) override {
+    auto found = loader_.next(is_interrupted);
+    if (!found) return loader_.is_in_epoch() ? Next::kInterrupted : Next::kEpochEnd;
     batch = std::move(*found);
     ++batches_;
     return Next::kBatch;
@@ -181,7 +181,7 @@ std::string resolve_data_file(const std::string& data_folder, const std::string&
   }
   std::error_code error;
   const fs::path folder = fs::canonical(data_folder, error);
-  if (error) fail(ErrorCode::kNotFound, field, ": the data folder ", data_folder, ": ", error.message());
+  if (error) fail(ErrorCode::kNotFound, field, ": the server's data folder: ", error.message());
   const fs::path path = fs::canonical(folder / file, error);
   if (error) fail(ErrorCode::kNotFound, field, ": '", file, "' is not in the data folder");
   const bool is_inside = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();

@@ -20,6 +20,23 @@ DataTable read_data_file(const std::string& path, const std::vector<std::string>
   return files::make_table(path, std::move(arrays));
 }
 
+std::string without_folder(const std::string& text, const std::string& folder) {
+  std::error_code error;
+  const std::string path = std::filesystem::canonical(folder, error).string();
+  if (error || path.size() < 2) return text;
+  std::string out;
+  size_t taken = 0;
+  for (size_t at = text.find(path); at != text.npos; at = text.find(path, at + 1)) {
+    const bool begins = at == 0 || std::string_view(" '\"(").find(text[at - 1]) != std::string_view::npos;
+    const size_t end = at + path.size();
+    const char next = end < text.size() ? text[end] : ' ';
+    if (!begins || (next != '/' && next != ':')) continue;
+    out += concat(text.substr(taken, at - taken), next == '/' ? "" : "the data folder");
+    taken = next == '/' ? end + 1 : end;
+  }
+  return out + text.substr(taken);
+}
+
 void check_data_names(const std::string& path, const std::vector<std::string>& wanted) {
   constexpr uintmax_t kMaxBytes = uintmax_t{64} << 20;
   constexpr uint64_t kMaxMemory = uint64_t{512} << 20;

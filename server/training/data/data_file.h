@@ -14,6 +14,9 @@ using files::NamedArrays;
 // arrays that are used, if not all are (read_csv).
 DataTable read_data_file(const std::string& path, const std::vector<std::string>& wanted = {});
 
+// The text with names below `folder` in place of this machine's paths, which clients need not know.
+std::string without_folder(const std::string& text, const std::string& folder);
+
 // Throws Error{kInvalidArgument} if the file lacks one of these arrays, as far as that can be seen without reading
 // much.
 void check_data_names(const std::string& path, const std::vector<std::string>& wanted);

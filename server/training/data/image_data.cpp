@@ -10,6 +10,7 @@
 #include "core/files/table.h"
 #include "core/ops/generator.h"
 #include "server/executor/model/image_options.h"
+#include "server/training/jobs/job_store.h"
 
 namespace tensord::server {
 namespace {
@@ -134,19 +135,29 @@ bool is_image_data(const std::string& path) {
   return files::extension_of(path) == "zip" || fs::is_directory(path, error);
 }
 
-std::optional<FileFingerprint> fingerprint_of_images(const std::string& folder, const std::string& within,
-                                                     const std::function<bool()>& is_interrupted) {
+std::optional<FileFingerprint> fingerprint_of_images(
+    const std::string& folder, const std::string& within,
+    const std::function<std::optional<FileFingerprint>(const std::string& path)>& of_file) {
   const std::unique_ptr<const files::ImageFiles> files = files::open_image_folder(folder, within);
   FileFingerprint all;
   distributed::Digest digest;
   for (int64_t i = 0; i < files->size(); ++i) {
-    const std::optional<FileFingerprint> one = fingerprint_of(files->path_of(i), is_interrupted);
+    const std::optional<FileFingerprint> one = of_file(files->path_of(i));
     if (!one) return std::nullopt;
     all.size_bytes += one->size_bytes;
     digest.add(concat(one->sha256, "  ", files->files()[static_cast<size_t>(i)].name, "\n"));
   }
   all.sha256 = digest.finish();
   return all;
+}
+
+void link_images(const std::string& folder, const std::string& within, const fs::path& to) {
+  const std::unique_ptr<const files::ImageFiles> files = files::open_image_folder(folder, within);
+  for (int64_t i = 0; i < files->size(); ++i) {
+    const fs::path link = to / files->files()[static_cast<size_t>(i)].name;
+    make_folder(link.parent_path());
+    link_or_copy(fs::canonical(files->path_of(i)), link);
+  }
 }
 
 #ifdef TENSORD_IMAGES

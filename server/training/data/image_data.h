@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -30,8 +31,13 @@ void check_image_data(const std::string& path, const std::string& within, const 
                       const TrainingModel& model);
 
 // Of a folder: the sum of the sizes, and the SHA-256 of the lines that sha256sum prints of its images, in their order
-// and with their names below the folder. Returns nothing if interrupted.
-std::optional<FileFingerprint> fingerprint_of_images(const std::string& folder, const std::string& within,
-                                                     const std::function<bool()>& is_interrupted);
+// and with their names below the folder. `of_file` gives that of an image; nothing if interrupted, and then this
+// returns nothing.
+std::optional<FileFingerprint> fingerprint_of_images(
+    const std::string& folder, const std::string& within,
+    const std::function<std::optional<FileFingerprint>(const std::string& path)>& of_file);
+
+// Creates the folder `to` with links to the folder's images, or copies of them. Throws Error.
+void link_images(const std::string& folder, const std::string& within, const std::filesystem::path& to);
 
 }  // namespace tensord::server

@@ -1,5 +1,7 @@
+#include <atomic>
 #include <exception>
 
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/base/thread.h"
 #include "core/nn/data/distributed_sampler.h"
@@ -22,9 +24,11 @@ struct Part {
   Value order;       // the order's state behind it
   std::vector<Tensor> batch;
   std::exception_ptr error;
-  Thread thread;  // that makes the batch, if it is made ahead
+  std::atomic<bool> is_unwanted = false;  // between two samples the thread ends
+  Thread thread;                          // that makes the batch, if it is made ahead
 
   ~Part() {
+    is_unwanted = true;
     if (thread.joinable()) thread.join();
   }
 };
@@ -108,6 +112,7 @@ class RankSource final : public BatchSource {
     context.threads = 1;
     part->thread = Thread("data-ahead", [this, seed, context, to = part.get()] {
       const ExecutionScope scope(context);
+      const CancellationScope unwanted([to] { return to->is_unwanted.load(); });
       try {
         read(*to, seed);
       } catch (...) {

@@ -20,12 +20,14 @@ struct HostInfo {
   std::string address;  // as the coordinator sees it, numeric
 };
 
-// A file that ranks need, identified by content; at `path` below the job's folder or the data folder.
+// A file that ranks need, identified by content; at `path` below the job's folder or the data folder. Or a folder of
+// images, of which each host has a copy of its own (fingerprint_of_images).
 struct HostFile {
   std::string path;
   bool is_data = false;
   uint64_t size_bytes = 0;
   std::string sha256;
+  bool is_folder = false;
 };
 
 struct WelcomeOrder {};

@@ -10,6 +10,7 @@
 #include "core/base/thread.h"
 #include "core/distributed/gloo/gloo_backend.h"
 #include "server/training/data/batch_source.h"
+#include "server/training/data/image_data.h"
 #include "server/training/jobs/job_store.h"
 #include "server/training/ranks/local_rank.h"
 
@@ -100,12 +101,19 @@ class HostedRanks::Start {
   // Uses this server's own data files if all of them are identical; otherwise fetches all of them into the start's
   // folder.
   void prepare() {
-    const bool is_all_here =
-        std::ranges::all_of(order_.files, [this](const HostFile& file) { return !file.is_data || own_file(file); });
+    for (const HostFile& file : order_.files) {
+      if (file.is_folder) check_own_folder(file);
+    }
+    const bool is_all_here = std::ranges::all_of(
+        order_.files, [this](const HostFile& file) { return !file.is_data || file.is_folder || own_file(file); });
     for (const HostFile& file : order_.files) {
       if (file.is_data && is_all_here) continue;
       const fs::path to = below(file.is_data ? folder_ / "data" : folder_, file.path);
       make_folder(to.parent_path());
+      if (file.is_folder) {
+        link_images(own_data(file), hosted_.options_.data_folder, to);
+        continue;
+      }
       const std::optional<std::string> own = file.is_data ? own_file(file) : std::nullopt;
       if (own) {
         link_or_copy(*own, to);
@@ -117,14 +125,30 @@ class HostedRanks::Start {
     data_folder_ = is_all_here ? hosted_.options_.data_folder : (folder_ / "data").string();
   }
 
+  std::string own_data(const HostFile& file) const {
+    return resolve_data_file(hosted_.options_.data_folder, file.path, "files");
+  }
+
+  // Throws Error if this server has other images in its folder of that name than the coordinator.
+  void check_own_folder(const HostFile& file) {
+    const std::string path = own_data(file);
+    const auto of_file = [this](const std::string& image) {
+      return hosted_.known_.of(image, [this] { return is_stopped(); });
+    };
+    const auto own = fingerprint_of_images(path, hosted_.options_.data_folder, of_file);
+    if (!own) fail(ErrorCode::kCancelled, "stopped");
+    check(*own == FileFingerprint{file.size_bytes, file.sha256}, "the folder of images '", file.path,
+          "' is not the same as the coordinator's; each host reads its own copy of a folder (a .zip is fetched)");
+  }
+
   // The file of that name in this server's data folder, if its contents are the same. Also returns nullopt if the start
   // is cancelled.
   std::optional<std::string> own_file(const HostFile& file) {
     try {
-      const std::string path = resolve_data_file(hosted_.options_.data_folder, file.path, "files");
+      const std::string path = own_data(file);
       std::error_code error;
       if (fs::file_size(path, error) != file.size_bytes) return std::nullopt;
-      const auto fingerprints = known_.of(path, [this] { return is_stopped(); });
+      const auto fingerprints = hosted_.known_.of(path, [this] { return is_stopped(); });
       return fingerprints && fingerprints->sha256 == file.sha256 ? std::optional(path) : std::nullopt;
     } catch (const Error&) {
       return std::nullopt;
@@ -194,7 +218,6 @@ class HostedRanks::Start {
   const PrepareOrder order_;
   const fs::path folder_;
   std::string data_folder_;
-  FingerprintCache known_;
   mutable Mutex mutex_;
   CondVar changed_;
   bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;

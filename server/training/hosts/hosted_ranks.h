@@ -42,6 +42,7 @@ class HostedRanks {
   FileCache& cache_;
   const std::function<void(HostReport)> send_;
   const FileCache::Fetch fetch_;
+  FingerprintCache known_;
   std::atomic<int64_t> timeout_seconds_;
   std::unique_ptr<Start> start_;
 };

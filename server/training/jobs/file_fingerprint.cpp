@@ -14,7 +14,7 @@ namespace tensord::server {
 namespace {
 
 constexpr size_t kPieceBytes = 1 << 20;
-constexpr size_t kMaxKnown = 4096;
+constexpr size_t kMaxKnown = 65536;
 
 }  // namespace
 

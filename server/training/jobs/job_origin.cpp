@@ -74,12 +74,12 @@ void JobInputs::note(const JobSpec& spec, const fs::path& base_archive, int64_t 
     inputs["base"] = json_of(fingerprint_of(base_archive, is_interrupted));
     if (inputs["base"].is_null()) return;
   }
+  const auto of_file = [&](const fs::path& path) { return fingerprint_of(path, is_interrupted); };
   const auto add = [&](const char* use, const std::string& name, const char* field) {
     if (name.empty()) return true;
     const fs::path path = resolve_data_file(data_folder_, name, field);
-    Json fingerprints = fs::is_directory(path)
-                            ? json_of(fingerprint_of_images(path.string(), data_folder_, is_interrupted))
-                            : json_of(fingerprint_of(path, is_interrupted));
+    Json fingerprints = fs::is_directory(path) ? json_of(fingerprint_of_images(path.string(), data_folder_, of_file))
+                                               : json_of(of_file(path));
     if (fingerprints.is_null()) return false;
     const Json* before = newest_of(inputs["data"], use, name);
     const bool is_same = before != nullptr && before->value("sha256", "") == fingerprints["sha256"].get<std::string>();

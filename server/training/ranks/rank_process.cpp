@@ -16,6 +16,7 @@
 #include "core/distributed/gloo/gloo_backend.h"
 #include "core/distributed/local/local_backend.h"
 #include "core/distributed/store/tcp_store.h"
+#include "server/training/data/data_file.h"
 #include "server/training/jobs/job_json.h"
 #include "server/training/ranks/rank_task.h"
 #include "server/training/ranks/stream_broadcaster.h"
@@ -173,7 +174,8 @@ Json train(const RankTask& task, TrainingJob& job, Reporter& reporter, distribut
 // Returns the rank's last message. The first error on any rank ends all ranks.
 Json run(const RankTask& task, TrainingJob& job, Reporter& reporter) {
   std::unique_ptr<distributed::ProcessGroup> group;
-  const auto failed = [&](ErrorCode code, const std::string& message) {
+  const auto failed = [&](ErrorCode code, const std::string& text) {
+    const std::string message = without_folder(text, task.data_folder);
     // Before the group exists, errors are those of missing ranks, or of a stranger in place of one.
     const bool is_other = group ? group->failure() && message.find(group->failure()->what()) != std::string::npos
                                 : code == ErrorCode::kUnavailable || code == ErrorCode::kDeadlineExceeded ||

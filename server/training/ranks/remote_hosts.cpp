@@ -10,6 +10,7 @@
 #include "core/jit/importers/new_weights.h"
 #include "server/training/checkpoint.h"
 #include "server/training/data/batch_source.h"
+#include "server/training/data/image_data.h"
 
 namespace tensord::server {
 namespace {
@@ -117,10 +118,15 @@ bool RemoteHosts::gather(const Tell& tell) {
 
 // Returns false if interrupted.
 bool RemoteHosts::find_files(std::vector<File>& files) const {
+  const auto of_file = [&](const fs::path& path) {
+    return options_.fingerprints->of(path, [this] { return is_interrupted(); });
+  };
   const auto add = [&](const fs::path& path, const std::string& name, bool is_data) {
-    const auto fingerprints = options_.fingerprints->of(path, [this] { return is_interrupted(); });
-    if (fingerprints) files.push_back({{name, is_data, fingerprints->size_bytes, fingerprints->sha256}, path});
-    return fingerprints.has_value();
+    const bool is_folder = is_data && fs::is_directory(path);
+    const std::optional<FileFingerprint> found =
+        is_folder ? fingerprint_of_images(path.string(), options_.data_folder, of_file) : of_file(path);
+    if (found) files.push_back({{name, is_data, found->size_bytes, found->sha256, is_folder}, path});
+    return found.has_value();
   };
   // A resumed job takes the model from the checkpoint.
   if (const auto found = Checkpoints(options_.folder, job_.spec().checkpoints.keep).newest()) {
@@ -145,7 +151,7 @@ bool RemoteHosts::prepare(const Tell& tell) {
   if (!find_files(files)) return false;
   PrepareOrder order{.start = start_, .files = {}, .timeout_seconds = spec_.timeout_seconds};
   for (const File& file : files) {
-    shared_.push_back(options_.registry->share(file.wanted.sha256, file.path));
+    if (!file.wanted.is_folder) shared_.push_back(options_.registry->share(file.wanted.sha256, file.path));
     order.files.push_back(file.wanted);
   }
   for (const auto& lease : leases_) lease->host().send(order);

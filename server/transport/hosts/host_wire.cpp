@@ -62,6 +62,7 @@ struct OrderWriter {
       added.set_is_data(file.is_data);
       added.set_size_bytes(file.size_bytes);
       added.set_sha256(file.sha256);
+      added.set_is_folder(file.is_folder);
     }
   }
   void operator()(const StartOrder& order) const {
@@ -76,7 +77,7 @@ struct OrderWriter {
 PrepareOrder to_prepare(const rpc::Prepare& message) {
   PrepareOrder order{.start = message.start(), .files = {}, .timeout_seconds = message.timeout_seconds()};
   for (const rpc::File& file : message.files()) {
-    order.files.push_back({file.path(), file.is_data(), file.size_bytes(), file.sha256()});
+    order.files.push_back({file.path(), file.is_data(), file.size_bytes(), file.sha256(), file.is_folder()});
   }
   return order;
 }

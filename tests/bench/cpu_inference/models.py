@@ -137,6 +137,8 @@ ROWS = [
     Row("resnet18", lambda: vision("resnet18"), image, ("x",), 0.95),
     Row("resnet50", lambda: vision("resnet50"), image, ("x",), 0.95),
     Row("mobilenet_v2", lambda: vision("mobilenet_v2"), image, ("x",), 0.8),
+    Row("convnext_tiny", lambda: make_models.condition(torchvision.models.convnext_tiny(weights=None)), image, ("x",),
+        0.95),
     Row("efficientnet_b0", lambda: vision("efficientnet_b0"), image, ("x",), 0.95),
     Row("vit_b_16", lambda: make_models.condition(torchvision.models.vit_b_16(weights=None)), image, ("x",), 0.85),
     *encoders("encoder 6×384", encoder, changing_batch=8),

@@ -52,7 +52,7 @@ class QuantizeTest(unittest.TestCase):
         return os.path.join(cls.folder.name, name)
 
     def quantize(self, *flags, model="net.pt", out="out.pt", data="rows.npz", code=0):
-        done = subprocess.run([BINARY, "quantize", self.path(model), "-o", self.path(out), "--data", self.path(data), *flags],
+        done = subprocess.run([BINARY, "quantize", self.path(model), "-o", self.path(out), "--data", self.path(data), "--overwrite", *flags],
                               capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout if code == 0 else done.stderr
@@ -188,6 +188,29 @@ class QuantizeTest(unittest.TestCase):
             x = self.x[:16]
             difference = self.run_model("writes_out.pt", x) - torch.jit.load(self.path("writes.pt"))(x)
             self.assertLess(difference.abs().max().item(), 0.1)
+
+    def test_models_that_were_saved_in_training_mode(self):
+        """They are compared, measured and written as after eval()."""
+        torch.jit.script(Net().train()).save(self.path("train.pt"))
+        torch.jit.load(self.path("train.pt")).eval().save(self.path("eval.pt"))
+        for flags in ((), ("--static",)):
+            expected, report = (self.quantize(*flags, model=model, out=f"{model}.out").splitlines() for model in ("eval.pt", "train.pt"))
+            self.assertIn("train.pt: was saved in training mode", report.pop(0))
+            self.assertEqual(report[-1], expected[-1])  # the same differences
+            self.assertLess(float(report[-1].replace(",", "").split()[3]), 0.3)
+            written = torch.jit.load(self.path("train.pt.out"))
+            self.assertFalse(any(module.training for module in written.modules()))
+            self.assertTrue(torch.equal(self.run_model("train.pt.out", self.x[:16]), self.run_model("eval.pt.out", self.x[:16])))
+
+    def test_a_file_that_is_there_stays(self):
+        with open(self.path("there.pt"), "w") as file:
+            file.write("mine")
+        done = subprocess.run([BINARY, "quantize", self.path("net.pt"), "-o", self.path("there.pt"), "--data", self.path("rows.npz")], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("there.pt: is there already; --overwrite replaces it", done.stderr)
+        with open(self.path("there.pt")) as file:
+            self.assertEqual(file.read(), "mine")
+        self.quantize(out="there.pt")
 
     def test_measuring_changes_nothing_in_the_file(self):
         class Counts(nn.Module):

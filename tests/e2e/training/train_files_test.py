@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from tests.e2e.daemon import BINARY, RpcAssertions, training
+from tests.e2e.processes import wait_until
 from tests.e2e.training import training_models as models
 from tests.e2e.training.training_daemon import COMPLETED, PAUSED, JobAssertions, TrainingDaemon
 
@@ -22,6 +23,7 @@ SGD = training.Optimizer(name="sgd", lr=0.05)
 AT_END = training.PublishPolicy(when="at_end")
 MLP = training.ModelSource(name="mlp", version=1)
 LIMIT = 1 << 20
+ONNX_BEGIN = b"\x08\x08\x12\x07pytorch:"  # a file that looks like a model until it is read
 
 
 def sha256(data):
@@ -72,7 +74,7 @@ class TrainFilesTest(JobAssertions, RpcAssertions, unittest.TestCase):
             if message.sha256:
                 self.assertEqual(message.sha256, sha256(files[name]))
         self.assertEqual({name: len(data) for name, data in files.items()}, size)
-        self.assertEqual(os.listdir(os.path.join(self.server.jobs, "downloads")), [])
+        wait_until(lambda: not os.listdir(os.path.join(self.server.jobs, "downloads")))
         return files, step
 
     def loaded(self, data):
@@ -196,14 +198,15 @@ class TrainFilesTest(JobAssertions, RpcAssertions, unittest.TestCase):
         self.assert_code(CODE.FAILED_PRECONDITION, "ema_decay", lambda: self.download(averaged.id))
 
     def test_downloads_while_the_job_replaces_its_files(self):
+        """Which goes on until it is cancelled, however fast it is."""
         wide = training.ModelSource(name="wide", version=1)
         data = training.Data(file="clusters.pt", inputs={"input": "x"})
         checkpoints = training.CheckpointPolicy(every_steps=1, keep=1)
-        last = self.server.create(model=wide, data=data, optimizer=SGD, epochs=200, batch_size=8, checkpoints=checkpoints)
+        last = self.server.create(model=wide, data=data, optimizer=SGD, steps=10**7, batch_size=8, checkpoints=checkpoints)
         evaluation = training.Evaluation(fraction=0.02, metrics=["loss"], every_steps=1)
         best = training.PublishPolicy(when="best", metric="loss", model="wide")
         for job in (last, None):
-            job = job or self.server.create(model=wide, data=data, optimizer=training.Optimizer(name="sgd", lr=1e-4), epochs=200, batch_size=8,
+            job = job or self.server.create(model=wide, data=data, optimizer=training.Optimizer(name="sgd", lr=1e-4), steps=10**7, batch_size=8,
                                             checkpoints=checkpoints, evaluation=evaluation, publish=best)
             self.server.wait_until(job.id, lambda it: it.progress.step > 1 and it.progress.checkpoint_step > 0)
             steps = []
@@ -215,6 +218,19 @@ class TrainFilesTest(JobAssertions, RpcAssertions, unittest.TestCase):
             self.assertEqual(steps, sorted(steps))
             self.server.stub.CancelJob(training.CancelJobRequest(id=job.id), timeout=60)
             self.server.watch(job.id)
+
+    def test_errors_name_no_folder_of_the_server(self):
+        table = self.upload(b"no zip", name="rows.npz").file
+        archive = self.server.stub.UploadModel(iter([training.UploadModelRequest(data=ONNX_BEGIN)]), timeout=300).upload_id
+        for code, text, call in ((CODE.DATA_LOSS, f"data.file: {table[1:]}: ", lambda: self.server.create(model=MLP, data=table, steps=1)),
+                                 (CODE.NOT_FOUND, "data.file: 'none.csv' is not in the data folder", lambda: self.server.create(model=MLP, data="none.csv", steps=1)),
+                                 (CODE.DATA_LOSS, "upload-", lambda: self.server.stub.UploadModel(iter([training.UploadModelRequest(data=b"no model")]), timeout=300)),
+                                 (CODE.DATA_LOSS, "upload-", lambda: self.server.create(model=training.ModelSource(upload_id=archive, name="new"), steps=1))):
+            with self.subTest(text), self.assertRaises(grpc.RpcError) as caught:
+                call()
+            self.assertEqual(caught.exception.code(), code, caught.exception.details())
+            self.assertIn(text, caught.exception.details())
+            self.assertNotIn(self.server.folder.name, caught.exception.details())
 
     def test_a_client_that_leaves(self):
         job = self.server.run(model=MLP, optimizer=SGD, epochs=1)

@@ -12,6 +12,7 @@ from tests.e2e.training import training_models as models
 from tests.e2e.daemon import training
 from tests.e2e.training.hosts import Coordinator, Worker, children_of
 from tests.e2e.processes import is_running, wait_until
+from tests.e2e.training.train_images_test import PARAMETERS, Net, archive_of, save_pictures
 from tests.e2e.training.training_daemon import AT_REST, CANCELLED, COMPLETED, FAILED, PAUSED, RUNNING, JobAssertions, spec
 
 SGD = training.Optimizer(name="sgd", lr=0.01, momentum=0.9)
@@ -31,6 +32,7 @@ class TrainHostsTest(JobAssertions, unittest.TestCase):
         torch.manual_seed(0)
         cls.server = Coordinator()
         models.save(models.BatchNormNet(), cls.server.models, "norms")
+        models.save(Net(), cls.server.models, "net")
         x, y = models.clusters(1000, 16, 4, seed=2)
         cls.server.save_data("norms.pt", x=x, y=y)
         cls.server.start()
@@ -102,6 +104,38 @@ class TrainHostsTest(JobAssertions, unittest.TestCase):
             self.assert_same(one, self.train(2, 1, epochs=1))
         finally:
             os.remove(own)
+
+    def test_folders_of_images(self):
+        """An archive is fetched. Of a folder each host reads its own copy, which must be the same."""
+        folder = os.path.join(self.server.data, "pets")
+        save_pictures(folder)
+        archive_of(folder, os.path.join(self.server.data, "pets.zip"))
+        image = dict(model=training.ModelSource(name="net", version=1), label="labels", epochs=2, batch_size=4)
+
+        def data(file):
+            return training.Data(file=file, image_parameters=PARAMETERS, random_horizontal_flip=0.5)
+
+        def job(processes_per_host, file, **fields):
+            return self.create(2, processes_per_host, data=data(file), **image, **fields)
+
+        one = self.finished(job(2, "pets"), "net")
+        self.assert_same(one, self.finished(job(1, "pets.zip"), "net"))
+        for missing, text in ((True, "host b: files: 'pets' is not in the data folder"), (False, "host b: the folder of images 'pets' is not the same as the coordinator's")):
+            with self.subTest(text):
+                if not missing:
+                    shutil.copytree(folder, os.path.join(self.workers["b"].data, "pets"))
+                    save_pictures(os.path.join(self.workers["b"].data, "pets", "more"))
+                failed, _ = self.server.watch(job(1, "pets", distribution=dict(hosts=["b"])).id)
+                self.assertEqual(failed.state, FAILED)
+                self.assertIn(text, failed.message)
+        own = os.path.join(self.workers["b"].data, "pets")
+        shutil.rmtree(own)
+        shutil.copytree(folder, own)
+        same = self.finished(job(1, "pets", distribution=dict(hosts=["b"])), "net")
+        self.assert_same(one, same)
+        # Beside data that is fetched.
+        mixed = self.finished(job(1, "pets", distribution=dict(hosts=["b"]), evaluation=training.Evaluation(file="pets.zip")), "net")
+        self.assert_same(one, mixed)
 
     def test_a_worker_that_is_killed_changes_nothing(self):
         fields = dict(epochs=20, checkpoints=training.CheckpointPolicy(every_steps=50))

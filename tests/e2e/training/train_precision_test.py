@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from tests.e2e.daemon import training
 from tests.e2e.training import training_models as models
-from tests.e2e.training.training_daemon import COMPLETED, JobAssertions, TrainingDaemon
+from tests.e2e.training.training_daemon import COMPLETED, FAILED, JobAssertions, TrainingDaemon
 
 STEPS_OF_TWO_RUNS = 1500  # enough that the daemon stops between the first and the last
 
@@ -80,6 +80,9 @@ class TrainPrecisionTest(unittest.TestCase, JobAssertions):
         torch.manual_seed(0)
         models.save(Deep(), cls.server.models, "deep")
         models.save(Lasting(), cls.server.models, "lasting")
+        line = nn.Linear(4, 1)
+        nn.init.ones_(line.weight)
+        models.save(line, cls.server.models, "sum")
         x, y = models.clusters(4096, 16, 4, seed=3)
         cls.server.save_data("clusters.pt", x=x, y=y)
         cls.server.start()
@@ -143,7 +146,8 @@ class TrainPrecisionTest(unittest.TestCase, JobAssertions):
 
     def test_several_processes(self):
         whole = self.train(distribution=training.Distribution(world_size=2))
-        self.assert_follows(whole, self.train(precision="bf16-mixed", distribution=training.Distribution(world_size=2)))
+        for precision in ("bf16-mixed", "16-mixed"):
+            self.assert_follows(whole, self.train(precision=precision, distribution=training.Distribution(world_size=2)))
         again = self.train(precision="bf16-mixed", activation_checkpointing=["blocks.*"], distribution=training.Distribution(world_size=2))
         self.assert_follows(whole, again)
 
@@ -157,6 +161,31 @@ class TrainPrecisionTest(unittest.TestCase, JobAssertions):
                 self.assert_same(whole, again)
                 self.assertLess(again[0].progress.peak_memory_bytes, 0.5 * whole[0].progress.peak_memory_bytes)
 
+    def test_steps_whose_loss_overflows_are_skipped(self):
+        """As by PyTorch's GradScaler. Two of four batches have outputs above 65504; the weights are those of a job without them."""
+        x = torch.linspace(-1, 1, 16 * 4).reshape(16, 4)
+        wide = torch.full((4, 4), 60000.0)
+        self.server.save_data("good.pt", x=x[:8], y=x[:8, :1])
+        self.server.save_data("some.pt", x=torch.cat([x[:4], wide, x[4:8], wide]), y=torch.cat([x[:4, :1], wide[:, :1], x[4:8, :1], wide[:, :1]]))
+        self.server.save_data("wide.pt", x=wide, y=wide[:, :1])
+        self.server.save_data("nan.pt", x=torch.full((4, 4), float("nan")), y=wide[:, :1])
+
+        def job(file, **fields):
+            data = training.Data(file=file, shuffle=False, inputs={"input": "x"})
+            return self.server.create(**{**dict(model=training.ModelSource(name="sum", version=1), data=data, builtin="mse", precision="16-mixed", loss_scale=1.0,
+                                                batch_size=4, epochs=3, optimizer=training.Optimizer(name="sgd", lr=0.1), publish=training.PublishPolicy(when="at_end")), **fields})
+
+        expected, got = (self.finished(job(file), "sum") for file in ("good.pt", "some.pt"))
+        self.assertEqual((expected[0].progress.skipped_steps, got[0].progress.skipped_steps, got[0].progress.loss_scale), (0, 6, 2.0**-6))
+        for name, weight in expected[2].items():
+            self.assertTrue(torch.equal(weight, got[2][name]), name)
+        self.assertTrue(all(loss < 100 for loss in got[1].values()), got[1])
+        for file, step, text in (("wide.pt", 25, "the loss is infinite, step after step, whatever it is multiplied by"), ("nan.pt", 1, "'x' of the data is not finite in this batch")):
+            failed, _ = self.server.watch(job(file, epochs=50).id)
+            self.assertEqual(failed.state, FAILED)
+            self.assertIn(text, failed.message)
+            self.assertIn(f"step {step},", failed.message)
+
     def test_what_a_second_run_would_change(self):
         for pattern, text in (("count", "count: its activations cannot be computed again: the code sets the attribute 'count'"),
                               ("remember", "remember: its activations cannot be computed again: the code may change the attribute 'seen'")):
@@ -168,7 +197,7 @@ class TrainPrecisionTest(unittest.TestCase, JobAssertions):
     def test_what_is_refused(self):
         two = training.Distribution(world_size=2)
         for fields, text in (({"precision": "bf16"}, "precision: 'bf16' is not one of 32, bf16-mixed, 16-mixed"),
-                             ({"precision": "16-mixed", "distribution": two}, "loss_scale: not with a distribution (16-mixed has one)"),
+                             ({"precision": "16-mixed", "distribution": training.Distribution(world_size=2, compression="powersgd")}, "loss_scale: not with powersgd (16-mixed has one)"),
                              ({"precision": "16-mixed", "optimizer": training.Optimizer(name="lbfgs")}, "loss_scale: not with lbfgs"),
                              ({"activation_checkpointing": ["layers.*"]}, "no module of the model with a forward matches 'layers.*'"),
                              ({"activation_checkpointing": [""]}, "activation_checkpointing: a pattern is empty"),

@@ -61,6 +61,7 @@ class Option:
     distribution: Optional[dict] = None  # fields of it that the option is
     tolerance: float = 2e-3
     data: str = "rows.pt"
+    formats: tuple = FORMATS  # others have no modules, which the option needs
 
 
 def optimizer(name, lr, **options):
@@ -102,7 +103,10 @@ OPTIONS = {
     "class weights": Option(plain(loss=training.Loss(class_weights=[1, 2, 0.5])), unless_alone("loss.class_weights")),
     "smoothing": Option(plain(loss=training.Loss(label_smoothing=0.1))),
     "ignored label": Option(plain(loss=training.Loss(ignore_index=1)), unless_alone("loss.ignore_index: each rank would count its own rows")),
-    "loss scale": Option(plain(loss_scale=1024.0), unless_alone("loss_scale: not with a distribution")),
+    "loss scale": Option(plain(loss_scale=1024.0)),
+    "mixed precision": Option(plain(precision="bf16-mixed"), tolerance=3e-2),
+    "half precision": Option(plain(precision="16-mixed"), tolerance=1e-2),
+    "activations again": Option(plain(activation_checkpointing=["first"]), formats=("torchscript",)),
     "deterministic": Option(plain(deterministic=True)),
     "last dropped": Option(plain(batch_size=16), data="drop"),
     "time limit": Option(plain(max_seconds=3600)),
@@ -241,6 +245,8 @@ class JobsTest(Walk):
         for name, model, device, processes in combinations(OPTIONS, FORMATS, devices, PROCESSES):
             option = OPTIONS[name]
             refusal = option.refused(processes)
+            if model not in option.formats:
+                refusal = refusal or "activation_checkpointing: "
             if device and processes:
                 refusal = refusal or "resources.device: ranks of a distribution train on the CPU"
             with self.subTest(option=name, format=model, device=device, processes=processes):

@@ -3,8 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <fstream>
+#include <thread>
 
+#include "core/base/cancellation.h"
 #include "core/jit/runtime/module.h"
 #include "core/nn/data/dataset.h"
 #include "core/ops/generator.h"
@@ -144,6 +147,39 @@ TEST(BatchSourceTest, AnErrorAheadComesWithItsBatch) {
   EXPECT_THAT(error_of([&] { source->next(batch, [] { return false; }); }).what(), HasSubstr("sample is broken"));
 }
 
+// Its fourth sample takes until its work is cancelled.
+class EndlessDataset final : public nn::Dataset {
+ public:
+  int64_t size() const override { return 6; }
+  std::vector<Tensor> get(int64_t index) const override {
+    last = index;
+    while (index == 3 && !is_work_cancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return {Tensor::scalar<int64_t>(index)};
+  }
+  mutable std::atomic<int64_t> last = -1;
+};
+
+TEST(BatchSourceTest, ItsEndStopsABatchBetweenTwoSamples) {
+  for (const bool is_rank : {false, true}) {
+    auto dataset = std::make_unique<EndlessDataset>();
+    const EndlessDataset& watched = *dataset;
+    JobData data;
+    data.all = std::move(dataset);
+    data.is_decoded_ahead = true;
+    ops::Generator order(1);
+    const JobSpec spec = spec_of(3, false);
+    auto source = is_rank ? make_rank_source(data, spec, 0) : make_file_source(data, spec, order);
+    std::vector<Tensor> batch;
+    EXPECT_EQ(source->next(batch, [] { return false; }), BatchSource::Next::kBatch);
+    while (watched.last != 3) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (!is_rank) {
+      EXPECT_EQ(source->next(batch, [] { return true; }), BatchSource::Next::kInterrupted);
+    }
+    source.reset();
+    EXPECT_EQ(watched.last, 3);
+  }
+}
+
 constexpr const char* kNet = R"(
 class Net(Module):
     __parameters__ = ["weight"]
@@ -179,7 +215,7 @@ TEST(BatchSourceTest, RowsAreHeldBackOnBothSides) {
   EXPECT_EQ(split(0).evaluation, nullptr);
   const Error missing = error_of([&] { resolve_data_file((folder.path() / "no").string(), "d.csv", "data.file"); });
   EXPECT_EQ(missing.code(), ErrorCode::kNotFound);
-  EXPECT_THAT(missing.what(), HasSubstr("data.file: the data folder "));
+  EXPECT_THAT(missing.what(), HasSubstr("data.file: the server's data folder: "));
 }
 
 TEST(BatchSourceTest, AStreamThatGivesNothingIsInterruptedOrStarves) {

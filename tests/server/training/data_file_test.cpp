@@ -85,6 +85,20 @@ void expect_columns(const DataTable& table) {
   EXPECT_EQ(to_string(table.at("empty").sizes()), "[4, 0]");
 }
 
+TEST_F(DataFile, TextsNameWhatIsBelowTheFolder) {
+  const std::string folder = fs::canonical(fs::path(path("x")).parent_path()).string();
+  for (const auto& [text, expected] : std::vector<std::pair<std::string, std::string>>{
+           {folder + "/a/b.csv: line 3", "a/b.csv: line 3"},
+           {"sample 3: " + folder + "/x.png and '" + folder + "/y'", "sample 3: x.png and 'y'"},
+           {folder + ": has no classes", "the data folder: has no classes"},
+           {"/other" + folder + "/x: and " + folder + "2/x", "/other" + folder + "/x: and " + folder + "2/x"},
+           {"no path", "no path"}}) {
+    EXPECT_EQ(without_folder(text, folder), expected);
+  }
+  EXPECT_EQ(without_folder("/a: b", "/"), "/a: b");
+  EXPECT_EQ(without_folder(folder + "/a", folder + "/none"), folder + "/a");
+}
+
 TEST_F(DataFile, EveryFormatGivesTheSame) {
   for (const char* name :
        {"stored.npz", "deflated.npz", "fortran.npz", "aligned.safetensors", "unaligned.safetensors", "dict.pt"}) {

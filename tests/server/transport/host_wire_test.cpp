@@ -71,7 +71,7 @@ TEST(HostWire, WhereAHostIs) {
 TEST(HostWire, OrdersComeBackAsTheyWere) {
   EXPECT_TRUE(std::holds_alternative<WelcomeOrder>(sent<HostOrder>(WelcomeOrder{})));
   const auto prepare = std::get<PrepareOrder>(sent<HostOrder>(PrepareOrder{
-      "s", {{"model.pt", false, 17, std::string(64, 'a')}, {"x/y.npz", true, 0, std::string(64, 'b')}}, 60}));
+      "s", {{"model.pt", false, 17, std::string(64, 'a')}, {"x/y", true, 0, std::string(64, 'b'), true}}, 60}));
   EXPECT_EQ(prepare.start, "s");
   EXPECT_EQ(prepare.timeout_seconds, 60);
   ASSERT_EQ(prepare.files.size(), 2u);
@@ -79,7 +79,9 @@ TEST(HostWire, OrdersComeBackAsTheyWere) {
   EXPECT_FALSE(prepare.files[0].is_data);
   EXPECT_EQ(prepare.files[0].size_bytes, 17u);
   EXPECT_EQ(prepare.files[0].sha256, std::string(64, 'a'));
+  EXPECT_FALSE(prepare.files[0].is_folder);
   EXPECT_TRUE(prepare.files[1].is_data);
+  EXPECT_TRUE(prepare.files[1].is_folder);
   const auto start = std::get<StartOrder>(sent<HostOrder>(StartOrder{"s", {2, 3}, "{\"task\": 1}"}));
   EXPECT_EQ(start.start, "s");
   EXPECT_EQ(start.ranks, (std::vector<int64_t>{2, 3}));

@@ -139,6 +139,11 @@ def history_of(points: Iterable[Point]) -> History:
     return history
 
 
+def _by_name(metrics: Mapping[str, float]) -> Dict[str, float]:
+    """A map of a message comes in another order each time."""
+    return dict(sorted(metrics.items()))
+
+
 def parse_job(message: pb.Job) -> JobInfo:
     def time(milliseconds: int) -> datetime.datetime:
         return datetime.datetime.fromtimestamp(milliseconds / 1e3, datetime.timezone.utc)
@@ -148,8 +153,8 @@ def parse_job(message: pb.Job) -> JobInfo:
     known["ranks"] = tuple(RankProgress(**{name: getattr(rank, name) for name in RankProgress.__dataclass_fields__})
                            for rank in message.progress.ranks)
     return JobInfo(message.id, JobState(message.state), message.message,
-                   Progress(**known, metrics=dict(message.progress.metrics),
-                            best_metrics=dict(message.progress.best_metrics)),
+                   Progress(**known, metrics=_by_name(message.progress.metrics),
+                            best_metrics=_by_name(message.progress.best_metrics)),
                    to_dict(message.spec),
                    time(message.created_at_ms), time(message.updated_at_ms), message.base_version,
                    message.published_version)
@@ -157,4 +162,4 @@ def parse_job(message: pb.Job) -> JobInfo:
 
 def parse_points(messages: Iterable[pb.Point]) -> List[Point]:
     return [Point(item.step, item.epoch, item.loss, item.learning_rate, item.gradient_norm, item.samples_per_second,
-                  dict(item.metrics)) for item in messages]
+                  _by_name(item.metrics)) for item in messages]

@@ -168,7 +168,7 @@ def _upsample(module):
 
 
 def _columns(operator: str, *options: str):
-    """Of pictures: windows as columns and back."""
+    """Of images: windows as columns and back."""
     return lambda m: _forward(f"torch.{operator}(input, {', '.join(str(_list(getattr(m, option), 2)) for option in options)})")
 
 
