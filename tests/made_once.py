@@ -4,7 +4,8 @@
 
 runs MODULE as `python3 -m` would and keeps what it wrote to OUTPUT, a file or folder, below ~/.cache/tensord_tests (or
 $TENSORD_TESTS_CACHE). The next run takes that, if nothing has changed that the module depends on: the files of this
-repository that it opened, the other Python files in their folders, the versions of Python and its packages, and the processor.
+repository that it opened, the other Python files in their folders below tests/, the versions of Python and its
+packages, and the processor.
 """
 
 import hashlib
@@ -25,7 +26,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 def processor() -> str:
     """Its name and instruction sets: PyTorch's kernels differ by them."""
     lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-    return "\n".join(sorted({line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))}))
+    names = ("model name", "flags", "Features", "CPU part")
+    return "\n".join(sorted({line for line in lines if line.startswith(names)}))
 
 
 def surroundings() -> str:
@@ -41,7 +43,8 @@ def needed(opened: set) -> list[pathlib.Path]:
     """The repository's files among those opened, without what is built, and the Python files next to them."""
     own = {path for path in opened if path.is_relative_to(ROOT) and not path.is_relative_to(ROOT / "build")}
     own = {path for path in own if "__pycache__" not in path.parts and path.is_file()}
-    return sorted(own | {beside for folder in {path.parent for path in own} for beside in folder.glob("*.py")})
+    folders = {path.parent for path in own} - {ROOT / "tests"}  # where nothing looks for modules
+    return sorted(own | {beside for folder in folders for beside in folder.glob("*.py")})
 
 
 def copy(source: pathlib.Path, target: pathlib.Path) -> None:
