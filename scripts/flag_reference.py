@@ -25,7 +25,7 @@ GROUPS = {
     "Limits": "client-memory|grpc-max-|grpc-memory|max-queue|stream-max|model-memory|model-override|grpc-compressed",
     "gRPC": "grpc-",
     "Models": "model-|repository-|load-|allow-version|copy-archives|strict-readiness",
-    "Running models": "workers|threads|share-cores|precision|plan-cache|jit-|cache-|response-cache|rate-limit",
+    "Running models": "workers|threads|share-cores|precision|plan-cache|jit-|cache-|response-cache|rate-limit|host-policy",
     "The process": "",
 }
 ORDER = ("Models", "Running models", "gRPC", "TLS and access", "Limits", "HTTP and metrics", "Training",

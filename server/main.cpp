@@ -52,11 +52,11 @@ void warn_of_variables(const CLI::App& command) {
   }
 }
 
-// "; -o,--output: The file to write" of an option that is required and was not given.
+// "; -o,--output: The file to write" of the required option that the error names.
 std::string meaning_of(const CLI::ParseError& error, const CLI::App& app, const std::vector<std::string>& arguments) {
   if (dynamic_cast<const CLI::RequiredError*>(&error) == nullptr) return {};
   for (const CLI::Option* option : named_command(app, arguments).get_options()) {
-    if (option->get_required() && option->count() == 0 && !option->get_positional())
+    if (!option->get_positional() && option->get_name() + " is required" == error.what())
       return "; " + option->get_name(false, true) + ": " + option->get_description();
   }
   return {};
@@ -85,6 +85,10 @@ std::string nearest_argument(const CLI::App& app, const std::vector<std::string>
     if (!is_flag && !commands.empty()) return tensord::right_names(name, commands, commands.size());
   }
   return {};
+}
+
+std::string explained(const CLI::ParseError& error, const CLI::App& app, const std::vector<std::string>& arguments) {
+  return error.what() + meaning_of(error, app, arguments) + nearest_argument(app, arguments);
 }
 
 }  // namespace
@@ -137,10 +141,8 @@ int main(int argc, char** argv) {
     return kExitUsage;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    const std::vector<std::string> arguments(argv + 1, argv + argc);
-    std::cerr << "tensord: "
-              << one_line(error.what() + meaning_of(error, app, arguments) + nearest_argument(app, arguments))
-              << " (see --help)" << std::endl;
+    std::cerr << "tensord: " << one_line(explained(error, app, {argv + 1, argv + argc})) << " (see --help)"
+              << std::endl;
     return kExitUsage;
   } catch (const tensord::server::CommandError& error) {
     std::cerr << "tensord: " << one_line(error.what()) << std::endl;

@@ -65,6 +65,13 @@ class MadeOnceTest(unittest.TestCase):
         self.assertEqual(self.runs(), 4)
         self.assertEqual(self.run_it("more"), (0, "other words make one_moremore"))
 
+    def test_what_another_run_removes_meanwhile_is_made_again(self):
+        first = self.run_it()
+        (entry,) = (self.root / "cache").iterdir()
+        shutil.rmtree(entry / "made")
+        self.assertEqual(self.run_it(), first)
+        self.assertEqual(self.runs(), 2)
+
     def test_a_failure_is_not_kept(self):
         self.assertEqual(self.run_it("fail")[0], 3)
         self.assertEqual(self.run_it("fail")[0], 3)

@@ -23,17 +23,6 @@ struct SgdNumbers {
   bool nesterov, maximize;
   bool is_first;  // the momentum buffer (state 0) starts as the gradient
 };
-// Uninitialized momentum buffers in the order of the parameters.
-inline std::vector<Tensor> tensors_like(const std::vector<Tensor>& params) {
-  std::vector<Tensor> made;
-  made.reserve(params.size());
-  for (const Tensor& param : params) {
-    const bool is_dense = is_non_overlapping_and_dense(param.sizes(), param.strides());
-    made.push_back(Tensor::empty_strided(param.sizes(), is_dense ? param.strides() : contiguous_strides(param.sizes()),
-                                         param.dtype(), param.device()));
-  }
-  return made;
-}
 void sgd_span(const SgdNumbers& numbers, const OptimSpan& span);
 
 // State: mean of gradients, mean of squares, largest mean of squares (amsgrad) or null.
@@ -67,5 +56,17 @@ double norm_span(NormKind kind, double power, bool is_double, const void* data, 
 void scale_span(double factor, bool is_double, void* data, int64_t count);
 // NaN stays.
 void clamp_span(double limit, bool is_double, void* data, int64_t count);
+
+// Uninitialized tensors with the parameters' sizes and, where these are dense, strides.
+inline std::vector<Tensor> tensors_like(const std::vector<Tensor>& params) {
+  std::vector<Tensor> made;
+  made.reserve(params.size());
+  for (const Tensor& param : params) {
+    const bool is_dense = is_non_overlapping_and_dense(param.sizes(), param.strides());
+    made.push_back(Tensor::empty_strided(param.sizes(), is_dense ? param.strides() : contiguous_strides(param.sizes()),
+                                         param.dtype(), param.device()));
+  }
+  return made;
+}
 
 }  // namespace tensord::kernels

@@ -1,6 +1,7 @@
 // Steps of optimizers with sparse gradients (kernels/optim/optim.cpp): they read and write only the rows that a
 // gradient has. And what clipping needs of such gradients.
 #include <cmath>
+#include <initializer_list>
 
 #include "core/base/error.h"
 #include "kernels/sparse/sparse.h"
@@ -20,6 +21,21 @@ using ops::TensorList;
 void check_trained(const Tensor& param) {
   check(param.dtype() == DType::kFloat32 || param.dtype() == DType::kFloat64, "parameters of ", name_of(param.dtype()),
         " cannot be trained, float32 and float64 can");
+}
+
+// Scripts can call the steps too. `optional` lists may be empty.
+void check_lists(const TensorList& params, std::initializer_list<const TensorList*> required,
+                 std::initializer_list<const TensorList*> optional) {
+  const auto check_size = [&params](const TensorList& list) {
+    check(list.size() == params.size(), "expected ", params.size(), " tensors but got ", list.size());
+  };
+  for (const TensorList* list : required) check_size(*list);
+  for (const TensorList* list : optional) {
+    if (!list->empty()) check_size(*list);
+  }
+}
+void check_steps(const TensorList& params, const IntList& steps) {
+  check(steps.size() == params.size(), "expected ", params.size(), " numbers of steps but got ", steps.size());
 }
 
 // The gradient in the parameter's dtype.
@@ -74,6 +90,7 @@ Tensor next_buffer(const Tensor& buffer, const Tensor& grad, double momentum, do
 TensorList sgd_step(const TensorList& params, const TensorList& grads, const TensorList& given, double lr,
                     double weight_decay, double momentum, double dampening, bool nesterov, bool maximize,
                     const TensorList& rounded) {
+  check_lists(params, {&grads}, {&given, &rounded});
   check(weight_decay == 0, "weight_decay option is not compatible with sparse gradients");
   TensorList made;
   for (size_t i = 0; i < params.size(); ++i) {
@@ -94,6 +111,8 @@ TensorList sgd_step(const TensorList& params, const TensorList& grads, const Ten
 void adagrad_step(const TensorList& params, const TensorList& grads, const TensorList& sums, const IntList& steps,
                   double lr, double lr_decay, double weight_decay, double eps, bool maximize,
                   const TensorList& rounded) {
+  check_lists(params, {&grads, &sums}, {&rounded});
+  check_steps(params, steps);
   check(weight_decay == 0, "weight_decay option is not compatible with sparse gradients");
   for (size_t i = 0; i < params.size(); ++i) {
     const GradientRows rows(params[i], grads[i], maximize);
@@ -114,6 +133,8 @@ Tensor averaged(const GradientRows& rows, const Tensor& average, const Tensor& v
 void sparse_adam_step(const TensorList& params, const TensorList& grads, const TensorList& means,
                       const TensorList& squares, const IntList& steps, double lr, double beta1, double beta2,
                       double eps, bool maximize, const TensorList& rounded) {
+  check_lists(params, {&grads, &means, &squares}, {&rounded});
+  check_steps(params, steps);
   for (size_t i = 0; i < params.size(); ++i) {
     const GradientRows rows(params[i], grads[i], maximize);
     if (rows.is_empty()) continue;

@@ -149,7 +149,9 @@ void check_repositories(const RepositoryOptions& options) {
       repository_folder(root);
     } catch (const Error& error) {
       // Names what lies beside it, which clients must not see later.
-      throw Error(error.code(), error.what() + (std::filesystem::exists(root) ? std::string() : nearest_file(root)));
+      std::error_code ignored;
+      const bool is_there = std::filesystem::exists(root, ignored);
+      throw Error(error.code(), error.what() + (is_there ? std::string() : nearest_file(root)));
     }
   }
   check_models_to_load(options.load_models, list_models(options.model_repositories));

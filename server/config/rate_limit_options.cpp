@@ -39,8 +39,8 @@ void add_rate_limit_options(CLI::App& app, RateLimitOptions& options) {
       ->capture_default_str();
   app.add_option("--rate-limit-resource", options.resources,
                  "NAME:COUNT[:DEVICE]: the amount of a resource; by default as much as the largest request of any "
-                 "model. Each device has as much; with DEVICE, the amount of this device (the CPU is 0), or of a "
-                 "resource that is global: global; may be repeated")
+                 "model. Each device has this amount, or only the device with the number DEVICE (the CPU is 0); "
+                 "NAME:COUNT:global is for a global resource; may be repeated")
       ->allow_extra_args(false);
 }
 

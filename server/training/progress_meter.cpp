@@ -59,11 +59,11 @@ void ProgressMeter::add_step(const Step& step) {
     sums->rows += step.rows;
     ++sums->steps;
   }
-  if (wants_point(step.step)) {
+  if (wants_point(step.step) && point_.losses > 0) {
     const double seconds = static_cast<double>(now_ns - point_.since_ns) * 1e-9;
     CurvePoint point{.step = step.step,
                      .epoch = step.epoch,
-                     .loss = point_.losses > 0 ? point_.loss / static_cast<double>(point_.losses) : progress_.loss,
+                     .loss = point_.loss / static_cast<double>(point_.losses),
                      .learning_rate = step.learning_rate,
                      .gradient_norm = std::max(step.gradient_norm, 0.0),
                      .samples_per_second = seconds > 0 ? static_cast<double>(point_.rows) / seconds : 0,

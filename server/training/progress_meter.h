@@ -11,13 +11,14 @@
 namespace tensord::server {
 
 // Turns steps into curve points and the progress that clients see. Which steps get points depends only on the job's
-// length; the status is updated at most ten times a second. Not thread-safe.
+// length, and on whether a loss since the last point was finite; the status is updated at most ten times a second. Not
+// thread-safe.
 class ProgressMeter {
  public:
   // Continues from the job's progress.
   ProgressMeter(TrainingJob& job, OwnerId owner, int64_t total_steps, const Clock& clock = Clock::system());
 
-  // Whether the next step will have a point and needs its gradient norm.
+  // Whether the next step has a point, if there is a loss for it, and needs its gradient norm.
   bool wants_point(int64_t step) const { return step % point_interval_ == 0 || step == total_steps_; }
   struct Step {
     int64_t step = 0;
@@ -40,7 +41,7 @@ class ProgressMeter {
   struct Sums {
     double loss = 0;
     int64_t steps = 0;
-    int64_t losses = 0;  // that are finite, of so many steps
+    int64_t losses = 0;  // how many are in `loss`: those that are finite
     int64_t rows = 0;
     int64_t since_ns = 0;
   };

@@ -461,6 +461,12 @@ class LayoutMistakesTest(unittest.TestCase):
             self.assertIn("the model repository has no models: expected NAME/1/model.pt", log)
             self.assertRegex(re.sub(r"\\", "", log), "'loose.pt' is not served: expected 'loose/1/model.pt'")
 
+    def test_an_option_that_is_not_given_is_explained(self):
+        for given, said in (((), "MODEL is required (see --help)"),
+                            (("m.pt",), "--output is required; -o,--output: The TorchScript archive to write (see --help)")):
+            run = subprocess.run([BINARY, "quantize", *given], capture_output=True, text=True, timeout=60)
+            self.assertEqual((run.returncode, run.stderr), (2, f"tensord: {said}\n"))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -154,6 +154,9 @@ class RepositoryTest(RpcAssertions, unittest.TestCase):
             # The operator is told what is like it.
             done = subprocess.run([BINARY, "serve", "--model-repository", root], capture_output=True, text=True, timeout=60)
             self.assertIn("did you mean", done.stderr)
+            # Of a path that cannot even be looked for, too.
+            done = subprocess.run([BINARY, "serve", "--model-repository", "x" * 300], capture_output=True, text=True, timeout=60)
+            self.assertIn("is not a folder that can be read", done.stderr)
 
     def test_mode_none(self):
         save(self.root, "a", 1, 2)

@@ -14,7 +14,6 @@ namespace {
 
 using ops::call_by_name;
 using ops::Value;
-using ::testing::HasSubstr;
 
 Tensor dense(const Tensor& gradient) { return call_by_name("aten::to_dense", gradient); }
 
@@ -171,6 +170,22 @@ TEST(SparseOptimizers, ScaledGradientsAreDividedAgain) {
     for (size_t i = 0; i < plain.size(); ++i) EXPECT_EQ(difference(plain[i], scaled[i]), 0) << kind << i;
     EXPECT_GT(difference(plain[0], call_by_name("aten::ones_like", plain[0])), 0);
   }
+}
+
+TEST(SparseOptimizers, AStateOfAnotherDtypeIsConverted) {
+  const Tensor table = table_with_gradient(), wide = call_by_name("aten::ones", Dims{4, 2}).to(DType::kFloat64);
+  autograd::set_requires_grad(wide);
+  autograd::set_grad(wide, call_by_name("aten::to.dtype", autograd::grad(table), static_cast<int64_t>(DType::kFloat64),
+                                        false, false, Value()));
+  const auto make = [](const Tensor& param) { return make_optimizer("sgd", {{{param}, {}}}, {{"momentum", 0.9}}); };
+  const auto saved = make(wide), loaded = make(table);
+  saved->step();
+  loaded->load_state_dict(saved->state_dict());
+  const Value state = loaded->state_dict();
+  const Tensor buffer = item(dict_of(item(state, "state")).items().at(0).second, "momentum_buffer").to_tensor();
+  ASSERT_TRUE(ops::as_sparse(buffer));
+  EXPECT_EQ(buffer.dtype(), DType::kFloat32);
+  EXPECT_EQ(difference(dense(buffer), dense(autograd::grad(table))), 0);
 }
 
 TEST(SparseOptimizers, MasterWeightsFollowThem) {

@@ -382,5 +382,37 @@ TEST(SparseRefusals, OwnOperatorsLookAtTheirIndices) {
   });
 }
 
+TEST(SparseRefusals, StepsOfOptimizersLookAtTheLengthsOfTheirLists) {
+  const char *const kSgd = "tensord::sgd_step_", *const kAdagrad = "tensord::adagrad_step_",
+                    *const kAdam = "tensord::sparse_adam_step_";
+  const Value none = tensors({}), one = tensors({ones({3, 2})}), two = tensors({ones({3, 2}), ones({3, 2})}),
+              grads = tensors({coo({3, 2})});
+  const auto sgd = [](const Value& params, const Value& gradients, const Value& buffers, const Value& rounded) {
+    return std::vector<Value>{params, gradients, buffers, 0.1, 0.0, 0.9, 0.0, false, false, rounded};
+  };
+  const auto adagrad = [&](const Value& gradients, const Value& sums, const Dims& steps, const Value& rounded) {
+    return std::vector<Value>{one, gradients, sums, ints(steps), 0.1, 0.0, 0.0, 0.1, false, rounded};
+  };
+  const auto adam = [&](const Value& means, const Value& squares, const Dims& steps, const Value& rounded) {
+    return std::vector<Value>{one, grads, means, squares, ints(steps), 0.1, 0.9, 0.99, 0.1, false, rounded};
+  };
+  expect_rows({
+      {kSgd, sgd(one, grads, none, none), kTaken},
+      {kSgd, sgd(two, grads, none, none), "expected 2 tensors but got 1"},
+      {kSgd, sgd(one, grads, two, none), "expected 1 tensors but got 2"},
+      {kSgd, sgd(one, grads, none, two), "expected 1 tensors but got 2"},
+      {kAdagrad, adagrad(grads, one, {1}, none), kTaken},
+      {kAdagrad, adagrad(tensors({coo({3, 2}), coo({3, 2})}), one, {1}, none), "expected 1 tensors but got 2"},
+      {kAdagrad, adagrad(grads, none, {1}, none), "expected 1 tensors but got 0"},
+      {kAdagrad, adagrad(grads, one, {}, none), "expected 1 numbers of steps but got 0"},
+      {kAdagrad, adagrad(grads, one, {1}, two), "expected 1 tensors but got 2"},
+      {kAdam, adam(one, one, {1}, none), kTaken},
+      {kAdam, adam(none, one, {1}, none), "expected 1 tensors but got 0"},
+      {kAdam, adam(one, none, {1}, none), "expected 1 tensors but got 0"},
+      {kAdam, adam(one, one, {1, 2}, none), "expected 1 numbers of steps but got 2"},
+      {kAdam, adam(one, one, {1}, two), "expected 1 tensors but got 2"},
+  });
+}
+
 }  // namespace
 }  // namespace tensord::sparse_refusals_test

@@ -283,7 +283,10 @@ Optimizer::State Optimizer::load_state(const DictObject& saved, const Tensor& pa
     check(value->is_tensor() && value->to_tensor().sizes() == param.sizes() &&
               (value->is_strided() || takes(value->to_tensor())),
           kind_, ": state \"", name, "\" is not like its parameter, ", describe(param));
-    if (!value->is_strided()) return ops::to_device(ops::clone(value->to_tensor()), param.device()).to_tensor();
+    if (!value->is_strided()) {
+      const Tensor own = ops::to(ops::clone(value->to_tensor()), like.dtype());
+      return ops::to_device(own, param.device()).to_tensor();
+    }
     const Tensor tensor = zeros_for(like);
     tensor.copy_from(value->to_tensor());
     return tensor;

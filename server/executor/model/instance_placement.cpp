@@ -98,7 +98,7 @@ std::optional<HostPlacement> joined(const std::vector<const HostPlacement*>& pla
     std::ranges::set_union(all, more, std::back_inserter(both));
     all = std::move(both);
   };
-  bool is_everywhere = placements.empty(), has_any_memory = false;
+  bool is_everywhere = placements.empty(), has_any_core = false, has_any_memory = false;
   for (const HostPlacement* one : placements) {
     if (!one) {
       is_everywhere = true;
@@ -106,9 +106,11 @@ std::optional<HostPlacement> joined(const std::vector<const HostPlacement*>& pla
     }
     merge(out.cores, one->cores);
     merge(out.nodes, one->nodes);
+    has_any_core = has_any_core || one->cores.empty();
     has_any_memory = has_any_memory || one->nodes.empty();
   }
   if (is_everywhere) return std::nullopt;
+  if (has_any_core) out.cores.clear();
   if (has_any_memory) out.nodes.clear();
   return out;
 }

@@ -10,6 +10,7 @@
 #include "core/base/thread.h"
 #include "core/distributed/gloo/gloo_backend.h"
 #include "server/training/data/batch_source.h"
+#include "server/training/data/data_file.h"
 #include "server/training/data/image_data.h"
 #include "server/training/jobs/job_store.h"
 #include "server/training/ranks/local_rank.h"
@@ -84,7 +85,7 @@ class HostedRanks::Start {
       hosted_.send_(FailedReport{name(), error.code(), error.what(), true});
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kCancelled) {
-        hosted_.send_(FailedReport{name(), error.code(), error.what()});
+        hosted_.send_(FailedReport{name(), error.code(), without_folder(error.what(), hosted_.options_.data_folder)});
       }
     } catch (const std::exception& error) {
       hosted_.send_(FailedReport{name(), ErrorCode::kInternal, error.what()});

@@ -129,6 +129,10 @@ class TrainHostsTest(JobAssertions, unittest.TestCase):
                 self.assertEqual(failed.state, FAILED)
                 self.assertIn(text, failed.message)
         own = os.path.join(self.workers["b"].data, "pets")
+        with open(os.path.join(own, "dog", "3.webp"), "w"):
+            pass
+        failed, _ = self.server.watch(job(1, "pets", distribution=dict(hosts=["b"])).id)
+        self.assertIn("host b: pets/dog/3.webp: images of this kind are not read", failed.message)  # no path of host b
         shutil.rmtree(own)
         shutil.copytree(folder, own)
         same = self.finished(job(1, "pets", distribution=dict(hosts=["b"])), "net")

@@ -186,6 +186,22 @@ TEST(MeterNumbers, GradientsAreWhatWasMeasuredLast) {
   EXPECT_EQ(points[1].gradient_norm, 0);
 }
 
+TEST(MeterNumbers, LossesThatAreNotFiniteMakeNoPoint) {
+  TrainingJob job(JobStatus{});
+  ManualClock clock;
+  ProgressMeter meter(job, kServerOwner, 10, clock);
+  int64_t step = 0;
+  for (const double loss : {static_cast<double>(INFINITY), 3.0, static_cast<double>(NAN)})
+    meter.add_step({.step = ++step, .rows = 1, .loss = loss});
+  meter.flush();
+  const auto points = job.points_after(0);
+  ASSERT_EQ(points.size(), 1U);
+  EXPECT_EQ(points[0].step, 2);
+  EXPECT_EQ(points[0].loss, 3);
+  EXPECT_EQ(job.status().progress.loss, 3);
+  EXPECT_EQ(job.status().progress.step, 3);
+}
+
 TEST(MeterNumbers, TheStatusIsChangedTenTimesASecond) {
   TrainingJob job(JobStatus{});
   ManualClock clock;
