@@ -11,6 +11,8 @@ import re
 import sys
 
 OF_UNITS = " -Wno-subobject-linkage"  # Clang does not know it, and single sources do not need it
+# GCC's files of precompiled headers are no help to other tools, and a source alone shows that it includes what it uses.
+PRECOMPILED = re.compile(r" -Winvalid-pch| -fpch-preprocess| -include \S*/cmake_pch\.hxx")
 INCLUDE = re.compile(r'^#include "(/[^"]+)"', re.MULTILINE)
 
 
@@ -21,9 +23,10 @@ def members(unit: str) -> list[str]:
 
 
 def units(build: pathlib.Path) -> list[tuple[dict, list[str]]]:
-    """Entries as they are compiled, with the sources in each."""
+    """Entries as they are compiled, without precompiled headers, with the sources in each."""
     entries = json.loads((build / "compile_commands.json").read_text())
-    return [(entry, members(entry["file"]) or [entry["file"]]) for entry in entries]
+    return [({**entry, "command": PRECOMPILED.sub("", entry["command"])}, members(entry["file"]) or [entry["file"]])
+            for entry in entries if not entry["file"].endswith("/cmake_pch.hxx.cxx")]
 
 
 def sources(build: pathlib.Path) -> list[dict]:

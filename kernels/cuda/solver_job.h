@@ -20,7 +20,7 @@ enum class SolverTask : int8_t {
   kTriangular,    // a x = b, or x a = b, in place of b (m × n)
 };
 
-// One matrix, column by column.
+// One matrix, column by column; or many small ones by one call.
 struct SolverJob {
   SolverTask task{};
   int8_t dtype = 0;       // float32, float64, complex64 or complex128; values are real
@@ -34,6 +34,10 @@ struct SolverJob {
   cuda::DeviceAddress a, b, c, numbers;
   int64_t a_leading = 1, b_leading = 1, c_leading = 1;  // distances of columns
   cuda::DeviceAddress info;                             // int32: LAPACK's code; not of the tasks without one
+
+  // Of kCholesky, kLu (m = n) and kTriangular: a call takes so many matrices, a and b are lists of their addresses, and
+  // info and numbers, here int32, are those of all of them. 0: one matrix.
+  int64_t count = 0;
 
   // What LibraryTable::plan_solver found.
   size_t workspace_bytes = 0, host_workspace_bytes = 0;

@@ -1,4 +1,5 @@
-// Factorizations on a CUDA device by cuSOLVER, matrix by matrix; without it, by LAPACK and copies to the host and back.
+// Factorizations on a CUDA device by cuSOLVER and cuBLAS, many small matrices at once where they have it; without them,
+// by LAPACK and copies to the host and back.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -57,7 +58,35 @@ struct Piece {
   int64_t elements;  // of each matrix
 };
 
-// Queues the job for each matrix of a batch; its pieces lie one after the other.
+// Larger matrices fill a chip one by one.
+constexpr int64_t kMaxOfMany = 256;
+
+// Whether one call takes a batch of these.
+bool takes_many(const SolverJob& job, int64_t count) {
+  const bool is_known = job.task == SolverTask::kCholesky || job.task == SolverTask::kTriangular ||
+                        (job.task == SolverTask::kLu && job.m == job.n);
+  return is_known && count > 1 && count <= std::numeric_limits<int32_t>::max() && std::max(job.m, job.n) <= kMaxOfMany;
+}
+
+// The addresses of matrices, on the device.
+template <class Fn>
+Tensor list_of(int64_t count, Device device, const Fn& address) {
+  const Tensor list = Tensor::empty(Dims{count}, DType::kInt64);
+  for (int64_t i = 0; i < count; ++i) list.data<int64_t>()[i] = reinterpret_cast<int64_t>(address(i));
+  return list.to(device);
+}
+
+// Queues one call for all matrices; `a` and `b` are lists of their addresses.
+void run_many(const KernelContext& context, SolverJob job, int64_t count, const Tensor& a, const Tensor& b) {
+  const cuda::DeviceScope scope(context.device.index);
+  job.count = count;
+  job.a = a.raw_data();
+  if (b.defined()) job.b = b.raw_data();
+  cuda::check_cuda(library_table().solver(job, static_cast<cuda::StreamHandle>(context.stream->handle())),
+                   "linear algebra");
+}
+
+// Queues the job for each matrix of a batch; its pieces, the first of which is `a`, lie one after the other.
 void run_solver(const KernelContext& context, SolverJob job, int64_t count, const std::vector<Piece>& pieces) {
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   check(std::max({job.m, job.n, job.k}) <= kMax, "a matrix that is too large for cuSOLVER");
@@ -71,6 +100,14 @@ void run_solver(const KernelContext& context, SolverJob job, int64_t count, cons
   };
   if (count == 0) return;
   put(0);
+  if (takes_many(job, count)) {
+    const Piece& a = pieces.front();
+    const auto stride = a.elements * static_cast<int64_t>(size_of(a.tensor.dtype()));
+    return run_many(context, job, count,
+                    list_of(count, context.device,
+                            [&](int64_t i) { return static_cast<const char*>(a.tensor.raw_data()) + i * stride; }),
+                    {});
+  }
   cuda::check_cuda(library_table().plan_solver(job, stream), "linear algebra");
   const Workspace workspace(job.workspace_bytes, context.device);
   job.workspace = workspace.at();
@@ -110,12 +147,14 @@ void lu_factor_cuda(const KernelContext& context, const Tensor& a, bool pivot, b
   ops::zero_(info);
   if (lu.numel() != 0) {
     const SolverJob job = job_of(SolverTask::kLu, lu);
-    const Tensor wide = Tensor::empty(pivots.sizes(), DType::kInt64, context.device);
-    run_solver(context, job, count_of(batch_of(a)),
+    const int64_t count = count_of(batch_of(a));
+    const DType dtype = takes_many(job, count) ? DType::kInt32 : DType::kInt64;
+    const Tensor found = Tensor::empty(pivots.sizes(), dtype, context.device);
+    run_solver(context, job, count,
                {{&SolverJob::a, lu, job.m * job.n},
-                {&SolverJob::numbers, wide, std::min(job.m, job.n)},
+                {&SolverJob::numbers, found, std::min(job.m, job.n)},
                 {&SolverJob::info, info, 1}});
-    pivots.copy_from(wide);
+    pivots.copy_from(found);
   }
   if (check_errors) check_info("torch.linalg.lu_factor_ex", info);
 }
@@ -290,7 +329,14 @@ void solve_triangular_cuda(const KernelContext& context, const Tensor& a, const 
   job.is_upper = is_upper != triangle.is_turned;
   job.is_left = is_left, job.is_unit = is_unit;
   const Dims batch = batch_of(out);
-  for (int64_t i = 0; i < count_of(batch); ++i) {
+  const int64_t count = count_of(batch);
+  if (takes_many(job, count)) {
+    const auto of = [&](const Tensor& x) {
+      return list_of(count, context.device, [&](int64_t i) { return matrix_at(x, batch, i).data; });
+    };
+    return run_many(context, job, count, of(triangle.tensor), of(out));
+  }
+  for (int64_t i = 0; i < count; ++i) {
     job.a = matrix_at(triangle.tensor, batch, i).data;
     job.b = matrix_at(out, batch, i).data;
     run_solver(context, job, 1, {});

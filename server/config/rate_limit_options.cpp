@@ -21,9 +21,12 @@ RateLimitOptions::Resource parse_resource(const std::string& text) {
   const bool is_count = error == std::errc() && end == count.data() + count.size() && !count.empty();
   check(is_count && !out.name.empty(), "--rate-limit-resource must be NAME:COUNT or NAME:COUNT:DEVICE, got '", text,
         "'");
-  // Models run on one device, number 0.
-  check(second == std::string::npos || device == "global" || device == "0", "--rate-limit-resource '", text,
-        "': the device must be 0 or global, got '", device, "'");
+  if (second == std::string::npos || out.is_global) return out;
+  int index = -1;
+  const auto [last, wrong] = std::from_chars(device.data(), device.data() + device.size(), index);
+  const bool is_index = wrong == std::errc() && last == device.data() + device.size() && index >= 0;
+  check(is_index, "--rate-limit-resource '", text, "': the device must be a number or global, got '", device, "'");
+  out.device = index;
   return out;
 }
 
@@ -36,7 +39,8 @@ void add_rate_limit_options(CLI::App& app, RateLimitOptions& options) {
       ->capture_default_str();
   app.add_option("--rate-limit-resource", options.resources,
                  "NAME:COUNT[:DEVICE]: the amount of a resource; by default as much as the largest request of any "
-                 "model. DEVICE: 0, or global for a global resource; may be repeated")
+                 "model. Each device has as much; with DEVICE, the amount of this device (the CPU is 0), or of a "
+                 "resource that is global: global; may be repeated")
       ->allow_extra_args(false);
 }
 

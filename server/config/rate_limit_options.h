@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,10 @@ struct RateLimitOptions {
     std::string name;
     uint64_t count = 0;
     bool is_global = false;
+    std::optional<int> device = {};  // none: of each device
   };
   std::string mode = "off";            // off: ignores the models' rate_limiter; execution_count: applies it
-  std::vector<std::string> resources;  // NAME:COUNT, NAME:COUNT:0 or NAME:COUNT:global
+  std::vector<std::string> resources;  // NAME:COUNT, NAME:COUNT:DEVICE or NAME:COUNT:global
 };
 
 void add_rate_limit_options(CLI::App& app, RateLimitOptions& options);

@@ -54,8 +54,15 @@ Repository::Options repository_options(const ServerOptions& options, RateLimiter
 std::unique_ptr<RateLimiter> make_rate_limiter(const RateLimitOptions& options) {
   if (options.mode == "off") return nullptr;
   RateLimiter::Limits limits;
-  for (const auto& resource : parse_rate_limits(options)) limits[{resource.name, resource.is_global}] = resource.count;
-  return std::make_unique<RateLimiter>(std::move(limits));
+  RateLimiter::DeviceLimits device_limits;
+  for (const auto& resource : parse_rate_limits(options)) {
+    if (resource.device) {
+      device_limits[{resource.name, *resource.device}] = resource.count;
+    } else {
+      limits[{resource.name, resource.is_global}] = resource.count;
+    }
+  }
+  return std::make_unique<RateLimiter>(std::move(limits), std::move(device_limits));
 }
 
 std::unique_ptr<ResponseCache> make_cache(const ServerOptions& options) {

@@ -153,7 +153,7 @@ BodyText inflate_body(Coding coding, const std::vector<std::span<const uint8_t>>
   }
   check(is_over, "the request cannot be unpacked: its end is missing");
   if (is_full && stream.avail_out == 0) fail_unpacked(max_bytes);
-  if (!is_full) out.resize(out.size() - stream.avail_out);
+  if (!is_full) out.erase(out.size() - stream.avail_out);
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/tensor/cuda/plugin.h"
 
 namespace tensord::server {
 namespace {
@@ -38,7 +39,8 @@ const CudaDriver& CudaDriver::instance() {
 }
 
 CudaDriver::CudaDriver() {
-  void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  const cuda::CudaApi* const engine = cuda::find_api();
+  void* const library = dlopen(engine ? engine->driver_library : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr || !load_functions(library) || functions_.init(0) != kSuccess) return;
   int count = 0;
   if (functions_.device_count(&count) == kSuccess) device_count_ = count;

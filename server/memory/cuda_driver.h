@@ -6,7 +6,8 @@
 namespace tensord::server {
 
 // The parts of NVIDIA's driver library (libcuda.so.1) for GPU memory of other processes. It is loaded on first use, so
-// builds and packages do not depend on it. Thread-safe.
+// builds and packages do not depend on it. Its contexts are those of the engine, whose kernels reach the same
+// addresses. Thread-safe.
 class CudaDriver {
  public:
   static constexpr size_t kHandleBytes = 64;

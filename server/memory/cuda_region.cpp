@@ -1,8 +1,10 @@
 #include "server/memory/cuda_region.h"
 
+#include <bit>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/tensor/cuda/runtime.h"
 
 namespace tensord::server {
 namespace {
@@ -37,6 +39,11 @@ CudaRegion::CudaRegion(Place place) : place_(std::move(place)) {
     fail(ErrorCode::kInvalidArgument, "byte_size ", place_.size_bytes, " exceeds the ", memory_.size_bytes,
          " bytes that are there");
   });
+}
+
+uint8_t* CudaRegion::device_data() const {
+  if (place_.device_id >= cuda::device_count()) return nullptr;
+  return std::bit_cast<uint8_t*>(memory_.address);
 }
 
 CudaRegion::~CudaRegion() { CudaDriver::instance().close(memory_); }

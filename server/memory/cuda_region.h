@@ -5,7 +5,8 @@
 
 namespace tensord::server {
 
-// GPU memory that a client in another process allocated. Models run on the CPU, so inputs and results are copied.
+// GPU memory that a client in another process allocated. The client must not free it while it is registered. Models on
+// GPUs read and write it in place if the engine knows the GPU.
 class CudaRegion final : public SharedRegion {
  public:
   static constexpr const char* kKind = "cuda";
@@ -28,6 +29,8 @@ class CudaRegion final : public SharedRegion {
   const std::string& name() const override { return place_.name; }
   uint64_t size_bytes() const override { return place_.size_bytes; }
   uint8_t* data() const override { return nullptr; }
+  uint8_t* device_data() const override;
+  Device device() const override { return {kCUDA, static_cast<int8_t>(place_.device_id)}; }
   bool is_lost() const override { return false; }  // reading memory that is gone fails instead
   Origin origin() const override;
   void read(uint64_t offset, void* to, uint64_t count) const override;

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "core/base/device.h"
+
 namespace tensord::server {
 
 // Client memory registered under a name. Unmapped when the registry and all ranges have released it. The client may
@@ -19,6 +21,9 @@ class SharedRegion {
   virtual uint64_t size_bytes() const = 0;
   // Address for the CPU; null: not accessible.
   virtual uint8_t* data() const = 0;
+  // Address for the engine's kernels on device(); null: they cannot reach it.
+  virtual uint8_t* device_data() const { return nullptr; }
+  virtual Device device() const { return {}; }
   // The client has removed the memory.
   virtual bool is_lost() const = 0;
   // Of the first byte.

@@ -3,6 +3,7 @@
 #include "core/base/delay_point.h"
 #include "core/base/error.h"
 #include "core/base/mutex.h"
+#include "core/tensor/device_runtime.h"
 
 namespace tensord::server {
 namespace {
@@ -29,13 +30,22 @@ void SharedRange::write(const void* from, uint64_t count) const {
   check_alive();
 }
 
-Storage SharedRange::as_storage() const {
-  return wrap_storage(
-      data, size_bytes, [region = region] {}, {}, /*is_writable=*/false);
+void SharedRange::write(const Tensor& from) const {
+  if (from.raw_data() != device_data) {
+    // A client may ask for a result over the input that it is.
+    const Tensor own = from.storage()->is_writable() ? from : from.clone();
+    Tensor::from_storage(as_writable_storage(), own.sizes(), own.strides(), 0, own.dtype()).copy_from(own);
+    synchronize(region->device());
+  }
+  check_alive();
 }
 
-Storage SharedRange::as_writable_storage() const {
-  return wrap_storage(data, size_bytes, [region = region] {});
+Storage SharedRange::as_storage() const { return wrapped(/*is_writable=*/false); }
+Storage SharedRange::as_writable_storage() const { return wrapped(/*is_writable=*/true); }
+
+Storage SharedRange::wrapped(bool is_writable) const {
+  return wrap_storage(
+      data ? data : device_data, size_bytes, [region = region] {}, data ? Device{} : region->device(), is_writable);
 }
 
 bool SharedRange::overlaps(const SharedRange& other) const {
@@ -156,6 +166,7 @@ SharedRange SharedRegions::find(const std::string& name, uint64_t offset, uint64
   range.check_alive();
   range.offset = offset;
   if (uint8_t* const data = range.region->data()) range.data = data + offset;
+  if (uint8_t* const data = range.region->device_data()) range.device_data = data + offset;
   range.size_bytes = size_bytes;
   return range;
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/mutex.h"
-#include "core/tensor/storage.h"
+#include "core/tensor/tensor.h"
 #include "server/memory/cuda_region.h"
 #include "server/memory/system_region.h"
 
@@ -22,7 +22,9 @@ namespace tensord::server {
 struct SharedRange {
   std::shared_ptr<const SharedRegion> region;
   uint64_t offset = 0;      // in the region
-  uint8_t* data = nullptr;  // address for the CPU; null: on a GPU, must be copied
+  uint8_t* data = nullptr;  // address for the CPU; null: on a GPU
+  // Address for kernels of region->device(); null: they cannot reach it.
+  uint8_t* device_data = nullptr;
   uint64_t size_bytes = 0;
 
   // Throws Error{kFailedPrecondition} if the memory was removed. Call it after reading or writing, before results are
@@ -33,12 +35,17 @@ struct SharedRange {
   // Writes the first `count` bytes; then check_alive(). REQUIRES: count <= size_bytes. Free if the bytes are already in
   // place (a model that returns its input). Both functions also throw Error{kFailedPrecondition} if a GPU fails.
   void write(const void* from, uint64_t count) const;
-  // The bytes in place, read-only, with any alignment. REQUIRES: data, here and for results.
+  // The same for a contiguous tensor of a device, whose work on it is done. REQUIRES: device_data.
+  void write(const Tensor& from) const;
+  // The bytes in place, read-only, with any alignment. REQUIRES: data or device_data, here and for results.
   Storage as_storage() const;
   // The same for results. Values that are read back may be anything; then check_alive().
   Storage as_writable_storage() const;
   // Whether the ranges share bytes, under any names.
   bool overlaps(const SharedRange& other) const;
+
+ private:
+  Storage wrapped(bool is_writable) const;
 };
 
 // The regions that clients have registered, by name, of both kinds: `Region` is SystemRegion or CudaRegion. A name

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "core/base/delay_point.h"
+#include "core/base/error.h"
 #include "core/base/mutex.h"
 
 namespace tensord::server {
@@ -105,9 +106,15 @@ size_t Scheduler::waiting() const {
   return policy_->size();
 }
 
-size_t Scheduler::take_slot() {
-  const size_t slot = free_slots_.back();
-  free_slots_.pop_back();
+size_t Scheduler::take_slot(const Permit& permit) {
+  auto found = std::prev(free_slots_.end());
+  if (permit) {
+    found = std::ranges::find(free_slots_, permit->device(),
+                              [this](size_t slot) { return options_.rate_limiter->device_of(slot); });
+    check_internal(found != free_slots_.end(), "a run is allowed on a device without a free worker");
+  }
+  const size_t slot = *found;
+  free_slots_.erase(found);
   return slot;
 }
 
@@ -119,13 +126,12 @@ bool Scheduler::run_here(TaskPtr& task) {
     const bool is_late = task->enqueued_ns >= task->deadline_ns;
     if (is_stopped_ || is_late || free_slots_.empty() || policy_->size() != 0 || !policy_->runs_alone()) return false;
     if (options_.rate_limiter != nullptr && !(permit = options_.rate_limiter->try_acquire())) return false;
-    slot = take_slot();
+    slot = take_slot(permit);
     task->turn = next_turn_++;
   }
   task->run(slot, task->enqueued_ns);
   task.reset();
-  permit.reset();
-  release(slot);
+  release(slot);  // before the permit, for which there is a slot
   return true;
 }
 
@@ -152,7 +158,7 @@ std::optional<Scheduler::Work> Scheduler::wait_for_work(Permit before) {
       }
       work.batch = policy_->next(clock().now_ns());
       if (!work.batch.is_empty()) {
-        work.slot = take_slot();
+        work.slot = take_slot(work.permit);
         for (TaskPtr& task : work.batch.tasks) task->turn = next_turn_++;
         if (policy_->size() > 0 && !free_slots_.empty()) wake();
         return work;

@@ -60,7 +60,8 @@ class Scheduler {
   // Makes sure that a thread calls the policy.
   void wake() TENSORD_REQUIRES(mutex_);
   bool run_here(TaskPtr& task);
-  size_t take_slot() TENSORD_REQUIRES(mutex_);
+  // A free slot; on the permit's device, which has one for each permit.
+  size_t take_slot(const Permit& permit) TENSORD_REQUIRES(mutex_);
   void release(size_t slot);
   bool release_and_go_on(size_t slot, Permit& permit);
   // Rejects expired tasks while all workers are busy.

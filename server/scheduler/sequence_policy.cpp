@@ -5,7 +5,7 @@
 namespace tensord::server {
 namespace {
 
-std::string name_of(const SequenceKey& key) { return key.text.empty() ? std::to_string(key.number) : key.text; }
+std::string text_of(const SequenceKey& key) { return key.text.empty() ? std::to_string(key.number) : key.text; }
 
 // now + delay, or kNoDeadline on overflow.
 int64_t later(int64_t now_ns, int64_t delay_ns) {
@@ -32,7 +32,7 @@ size_t SequencePolicy::add(SequenceRequestPtr request, int64_t now_ns, Rejection
   const auto found = open_.find(request->key);
   if (!request->is_start && found == open_.end()) {
     return reject(ErrorCode::kInvalidArgument,
-                  concat("inference request for sequence ", name_of(request->key), " to model '", options_.model,
+                  concat("inference request for sequence ", text_of(request->key), " to model '", options_.model,
                          "' must specify the START flag on the first request of the sequence"));
   }
   // A second start request closes the previous sequence of this ID, which still finishes its queued requests.

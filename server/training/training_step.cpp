@@ -47,8 +47,9 @@ TrainingStep::Done TrainingStep::run(std::span<const std::vector<Tensor>> batche
   }
   done.loss = compute_gradients(batches, rows, wants_norm, done).item_double();
   say_plan(done);
-  if (done.is_skipped) return done;
-  if (parts_.zero) {
+  if (done.is_skipped) {
+    // The ranks agree on it, see clip().
+  } else if (parts_.zero) {
     parts_.zero->step();
   } else {
     parts_.optimizer.step();
@@ -127,7 +128,8 @@ void TrainingStep::backward(const Tensor& loss, int64_t own_rows, int64_t rows) 
   }
   const double value = loss.defined() ? loss.item_double() : 0;
   parts_.ranks->tell(value, own_rows, rows, parts_.request(), parts_.is_checkpoint_due());
-  parts_.ranks->backward(loss, own_rows, rows);
+  const bool is_scaled = parts_.loss_scale && loss.defined();
+  parts_.ranks->backward(is_scaled ? ops::mul(loss, scale()) : loss, own_rows, rows);
 }
 
 void TrainingStep::clip(const Tensor& loss, bool wants_norm, Done& done) {
@@ -139,8 +141,9 @@ void TrainingStep::clip(const Tensor& loss, bool wants_norm, Done& done) {
   } else if (wants_norm || parts_.loss_scale) {
     norm = nn::grad_norm(tensors_) / scale;
   }
-  done.is_skipped = parts_.loss_scale && !(std::isfinite(norm) && std::isfinite(loss.item_double()));
   if (parts_.loss_scale) {
+    const bool is_finite = std::isfinite(norm) && (!loss.defined() || std::isfinite(loss.item_double()));
+    done.is_skipped = !(parts_.ranks ? parts_.ranks->all_of(is_finite) : is_finite);
     parts_.optimizer.set_gradient_scale(scale);
     parts_.loss_scale->update(!done.is_skipped);
   }

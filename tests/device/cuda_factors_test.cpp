@@ -117,6 +117,36 @@ TEST_F(CudaFactors, OfSymmetricMatricesMultiplyToThem) {
   }
 }
 
+// Small matrices of a batch go to one call of the library, large ones and those that are not square one by one.
+TEST_F(CudaFactors, OfABatchAreOneCall) {
+  if (!has_libraries() || !counts_library_calls()) GTEST_SKIP() << "calls are not counted";
+  const auto calls = [](const std::function<void()>& fn) {
+    const uint64_t before = library_calls();
+    fn();
+    synchronize(kGpu);
+    return library_calls() - before;
+  };
+  const Tensor a = matrices({50, 4, 4}, DType::kFloat64, 3), wide = matrices({5, 4, 6}, DType::kFloat64, 3),
+               large = matrices({2, 300, 300}, DType::kFloat32, 3), b = matrices({50, 4, 2}, DType::kFloat64, 5);
+  const Tensor squares = there(ops::add(ops::matmul(a, ops::mH(a)), ops::eye(4, {.dtype = DType::kFloat64})));
+  EXPECT_EQ(calls([&] { parts_of("aten::linalg_cholesky_ex", squares, false, false); }), 1u);
+  EXPECT_EQ(calls([&] { parts_of("aten::linalg_lu_factor_ex", there(a), true, false); }), 1u);
+  EXPECT_EQ(calls([&] { parts_of("aten::linalg_lu_factor_ex", there(wide), true, false); }), 5u);
+  EXPECT_EQ(calls([&] { parts_of("aten::linalg_lu_factor_ex", there(large), true, false); }), 2u);
+  const Tensor triangle = ops::tril(squares);
+  EXPECT_EQ(calls([&] { ops::linalg_solve_triangular(triangle, there(b), {.upper = false}); }), 1u);
+  // Some of them cannot be factored.
+  Tensor some = squares.to(Device{});
+  for (const int64_t i : {3, 49}) ops::zero_(ops::select(some, 0, i));
+  for (const char* name : {"aten::linalg_cholesky_ex", "aten::linalg_lu_factor_ex"}) {
+    const auto got = parts_of(name, there(some), std::strstr(name, "lu") != nullptr, false);
+    const auto expected = parts_of(name, some, std::strstr(name, "lu") != nullptr, false);
+    EXPECT_EQ(difference(got.back().to(Device{}), expected.back()), "") << name;
+    if (got.size() < 3) continue;
+    EXPECT_EQ(difference(got[1].to(Device{}), expected[1]), "") << name;
+  }
+}
+
 // The gradient of a sum in which each vector meets its partner, so that their signs do not matter.
 Tensor gradient_of(const Tensor& a, const std::function<Tensor(const Tensor&)>& function) {
   const Tensor leaf = a.clone();

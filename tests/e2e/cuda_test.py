@@ -175,8 +175,17 @@ def rows(count, seed=1):
     return np.random.default_rng(seed).standard_normal((count, 16), dtype=np.float32)
 
 
+class Repositories:
+    def only(self, module, config="", name="m"):
+        """A repository with one model, in a folder of its own."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        save(module, folder.name, name, config)
+        return folder.name
+
+
 @unittest.skipUnless(os.path.exists(EMULATED), f"no {EMULATED}: Boost.Context is missing, or it is not built")
-class CudaTest(unittest.TestCase, RpcAssertions):
+class CudaTest(unittest.TestCase, RpcAssertions, Repositories):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
@@ -210,13 +219,6 @@ class CudaTest(unittest.TestCase, RpcAssertions):
     def tearDownClass(cls):
         cls.server.__exit__(None, None, None)
         cls.folder.cleanup()
-
-    def only(self, module, config="", name="m"):
-        """A repository with one model, in a folder of its own."""
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        save(module, folder.name, name, config)
-        return folder.name
 
     def test_answers_are_those_of_the_cpu_in_every_format(self):
         for kind in ("script", "program", "onnx"):
@@ -424,21 +426,6 @@ class CudaTest(unittest.TestCase, RpcAssertions):
         for device, text in (("cuda:2", "cuda:2 is not available"), ("cuda:x", "cuda:x")):
             with self.assertRaisesRegex(RuntimeError, text):
                 daemon(root, "--device", device)
-
-    def test_loads_are_refused_where_much_memory_is_in_use(self):
-        root = self.only(Mlp().eval(), ROWS + GPU % (1, "0"), "a")
-        for name, gpu in (("b", "0"), ("c", "1")):
-            save(Mlp().eval(), root, name, ROWS + GPU % (1, gpu))
-        with daemon(root, "--model-control-mode", "explicit", "--model-load-gpu-limit", "0:0", "--model-load-gpu-limit", "1:0.9") as server:
-            for name in ("a", "c"):
-                server.stub.RepositoryModelLoad(pb.RepositoryModelLoadRequest(model_name=name))
-            with self.assertRaises(grpc.RpcError) as caught:
-                server.stub.RepositoryModelLoad(pb.RepositoryModelLoadRequest(model_name="b"))
-            self.assertIn("memory limit set for GPU 0 has exceeded, model loading is rejected.", caught.exception.details())
-            self.assertEqual(infer(server, "a", x=rows(2))["OUTPUT__0"].shape, (2, 8))
-        for wrong in ("0", "0:", ":1", "0:1.5", "-1:0.5", "0:x", "x:0.5"):
-            with self.assertRaisesRegex(RuntimeError, "--model-load-gpu-limit must be GPU:SHARE"):
-                daemon(root, "--model-load-gpu-limit", wrong)
 
     def test_reloads_leave_no_memory_behind(self):
         root = self.only(Mlp().eval(), ROWS + GPU % (1, "0"))

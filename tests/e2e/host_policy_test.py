@@ -100,7 +100,7 @@ class HostPolicyTest(unittest.TestCase):
     def test_bad_policies_are_refused_at_the_start(self):
         for text, message in (("first", "expected NAME,SETTING=VALUE"), ("a,cpu-cores=x", "expected cores such as"),
                               ("a,cpu-cores=1023", "may not use core 1023"), ("a,numa-node=63", "no NUMA node 63"),
-                              ("a,numa-node=x", "numa-node must be a number"), ("a,colour=red", "unknown setting 'colour'")):
+                              ("a,numa-node=x", "numa-node must be a number"), ("a,color=red", "unknown setting 'color'")):
             run = subprocess.run([BINARY, "serve", "--model-repository", self.folder.name, "--host-policy", text],
                                  capture_output=True, text=True, timeout=60)
             self.assertNotEqual(run.returncode, 0, text)

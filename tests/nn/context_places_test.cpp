@@ -121,6 +121,8 @@ TEST(ContextPlaces, WorkersOfADataLoader) {
   EXPECT_NE(dataset.seen.generator, nullptr);  // the batch's own
   ExecutionContext expected = without_stack(changed);
   expected.generator = dataset.seen.generator;
+  EXPECT_NE(dataset.seen.cancellation, nullptr);  // the loader's own, which stops workers between samples
+  expected.cancellation = dataset.seen.cancellation;
   expected.threads = 1;
   expected.grad_mode.is_enabled = false;
   EXPECT_EQ(dataset.seen, expected);

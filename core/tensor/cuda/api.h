@@ -13,7 +13,7 @@ struct CUevent_st;
 namespace tensord::cuda {
 
 // The library and the engine must be of one build. Counted up with each change of this header or of what kernels get.
-inline constexpr char kCudaInterface[] = "tensord cuda 2 " __VERSION__;
+inline constexpr char kCudaInterface[] = "tensord cuda 3 " __VERSION__;
 
 using StreamHandle = CUstream_st*;  // cudaStream_t
 using EventHandle = CUevent_st*;    // cudaEvent_t
@@ -41,6 +41,8 @@ struct CudaApi {
   // 0: no driver, or no devices; problem() says which.
   int32_t device_count;
   const char* problem;
+  // The file of the driver's own functions (cuIpcOpenMemHandle and others), which use the same contexts.
+  const char* driver_library;
 
   // Of the calling thread's last call that was not done. Valid until its next call.
   const char* (*error_text)();

@@ -36,6 +36,8 @@ using Params = struct ParamsData*;
   F(Status, cusolverDn##P##OR##mqr,                                                                                   \
     (Handle handle, int32_t side, int32_t operation, int32_t m, int32_t n, int32_t k, const void* a, int32_t lda,     \
      const void* tau, void* c, int32_t ldc, void* work, int32_t size, int32_t* info))                                 \
+  F(Status, cusolverDn##P##potrfBatched,                                                                              \
+    (Handle handle, int32_t triangle, int32_t n, void* const* a, int32_t lda, int32_t* info, int32_t count))          \
   F(Status, cusolverDn##P##laswp,                                                                                     \
     (Handle handle, int32_t n, void* a, int32_t lda, int32_t first, int32_t last, const int32_t* pivots,              \
      int32_t step))
@@ -104,7 +106,12 @@ using Handle = struct BlasContext*;
 #define TENSORD_CUBLAS_TYPED(F, P)                                                                             \
   F(Status, cublas##P##trsm_v2,                                                                                \
     (Handle handle, int32_t side, int32_t triangle, int32_t operation, int32_t diagonal, int32_t m, int32_t n, \
-     const void* alpha, const void* a, int32_t lda, void* b, int32_t ldb))
+     const void* alpha, const void* a, int32_t lda, void* b, int32_t ldb))                                     \
+  F(Status, cublas##P##trsmBatched,                                                                            \
+    (Handle handle, int32_t side, int32_t triangle, int32_t operation, int32_t diagonal, int32_t m, int32_t n, \
+     const void* alpha, const void* const* a, int32_t lda, void* const* b, int32_t ldb, int32_t count))        \
+  F(Status, cublas##P##getrfBatched,                                                                           \
+    (Handle handle, int32_t n, void* const* a, int32_t lda, int32_t* pivots, int32_t* info, int32_t count))
 #define TENSORD_CUBLAS_FUNCTIONS(F)                                   \
   F(Status, cublasCreate_v2, (Handle * handle))                       \
   F(Status, cublasSetStream_v2, (Handle handle, StreamHandle stream)) \

@@ -81,13 +81,14 @@ struct Typed {
   decltype(Functions::cusolverDnSormqr) ormqr;
   decltype(Functions::cusolverDnSormqr_bufferSize) ormqr_size;
   decltype(Functions::cusolverDnSlaswp) laswp;
+  decltype(Functions::cusolverDnSpotrfBatched) potrf_batched;
 };
 Typed typed(char letter) {
   const Functions& f = cusolver_library().call;
-#define TYPED(P, OR)                                                                         \
-  Typed {                                                                                    \
-    f.cusolverDn##P##OR##gqr, f.cusolverDn##P##OR##gqr_bufferSize, f.cusolverDn##P##OR##mqr, \
-        f.cusolverDn##P##OR##mqr_bufferSize, f.cusolverDn##P##laswp                          \
+#define TYPED(P, OR)                                                                               \
+  Typed {                                                                                          \
+    f.cusolverDn##P##OR##gqr, f.cusolverDn##P##OR##gqr_bufferSize, f.cusolverDn##P##OR##mqr,       \
+        f.cusolverDn##P##OR##mqr_bufferSize, f.cusolverDn##P##laswp, f.cusolverDn##P##potrfBatched \
   }
   switch (letter) {
     case 'D': return TYPED(D, or);
@@ -156,6 +157,12 @@ class SolverCall {
     const int32_t work_count = narrow(static_cast<int64_t>(j.workspace_bytes / type_.size));
     switch (j.task) {
       case SolverTask::kCholesky:
+        if (j.count > 0) {
+          return solver_outcome("cusolverDn…potrfBatched",
+                                typed(type_.letter)
+                                    .potrf_batched(h_, triangle(), narrow(j.n), static_cast<void* const*>(a),
+                                                   narrow(j.a_leading), info, narrow(j.count)));
+        }
         return CALL_SOLVER(cusolverDnXpotrf, h_, p_, triangle(), j.n, t, a, j.a_leading, t, work, j.workspace_bytes,
                            host.data(), host.size(), info);
       case SolverTask::kLu:
@@ -204,7 +211,27 @@ class SolverCall {
   Types type_;
 };
 
-Outcome solve_triangular(SolverHandles& handles, const SolverJob& job, StreamHandle stream) {
+// cuBLAS's functions with the type in their names.
+struct TypedBlas {
+  decltype(cublas::Functions::cublasStrsm_v2) trsm;
+  decltype(cublas::Functions::cublasStrsmBatched) trsm_batched;
+  decltype(cublas::Functions::cublasSgetrfBatched) getrf_batched;
+};
+TypedBlas typed_blas(char letter) {
+  const cublas::Functions& f = triangular::library().call;
+#define TYPED(P) \
+  TypedBlas { f.cublas##P##trsm_v2, f.cublas##P##trsmBatched, f.cublas##P##getrfBatched }
+  switch (letter) {
+    case 'D': return TYPED(D);
+    case 'C': return TYPED(C);
+    case 'Z': return TYPED(Z);
+    default: return TYPED(S);
+  }
+#undef TYPED
+}
+
+// Triangular systems, and LU of many matrices.
+Outcome call_cublas(SolverHandles& handles, const SolverJob& job, StreamHandle stream) {
   const cublas::Functions& call = triangular::library().call;
   Outcome outcome = Outcome::kDone;
   if (!handles.triangular) outcome = triangular_outcome("cublasCreate", call.cublasCreate_v2(&handles.triangular));
@@ -214,16 +241,31 @@ Outcome solve_triangular(SolverHandles& handles, const SolverJob& job, StreamHan
   const std::complex<double> one(1), *const alpha = &one;
   const std::complex<float> narrow_one(1);
   const char letter = Types(job.dtype).letter;
-  const auto trsm = letter == 'D'   ? call.cublasDtrsm_v2
-                    : letter == 'C' ? call.cublasCtrsm_v2
-                    : letter == 'Z' ? call.cublasZtrsm_v2
-                                    : call.cublasStrsm_v2;
+  const TypedBlas blas = typed_blas(letter);
+  if (job.task == SolverTask::kLu) {
+    return triangular_outcome(
+        "cublas…getrfBatched",
+        blas.getrf_batched(handles.triangular, narrow(job.n), static_cast<void* const*>(written(job.a)),
+                           narrow(job.a_leading), static_cast<int32_t*>(written(job.numbers)),
+                           static_cast<int32_t*>(written(job.info)), narrow(job.count)));
+  }
   const bool is_wide = letter == 'D' || letter == 'Z';
+  const void* const factor = is_wide ? static_cast<const void*>(alpha) : &narrow_one;
+  const int32_t side = job.is_left ? kLeft : kRight, triangle = job.is_upper ? kUpper : kLower,
+                operation = job.is_turned ? kOperationT : kOperationN, diagonal = job.is_unit ? kUnit : kNotUnit;
+  if (job.count > 0) {
+    return triangular_outcome(
+        "cublas…trsmBatched",
+        blas.trsm_batched(handles.triangular, side, triangle, operation, diagonal, narrow(job.m), narrow(job.n), factor,
+                          static_cast<const void* const*>(job.a.at), narrow(job.a_leading),
+                          static_cast<void* const*>(written(job.b)), narrow(job.b_leading), narrow(job.count)));
+  }
   return triangular_outcome(
-      "cublas…trsm", trsm(handles.triangular, job.is_left ? kLeft : kRight, job.is_upper ? kUpper : kLower,
-                          job.is_turned ? kOperationT : kOperationN, job.is_unit ? kUnit : kNotUnit, narrow(job.m),
-                          narrow(job.n), is_wide ? static_cast<const void*>(alpha) : &narrow_one, job.a.at,
-                          narrow(job.a_leading), written(job.b), narrow(job.b_leading)));
+      "cublas…trsm", blas.trsm(handles.triangular, side, triangle, operation, diagonal, narrow(job.m), narrow(job.n),
+                               factor, job.a.at, narrow(job.a_leading), written(job.b), narrow(job.b_leading)));
+}
+bool is_of_cublas(const SolverJob& job) {
+  return job.task == SolverTask::kTriangular || (job.task == SolverTask::kLu && job.count > 0);
 }
 
 const char* why_no_solver() {
@@ -232,7 +274,7 @@ const char* why_no_solver() {
 }
 
 Outcome plan_solver(SolverJob& job, StreamHandle stream) {
-  if (job.task == SolverTask::kTriangular || job.task == SolverTask::kExchangeRows) return Outcome::kDone;
+  if (job.count > 0 || is_of_cublas(job) || job.task == SolverTask::kExchangeRows) return Outcome::kDone;
   SolverHandles& handles = handles_of(stream);
   const std::lock_guard lock(handles.mutex);
   const Outcome outcome = make_solver(handles);
@@ -243,7 +285,7 @@ Outcome plan_solver(SolverJob& job, StreamHandle stream) {
 Outcome solver(const SolverJob& job, StreamHandle stream) {
   SolverHandles& handles = handles_of(stream);
   const std::lock_guard lock(handles.mutex);
-  if (job.task == SolverTask::kTriangular) return solve_triangular(handles, job, stream);
+  if (is_of_cublas(job)) return call_cublas(handles, job, stream);
   Outcome outcome = make_solver(handles);
   if (outcome == Outcome::kDone) outcome = CALL_SOLVER(cusolverDnSetStream, handles.solver, stream);
   return outcome == Outcome::kDone ? SolverCall(handles, job).run() : outcome;

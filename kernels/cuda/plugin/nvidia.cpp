@@ -157,6 +157,7 @@ const CudaApi* make_api() {
                            name.c_str(),
                            status == cudaSuccess ? count : 0,
                            problem.c_str(),
+                           "libcuda.so.1",
                            error_text,
                            properties,
                            memory_info,

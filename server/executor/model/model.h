@@ -75,7 +75,8 @@ struct Signature {
   Device device = {};
   std::vector<Device> instances = {};
 
-  // Whether some instance has its tensors elsewhere. Requests and answers are always in the host's memory.
+  // Whether some instance has its tensors elsewhere. Requests and answers are in the host's memory, but for clients'
+  // memory on a GPU (ExecutionStrategy::takes_device_tensors).
   bool is_on_device() const;
 };
 
@@ -90,7 +91,7 @@ struct RunResult {
 // Memory where an output should be placed.
 struct OutputPlace {
   std::string name;
-  Storage memory;  // writable; may change at any time
+  Storage memory;  // writable; may change at any time; of the host or of a device
 };
 
 // Options of one run. Everything is owned by the caller and must outlive the run.
@@ -98,6 +99,8 @@ struct RunOptions {
   const std::function<bool()>& is_cancelled;
   // Where outputs should be placed to save a copy. The model may ignore it; the caller checks.
   std::span<const OutputPlace> places = {};
+  // Names of outputs that stay on the device where they are made. All others come to the host.
+  std::span<const std::string> resident = {};
   bool plans_in_background = false;  // a new shape is interpreted while its plan is built
 };
 

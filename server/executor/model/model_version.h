@@ -63,6 +63,7 @@ class ModelVersion {
   // The configured labels of an output; empty if there are none.
   const std::vector<std::string>& class_labels(const std::string& output) const;
   bool gathers_inputs() const { return strategy_->gathers_inputs(); }
+  bool takes_device_tensors() const { return strategy_->takes_device_tensors(); }
 
  private:
   const std::string name_;

@@ -158,9 +158,11 @@ void ModelWorkers::compare_shapes(std::span<const InferTensor> outputs) {
 }
 
 RunResult ModelWorkers::run(size_t worker, std::span<const InferTensor* const> inputs,
-                            const std::function<bool()>& is_cancelled, std::span<const OutputPlace> places) {
+                            const std::function<bool()>& is_cancelled, std::span<const OutputPlace> places,
+                            std::span<const std::string> resident) {
   const MemoryOwnerScope owner_scope(owner_);
-  const RunOptions options{.is_cancelled = is_cancelled, .places = places, .plans_in_background = true};
+  const RunOptions options{
+      .is_cancelled = is_cancelled, .places = places, .resident = resident, .plans_in_background = true};
   if (!options_.cores) {
     set_thread_budget(options_.threads_per_worker);
     place_threads(placement_of(worker));

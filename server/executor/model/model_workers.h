@@ -49,9 +49,10 @@ class ModelWorkers {
   void start_thread() const;
 
   // Runs the model on `worker` with its share of the cores. `inputs` as for ModelSession::run. Memory is charged to the
-  // model's owner. Outputs are written to `places` where the model supports it. Throws Error.
+  // model's owner. Outputs are written to `places` where the model supports it, and those of `resident` stay where they
+  // are made. Throws Error.
   RunResult run(size_t worker, std::span<const InferTensor* const> inputs, const std::function<bool()>& is_cancelled,
-                std::span<const OutputPlace> places = {});
+                std::span<const OutputPlace> places = {}, std::span<const std::string> resident = {});
   // Call after the answers of a run were sent: releases memory that only new shapes needed.
   void record_answered();
 

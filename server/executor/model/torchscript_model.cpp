@@ -17,6 +17,7 @@
 #include "core/jit/runtime/batch_safety.h"
 #include "core/jit/runtime/module.h"
 #include "core/ops/generator.h"
+#include "core/tensor/device_copy.h"
 #include "core/tensor/device_runtime.h"
 #include "core/tensor/lend.h"
 #include "core/tensor/memory/accounts.h"
@@ -140,12 +141,12 @@ class TorchScriptModel final : public Model {
     if (responds_with_items_) {
       for (const ops::Value& item : value.to_list()->items) {
         result.outputs = flatten_result(item, whole_result_, own_output_names_);
-        finish_outputs(result);
+        finish_outputs(result, options.resident);
         result.responses.push_back(std::exchange(result.outputs, {}));
       }
     } else {
       result.outputs = flatten_result(value, whole_result_, own_output_names_);
-      finish_outputs(result);
+      finish_outputs(result, options.resident);
     }
     copies.bring_back();
     if (!device_.is_host()) synchronize(device_);  // kernels have found all errors there are
@@ -394,7 +395,7 @@ class TorchScriptModel final : public Model {
   // The only place where tensors from clients or other models enter this one. They may be read by others and must not
   // be written: a write goes to a copy, or fails if none was expected.
   Tensor may_write(Tensor tensor, bool is_own, bool is_written, Copies& copies) const {
-    if (!device_.is_host()) return copies.send(tensor, device_, is_own && is_written);
+    if (tensor.device() != device_) return copies.send(tensor, device_, is_own && is_written);
     if (method_.changes_state()) {  // it may keep the tensor after its memory is reused
       copies.made_bytes += tensor.size_bytes();
       return tensor.clone();
@@ -405,17 +406,26 @@ class TorchScriptModel final : public Model {
     return copies.lent.back();
   }
 
-  // Brings results home, converts them as configured, and copies those that a later run could change.
-  void finish_outputs(RunResult& result) const {
+  // Converts results as configured, brings them home, and copies those that a later run could change.
+  void finish_outputs(RunResult& result, std::span<const std::string> resident) const {
+    outputs_.apply(result.outputs);
     for (InferTensor& output : result.outputs) {
-      if (output.tensor.defined() && !output.tensor.device().is_host()) {
-        output.tensor = output.tensor.to(Device{});
-      } else if (method_.changes_state() && output.tensor.defined()) {
+      if (!output.tensor.defined()) continue;
+      if (!output.tensor.device().is_host() && !is_resident(output, resident)) {
+        output.tensor = host_copy(output.tensor);
+      } else if (method_.changes_state()) {
         output.tensor = output.tensor.clone();
         result.copied_bytes += output.tensor.size_bytes();
       }
     }
-    outputs_.apply(result.outputs);
+  }
+
+  bool is_resident(const InferTensor& output, std::span<const std::string> resident) const {
+    if (resident.empty()) return false;
+    const auto spec = std::ranges::find(signature_.outputs, output.name, &TensorSpec::name);
+    return std::ranges::any_of(resident, [&](const std::string& name) {
+      return name == output.name || (spec != signature_.outputs.end() && spec->answers_to(name));
+    });
   }
 
   // Per version: drawing numbers or manual_seed in one model does not affect others.

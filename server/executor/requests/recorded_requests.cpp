@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
+#include "core/tensor/device_copy.h"
 #include "server/executor/model/unsigned_widening.h"
 
 namespace tensord::server {
@@ -188,7 +189,7 @@ void RecordWriter::add(const InferTensor& tensor, DataType wire_datatype, std::s
       data_.append(reinterpret_cast<const char*>(piece.data()), piece.size());
     }
   } else if (tensor.tensor.defined()) {
-    const Tensor values = tensor.tensor.contiguous();
+    const Tensor values = host_copy(tensor.tensor.contiguous());
     if (wire_datatype != tensor.datatype) {
       append_narrowed(values, wire_datatype, data_);
     } else {

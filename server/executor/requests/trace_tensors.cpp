@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "core/tensor/device_copy.h"
+
 namespace tensord::server {
 namespace {
 
@@ -13,7 +15,7 @@ constexpr size_t kMaxTextBytes = 64 << 10;
 Tensor first_of(const InferTensor& tensor) {
   if (!tensor.scattered) {
     const Tensor whole = tensor.tensor.contiguous();
-    return whole.as_view({std::min(whole.numel(), kMaxElements)}, {1}, whole.offset());
+    return host_copy(whole.as_view({std::min(whole.numel(), kMaxElements)}, {1}, whole.offset()));
   }
   const Tensor out = Tensor::empty({{std::min(checked_numel(tensor.shape), kMaxElements)}}, *to_dtype(tensor.datatype));
   auto* to = static_cast<uint8_t*>(out.raw_data());

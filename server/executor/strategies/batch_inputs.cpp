@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/tensor/device_copy.h"
+#include "core/tensor/device_runtime.h"
 #include "core/tensor/lend.h"
 #include "core/tensor/memory/pinned_memory.h"
 
@@ -18,7 +20,7 @@ class ByteSource {
       pieces_ = input.scattered->pieces;
       return;
     }
-    tensor_ = input.tensor.contiguous();
+    tensor_ = host_copy(input.tensor.contiguous());
     whole_ = {static_cast<const uint8_t*>(tensor_.raw_data()), tensor_.size_bytes()};
     pieces_ = {&whole_, 1};
   }
@@ -46,6 +48,8 @@ class ByteSource {
   std::span<const std::span<const uint8_t>> pieces_;
   size_t used_ = 0;  // in the first piece
 };
+
+bool is_on_device(const InferTensor* input) { return input->tensor.defined() && !input->tensor.device().is_host(); }
 
 // Copies a block of `sizes`, from dimension `dim` on, to a target with these byte strides. From dimension `last` on the
 // block and the target are contiguous.
@@ -188,6 +192,24 @@ Dims BatchInputs::padded_shape(size_t input, const RaggedRules& ragged, std::spa
   return shape;
 }
 
+// Where a client's tensors are in a GPU's memory, the others of the batch are brought there.
+void BatchInputs::gather_on_device(Device device, std::span<const InferTensor* const> parts, InferTensor& batch) {
+  const DType dtype = *to_dtype(batch.datatype);
+  const Tensor tensor = Tensor::empty(batch.shape, dtype, device);
+  const Dims strides = contiguous_strides(batch.shape);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Tensor part = parts[i]->tensor;
+    if (parts[i]->scattered) {
+      part = Tensor::empty(parts[i]->shape, dtype);
+      ByteSource(*parts[i]).copy_to(static_cast<uint8_t*>(part.raw_data()), part.size_bytes());
+    }
+    copied_bytes_[i] += part.size_bytes();
+    tensor.as_view(parts[i]->shape, strides, first_rows_[i] * strides[0]).copy_from(part);
+  }
+  synchronize(device);  // the model runs in another stream
+  batch.tensor = read_only(tensor);
+}
+
 void BatchInputs::gather(size_t input, const RaggedRules& ragged, std::span<const InferTensor* const> parts) {
   InferTensor& batch = tensors_[input];
   batch.shape = padded_shape(input, ragged, parts);
@@ -197,12 +219,16 @@ void BatchInputs::gather(size_t input, const RaggedRules& ragged, std::span<cons
     return;
   }
   const DType dtype = *to_dtype(batch.datatype);
-  Tensor tensor =
-      gathers_on_ == kCPU ? Tensor::empty(batch.shape, dtype) : empty_pinned(batch.shape, dtype, gathers_on_);
   const auto has_padding = [&](const InferTensor* part) {
     return !std::equal(batch.shape.begin() + 1, batch.shape.end(), part->shape.begin() + 1, part->shape.end());
   };
-  if (batch.shape.size() > 1 && std::any_of(parts.begin(), parts.end(), has_padding)) {
+  const bool is_padded = batch.shape.size() > 1 && std::any_of(parts.begin(), parts.end(), has_padding);
+  const auto there = std::ranges::find_if(parts, is_on_device);
+  if (there != parts.end() && !is_padded && !batch.shape.empty())
+    return gather_on_device((*there)->tensor.device(), parts, batch);
+  Tensor tensor =
+      gathers_on_ == kCPU ? Tensor::empty(batch.shape, dtype) : empty_pinned(batch.shape, dtype, gathers_on_);
+  if (is_padded) {
     fill(tensor, ragged.padding_value());
   }
   Dims strides = contiguous_strides(batch.shape);

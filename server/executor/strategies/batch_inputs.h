@@ -68,6 +68,7 @@ class BatchInputs {
   BatchInputs() = default;
   bool is_padded() const;
   void gather(size_t input, const RaggedRules& ragged, std::span<const InferTensor* const> parts);
+  void gather_on_device(Device device, std::span<const InferTensor* const> parts, InferTensor& batch);
   void gather_strings(size_t input, std::span<const InferTensor* const> parts);
   Dims padded_shape(size_t input, const RaggedRules& ragged, std::span<const InferTensor* const> parts);
   void point();

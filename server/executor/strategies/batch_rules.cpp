@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "server/executor/strategies/execution_strategy.h"
 
 namespace tensord::server {
 namespace {
@@ -50,14 +51,21 @@ BatchRules make_batch_rules(const ModelConfig& config, const Signature& signatur
   return rules;
 }
 
-std::unique_ptr<RateLimiter::Client> make_rate_limiter_client(RateLimiter* limiter, const std::string& model,
-                                                              const ModelConfig& config) {
-  if (limiter == nullptr || config.rate_limiter.resources.empty()) return nullptr;
+std::unique_ptr<RateLimiter::Client> make_rate_limiter_client(const StrategyContext& context) {
+  const RateLimiterConfig& config = context.config.rate_limiter;
+  if (context.rate_limiter == nullptr || config.resources.empty()) return nullptr;
   std::vector<RateLimiter::Resource> needs;
-  for (const auto& resource : config.rate_limiter.resources) {
+  for (const auto& resource : config.resources) {
     needs.push_back({.name = resource.name, .is_global = resource.is_global, .count = resource.count});
   }
-  return limiter->add_client(model, std::move(needs), config.rate_limiter.priority);
+  // As in Triton, what runs on the CPU counts as on device 0.
+  std::vector<int> devices(context.workers->size());
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const Signature& signature = context.signature;
+    const Device device = i < signature.instances.size() ? signature.instances[i] : signature.device;
+    devices[i] = device.is_host() ? 0 : device.index;
+  }
+  return context.rate_limiter->add_client(context.model, std::move(needs), config.priority, std::move(devices));
 }
 
 }  // namespace tensord::server

@@ -7,6 +7,7 @@
 
 #include "core/base/delay_point.h"
 #include "core/base/log.h"
+#include "core/tensor/device_copy.h"
 #include "server/executor/requests/status.h"
 #include "server/executor/strategies/batch_inputs.h"
 #include "server/executor/strategies/batch_rules.h"
@@ -56,6 +57,7 @@ class BatchStrategy final : public ExecutionStrategy {
   void submit(InferRequest&& request, InferSink& sink) override;
   void record_cancelled() override { scheduler_.drop_cancelled(); }
   bool gathers_inputs() const override { return rules_.max_rows > 1; }
+  bool takes_device_tensors() const override { return context_.signature.is_on_device(); }
   void stop() override { scheduler_.stop(); }
 
  private:
@@ -72,6 +74,9 @@ class BatchStrategy final : public ExecutionStrategy {
   std::vector<InferTensor> run_model(size_t worker, std::span<const InferTensor* const> inputs, Tasks tasks,
                                      RequestTimes& times, uint64_t& copied_bytes,
                                      std::span<const OutputPlace> places = {});
+  static std::vector<std::string> resident_outputs(Tasks tasks);
+  // The outputs of a run that are for this task, those without a place on a device in the host's memory.
+  std::vector<InferTensor> outputs_of(const InferTask& task, std::vector<InferTensor> outputs) const;
   absl::Status failure(const InferTask& task, absl::Status status) const;
   bool is_dead(const InferTask& task) const;
   void record_batch(bool is_good, const absl::Status& reason);
@@ -133,7 +138,7 @@ BatchStrategy::BatchStrategy(const StrategyContext& context)
     : context_(context),
       rules_(make_batch_rules(context.config, context.signature, context.default_queue_size)),
       ragged_(context.signature, context.config),
-      rate_limiter_(make_rate_limiter_client(context.rate_limiter, context.model, context.config)),
+      rate_limiter_(make_rate_limiter_client(context)),
       scheduler_(std::make_unique<BatchPolicy>(rules_),
                  {.workers = static_cast<int>(context.workers->size()),
                   .pool = context.pool,
@@ -168,10 +173,33 @@ std::vector<InferTensor> BatchStrategy::run_model(size_t worker, std::span<const
   const auto nobody_waits = [this, tasks] {
     return std::all_of(tasks.begin(), tasks.end(), [this](const InferTask* task) { return is_dead(*task); });
   };
-  RunResult run = context_.workers->run(worker, inputs, std::cref(nobody_waits), places);
+  const std::vector<std::string> resident = resident_outputs(tasks);
+  RunResult run = context_.workers->run(worker, inputs, std::cref(nobody_waits), places, resident);
   times.compute_output_start_ns = now_ns();
   copied_bytes += run.copied_bytes;
   return std::move(run.outputs);
+}
+
+std::vector<std::string> BatchStrategy::resident_outputs(Tasks tasks) {
+  std::vector<std::string> names;
+  for (const InferTask* task : tasks) {
+    for (const OutputPlace& place : task->request.output_places) {
+      if (!place.memory->device().is_host()) names.push_back(place.name);
+    }
+  }
+  return names;
+}
+
+std::vector<InferTensor> BatchStrategy::outputs_of(const InferTask& task, std::vector<InferTensor> outputs) const {
+  outputs = select_outputs(std::move(outputs), context_.signature, context_.model, task.request.requested_outputs);
+  for (InferTensor& output : outputs) {
+    if (!output.tensor.defined() || output.tensor.device().is_host()) continue;
+    const bool has_place = std::ranges::any_of(task.request.output_places, [&output](const OutputPlace& place) {
+      return place.name == output.name && !place.memory->device().is_host();
+    });
+    if (!has_place) output.tensor = host_copy(output.tensor);
+  }
+  return outputs;
 }
 
 // The status of a failed run for this task: a run stopped because of the deadline reports the deadline.
@@ -243,8 +271,7 @@ void BatchStrategy::run_in_place(size_t worker, InferTask& task, int64_t start_n
     std::vector<InferTensor> outputs = task.rows == 0 ? run_without_rows(worker, task, inputs, result)
                                                       : run_model(worker, inputs, {&self, 1}, result.times,
                                                                   result.copied_bytes, task.request.output_places);
-    result.outputs =
-        select_outputs(std::move(outputs), context_.signature, context_.model, task.request.requested_outputs);
+    result.outputs = outputs_of(task, std::move(outputs));
   } catch (...) {
     result.status = failure(task, current_exception_status());
     result.outputs.clear();
@@ -317,8 +344,7 @@ void BatchStrategy::run_gathered(size_t worker, Tasks tasks, int64_t start_ns) {
     result.times.queue_start_ns = tasks[i]->enqueued_ns;
     if (status.ok()) {
       try {
-        result.outputs = select_outputs(std::move(outputs[i]), context_.signature, context_.model,
-                                        tasks[i]->request.requested_outputs);
+        result.outputs = outputs_of(*tasks[i], std::move(outputs[i]));
       } catch (...) {
         result.status = current_exception_status();
       }
@@ -346,8 +372,7 @@ void BatchStrategy::run_apart(size_t worker, Tasks tasks, const BatchInputs& inp
       const BatchInputs alone = inputs.alone(i);
       std::vector<InferTensor> outputs =
           run_model(worker, alone.inputs(), {&task, 1}, result.times, result.copied_bytes);
-      result.outputs =
-          select_outputs(std::move(outputs), context_.signature, context_.model, task->request.requested_outputs);
+      result.outputs = outputs_of(*task, std::move(outputs));
     } catch (...) {
       result.status = failure(*task, current_exception_status());
       is_good = false;

@@ -111,7 +111,7 @@ BatchRules one_at_a_time(const StrategyContext& context) {
 
 DecoupledStrategy::DecoupledStrategy(const StrategyContext& context)
     : context_(context),
-      rate_limiter_(make_rate_limiter_client(context.rate_limiter, context.model, context.config)),
+      rate_limiter_(make_rate_limiter_client(context)),
       scheduler_(std::make_unique<BatchPolicy>(one_at_a_time(context)),
                  {.workers = static_cast<int>(context.workers->size()),
                   .pool = context.pool,

@@ -47,6 +47,8 @@ class ExecutionStrategy {
   virtual void record_cancelled() = 0;
   // Whether inputs may be passed as InferTensor::scattered.
   virtual bool gathers_inputs() const { return false; }
+  // Whether inputs may be on a device, and outputs too, where the request has a place on a device for them.
+  virtual bool takes_device_tensors() const { return false; }
   // Rejects new and queued requests with UNAVAILABLE, and returns when the running ones have ended.
   virtual void stop() = 0;
 };

@@ -88,7 +88,7 @@ class GenerationStrategy final : public ExecutionStrategy {
 GenerationStrategy::GenerationStrategy(const StrategyContext& context)
     : context_(context),
       step_(context.model, context.config, context.signature),
-      rate_limiter_(make_rate_limiter_client(context.rate_limiter, context.model, context.config)) {
+      rate_limiter_(make_rate_limiter_client(context)) {
   capacity_ = step_.model().max_rows();
   const int32_t candidates = context.config.sequence_batching->oldest_max_candidate_sequences;
   if (candidates > 0) capacity_ = std::min(capacity_, static_cast<size_t>(candidates));
@@ -232,7 +232,7 @@ void GenerationStrategy::work(size_t worker) {
 // long.
 void GenerationStrategy::step_all(size_t worker, Running& running) {
   std::optional<RateLimiter::Permit> permit;
-  if (rate_limiter_) permit = rate_limiter_->acquire();
+  if (rate_limiter_) permit = rate_limiter_->acquire({}, rate_limiter_->device_of(worker));
   std::vector<std::pair<std::string, std::vector<Generation*>>> groups;
   bool has_first = false;
   for (const GenerationPtr& one : running) {

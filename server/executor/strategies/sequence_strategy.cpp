@@ -90,7 +90,7 @@ SequenceStrategy::SequenceStrategy(const StrategyContext& context)
       model_(context.model, context.config, context.signature),
       instances_(instance_count(context)),
       keeps_rows_(model_.has_ready_control() || context.signature.keeps_state),
-      rate_limiter_(make_rate_limiter_client(context.rate_limiter, context.model, context.config)),
+      rate_limiter_(make_rate_limiter_client(context)),
       policy_(make_policy()) {}
 
 // Started by the first request, so that an unused model costs no thread.
@@ -317,7 +317,7 @@ std::string SequenceStrategy::states_key(const Row& row) const {
 // Rows whose states differ in size run one after another.
 void SequenceStrategy::run(size_t instance, SequenceBatch& batch) {
   std::optional<RateLimiter::Permit> permit;
-  if (rate_limiter_) permit = rate_limiter_->acquire();
+  if (rate_limiter_) permit = rate_limiter_->acquire({}, rate_limiter_->device_of(instance));
   std::map<std::string, std::vector<bool>> groups;
   std::vector<Row*> rows;
   for (size_t i = 0; i < batch.rows.size(); ++i) {

@@ -220,7 +220,8 @@ void check_precision(JobSpec& spec) {
   const char* const because = spec.precision == "16-mixed" ? " (16-mixed has one)" : "";
   check(spec.loss_scale >= 0 && std::isfinite(spec.loss_scale), "loss_scale: must be at least 0, got ",
         spec.loss_scale);
-  check(spec.loss_scale == 0 || !spec.distribution.is_wanted(), "loss_scale: not with a distribution", because);
+  check(spec.loss_scale == 0 || spec.distribution.compression != "powersgd", "loss_scale: not with powersgd", because,
+        ", which keeps the errors of gradients that are not finite");
   check(spec.loss_scale == 0 || spec.optimizer.name != "lbfgs", "loss_scale: not with lbfgs", because);
 }
 

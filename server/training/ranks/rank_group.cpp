@@ -137,6 +137,14 @@ RankGroup::Agreed RankGroup::agreed() {
   return {told[0], static_cast<JobRequest>(told[1]), told[2] != 0};
 }
 
+bool RankGroup::all_of(bool is_so) {
+  const auto start = std::chrono::steady_clock::now();
+  const Tensor others = Tensor::scalar(is_so ? 0.0 : 1.0, DType::kFloat64);
+  group_.all_reduce(others)->wait();
+  waited_ += std::chrono::steady_clock::now() - start;
+  return others.item_double() == 0;
+}
+
 std::string RankGroup::shared(const std::string& text) {
   const auto start = std::chrono::steady_clock::now();
   std::string out = group_.broadcast_bytes(text, 0);

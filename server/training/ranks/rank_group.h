@@ -44,6 +44,8 @@ class RankGroup {
   // Started before the backward pass, so that it takes no extra time; rank 0's request and clock count.
   void tell(double loss, int64_t rows, int64_t all_rows, JobRequest request, bool checkpoint_is_due);
   Agreed agreed();
+  // Whether it is so on every rank.
+  bool all_of(bool is_so);
   // Broadcasts rank 0's string.
   std::string shared(const std::string& text);
   // Broadcasts rank 0's request outside of a step.

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/thread_budget_scope.h"
+#include "core/tensor/device_runtime.h"
 #include "server/executor/model/unsigned_widening.h"
 #include "server/transport/infer/contents.h"
 
@@ -19,6 +20,9 @@ namespace {
 // bandwidth.
 constexpr size_t kCopyPartBytes = 1 << 20;
 constexpr size_t kMaxCopyThreads = 4;
+
+// What kernels load at once.
+constexpr uintptr_t kDeviceAlignment = 16;
 
 void copy_in_parts(const WireReader& from, uint8_t* to, CoreBudget* cores) {
   const size_t size_bytes = from.remaining();
@@ -199,6 +203,7 @@ class InputDecoder {
       return decode_widened_unsigned(range.size_bytes, out, totals, [&](uint8_t* to) { range.copy_to(to); });
     }
     const DType dtype = *to_dtype(out.datatype);
+    if (options_.may_be_on_device && range.device_data) return decode_on_device(range, dtype, out, totals);
     const bool is_usable =
         range.data != nullptr && reinterpret_cast<uintptr_t>(range.data) % size_of(out.datatype) == 0;
     if (is_floating(dtype) && is_usable) {
@@ -211,6 +216,22 @@ class InputDecoder {
     range.copy_to(out.tensor.raw_data());
     totals.copied_bytes += range.size_bytes;
     if (dtype == DType::kBool) clean_bools(out.tensor);
+  }
+
+  // As above, without a way over the host.
+  void decode_on_device(const SharedRange& range, DType dtype, InferTensor& out, DecodedInputs& totals) const {
+    const bool is_bool = dtype == DType::kBool;
+    const Tensor there = Tensor::from_storage(range.as_storage(), out.shape, contiguous_strides(out.shape), 0,
+                                              is_bool ? DType::kUInt8 : dtype);
+    if (is_floating(dtype) && reinterpret_cast<uintptr_t>(range.device_data) % kDeviceAlignment == 0) {
+      out.tensor = there;
+      out.is_shared = true;
+      return;
+    }
+    check_copy(range, out);
+    out.tensor = is_bool ? there.to(DType::kBool) : there.clone();
+    synchronize(range.region->device());  // the model runs in another stream
+    totals.copied_bytes += range.size_bytes;
   }
 
   // A client's shared memory may be huge and cost it nothing, so no more is copied than a message could hold.

@@ -16,9 +16,10 @@ struct DecodedInputs {
 
 struct DecodeOptions {
   std::vector<SharedRange> ranges =
-      {};                       // by input; without a region, its data is in the message. Empty: all are in the message
-  bool may_scatter = false;     // the model accepts InferTensor::scattered
-  CoreBudget* cores = nullptr;  // for copies of several MB; null: the calling thread makes them
+      {};                    // by input; without a region, its data is in the message. Empty: all are in the message
+  bool may_scatter = false;  // the model accepts InferTensor::scattered
+  bool may_be_on_device = false;  // the model accepts tensors on GPUs
+  CoreBudget* cores = nullptr;    // for copies of several MB; null: the calling thread makes them
   // Charged with what inputs need beyond the message, before it is allocated: an empty string has four bytes there.
   // Shared memory costs nothing. Null: nothing is charged.
   RequestLimits::Admission* admission = nullptr;
@@ -27,8 +28,9 @@ struct DecodeOptions {
 // Validates the inputs of a request against a model's signature and makes tensors of them. A tensor whose bytes are
 // contiguous in the message and aligned is used in place and keeps `wire.owner` alive; others are copied once.
 // Floating-point data in shared memory is used in place as well; other data is copied, because the client may change it
-// after it was checked, and so is data on a GPU. Sizes are checked before anything is allocated. Throws
-// Error{kInvalidArgument} with the protocol's messages, {kFailedPrecondition} if shared memory is gone.
+// after it was checked. Data on a GPU stays there if the model accepts it. Sizes are checked before anything is
+// allocated. Throws Error{kInvalidArgument} with the protocol's messages, {kFailedPrecondition} if shared memory is
+// gone.
 DecodedInputs decode_inputs(const InferMessage& message, const WireMessage& wire, const Signature& signature,
                             const DecodeOptions& options = {});
 

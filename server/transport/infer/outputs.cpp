@@ -29,8 +29,12 @@ void write_to(const SharedRange& range, InferTensor& output, uint64_t& copied_by
          range.size_bytes, " bytes) should be at least ", size_bytes, " bytes to hold the results");
   }
   const void* from = tensor.defined() ? tensor.raw_data() : texts.data();
-  range.write(from, size_bytes);
-  if (from != range.data) copied_bytes += size_bytes;
+  if (tensor.defined() && !tensor.device().is_host()) {
+    range.write(tensor);
+  } else {
+    range.write(from, size_bytes);
+  }
+  if (from != range.data && from != range.device_data) copied_bytes += size_bytes;
   output.tensor = {};
   output.strings.clear();
 }
@@ -52,11 +56,12 @@ const std::vector<std::string>& labels_of(const ModelVersion& model, const std::
 
 }  // namespace
 
-std::vector<OutputPlace> output_places(const OutputPlan& plan) {
+std::vector<OutputPlace> output_places(const OutputPlan& plan, bool takes_device_tensors) {
   std::vector<OutputPlace> places;
   for (const OutputPlan::Output& output : plan.outputs) {
-    if (!output.range || output.range->data == nullptr || output.classes > 0) continue;
+    if (!output.range || output.classes > 0) continue;
     const SharedRange& range = *output.range;
+    if (!range.data && !(takes_device_tensors && range.device_data)) continue;
     // Writing over an input would change it while the model reads it.
     bool is_free = std::none_of(plan.input_ranges.begin(), plan.input_ranges.end(),
                                 [&range](const SharedRange& input) { return range.overlaps(input); });

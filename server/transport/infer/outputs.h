@@ -22,8 +22,9 @@ struct OutputPlan {
   bool is_empty() const { return outputs.empty() && input_ranges.empty(); }
 };
 
-// Where the model may write outputs directly: shared memory that nothing else in the request uses.
-std::vector<OutputPlace> output_places(const OutputPlan& plan);
+// Where the model may write outputs directly: shared memory that nothing else in the request uses; on GPUs if the model
+// takes_device_tensors().
+std::vector<OutputPlace> output_places(const OutputPlan& plan, bool takes_device_tensors = false);
 
 // Applies the plan: computes classes, writes to shared memory, and copies outputs that share memory with an input,
 // which the client may change. Returns which of `outputs` have their data in shared memory; empty: none. Adds to

@@ -128,9 +128,12 @@ void decode_into(InferRequest& request, const InferMessage& message, const WireM
                  std::vector<SharedRange> ranges, const ModelVersion& model, CoreBudget* cores,
                  RequestLimits::Admission& admission) {
   const MemoryOwnerScope owner_scope(model.owner());
-  DecodedInputs decoded = decode_inputs(
-      message, wire, model.signature(),
-      {.ranges = std::move(ranges), .may_scatter = model.gathers_inputs(), .cores = cores, .admission = &admission});
+  DecodedInputs decoded = decode_inputs(message, wire, model.signature(),
+                                        {.ranges = std::move(ranges),
+                                         .may_scatter = model.gathers_inputs(),
+                                         .may_be_on_device = model.takes_device_tensors(),
+                                         .cores = cores,
+                                         .admission = &admission});
   model.metrics().add_copied(decoded.copied_bytes);
   request.inputs = std::move(decoded.inputs);
   request.input_indices = std::move(decoded.input_indices);
@@ -175,7 +178,9 @@ void accept_message(ServerState& state, InferMessage&& message, const WireMessag
   origin.add_forwarded_headers(state, request.parameters);
   decode_into(request, message, wire, find_memory(state.shared_memory, parameters, request_context.plan), model,
               state.repository.cores(), request_context.admission);
-  if (!request_context.plan.outputs.empty()) request.output_places = output_places(request_context.plan);
+  if (!request_context.plan.outputs.empty()) {
+    request.output_places = output_places(request_context.plan, model.takes_device_tensors());
+  }
   request_context.telemetry = RequestTelemetry(state, origin.traceparent(), origin.stamps(), model,
                                                request_context.wait_start_ns, request_context.arrived_ns, request);
 }

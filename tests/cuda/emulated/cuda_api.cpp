@@ -3,11 +3,13 @@
 // allows: when somebody waits for it. Host code that touches device memory ends the process.
 //   TENSORD_CUDA_SEED=N              the order of threads and blocks (machine.h)
 //   TENSORD_CUDA_FAIL_ALLOCATION=N   the N-th allocation finds no memory
+//   TENSORD_CUDA_DEVICES=N           1 to 8 devices; 2 without it
 //   TENSORD_CUDA_MEMORY=BYTES        of each device
 //   TENSORD_CUDA_LOST_WITH=FILE      all devices are lost from when this file is there
 //   TENSORD_CUDA_LIMITS=FILE         what kernels take of a chip (kernel_limits.h)
 #include "core/tensor/cuda/api.h"
 
+#include <dlfcn.h>
 #include <execinfo.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -35,7 +37,7 @@ using tensord::cuda::Outcome;
 
 struct CUstream_st {
   int device = 0, priority = 0;
-  std::deque<std::function<void()>> queue;
+  std::deque<std::function<bool()>> queue;  // false: not yet, because another process has not come so far
   uint64_t given = 0;
   uint64_t done() const { return given - queue.size(); }
 };
@@ -52,9 +54,12 @@ std::recursive_mutex& machine_mutex() {
   return *mutex;
 }
 
-namespace {
+int devices() {
+  static const auto count = static_cast<int>(std::clamp<uint64_t>(number_in("TENSORD_CUDA_DEVICES", 2), 1, 8));
+  return count;
+}
 
-constexpr int kDevices = 2;
+namespace {
 
 thread_local int chosen_device = 0;
 thread_local std::string last_text;
@@ -77,14 +82,14 @@ Outcome state() {
   last_text = lost_text;
   return Outcome::kLost;
 }
-bool is_device(int device) { return device >= 0 && device < kDevices; }
+bool is_device(int device) { return device >= 0 && device < devices(); }
 
 Memory& memory(int device) {
-  static auto* const all = new Memory[kDevices];
+  static auto* const all = new Memory[static_cast<size_t>(devices())];
   return all[device];
 }
 int device_of(const void* address) {
-  for (int i = 0; i < kDevices; ++i) {
+  for (int i = 0; i < devices(); ++i) {
     if (memory(i).has(address)) return i;
   }
   return -1;
@@ -105,19 +110,35 @@ std::vector<CUstream_st*>& streams() {
   return *all;
 }
 
-// Runs the stream's work until this many pieces of it are done.
+// Runs the stream's work until this many pieces of it are done, or one cannot be done yet.
 void run_to(CUstream_st& stream, uint64_t count) {
   while (stream.done() < count && !stream.queue.empty()) {
-    const auto piece = std::move(stream.queue.front());
+    auto piece = std::move(stream.queue.front());
     stream.queue.pop_front();
-    if (lost_text.empty()) piece();
+    if (!lost_text.empty() || piece()) continue;
+    stream.queue.push_front(std::move(piece));
+    return;
   }
 }
 void run_all(CUstream_st& stream) { run_to(stream, stream.given); }
 
-void give(CUstream_st& stream, std::function<void()> piece) {
+void give_attempt(CUstream_st& stream, std::function<bool()> piece) {
   stream.queue.push_back(std::move(piece));
   ++stream.given;
+}
+void give(CUstream_st& stream, std::function<void()> piece) {
+  give_attempt(stream, [piece = std::move(piece)] {
+    piece();
+    return true;
+  });
+}
+// Calls it, under the lock, until it returns true. Others may go on in between.
+template <class Fn>
+Outcome wait_until(const Fn& is_done) {
+  for (;; usleep(50)) {
+    const std::lock_guard lock(machine_mutex());
+    if (is_done()) return state();
+  }
 }
 
 bool is_pending(const CUevent_st& event) {
@@ -153,11 +174,15 @@ Outcome set_device(int device, int* before) {
   return Outcome::kDone;
 }
 Outcome synchronize_device(int device) {
-  const std::lock_guard lock(machine_mutex());
-  for (CUstream_st* const stream : std::vector(streams())) {
-    if (stream->device == device) run_all(*stream);
-  }
-  return state();
+  return wait_until([device] {
+    bool is_done = true;
+    for (CUstream_st* const stream : std::vector(streams())) {
+      if (stream->device != device) continue;
+      run_all(*stream);
+      is_done = is_done && stream->queue.empty();
+    }
+    return is_done;
+  });
 }
 
 Outcome allocate(int device, size_t size_bytes, void** data) {
@@ -170,8 +195,8 @@ Outcome allocate(int device, size_t size_bytes, void** data) {
   return *data ? Outcome::kDone : no_memory();
 }
 Outcome free_memory(int device, void* data) {
-  const std::lock_guard lock(machine_mutex());
   synchronize_device(device);
+  const std::lock_guard lock(machine_mutex());
   return memory(device).free(data) ? state() : refuse("an address that was not allocated is freed");
 }
 Outcome allocate_host(size_t size_bytes, void** data) {
@@ -183,8 +208,8 @@ Outcome allocate_host(size_t size_bytes, void** data) {
   return Outcome::kDone;
 }
 Outcome free_host(void* data) {
+  for (int i = 0; i < devices(); ++i) synchronize_device(i);
   const std::lock_guard lock(machine_mutex());
-  for (int i = 0; i < kDevices; ++i) synchronize_device(i);
   if (pinned().erase(reinterpret_cast<uintptr_t>(data)) == 0) return refuse("memory that is not pinned is freed");
   std::free(data);
   return state();
@@ -201,16 +226,17 @@ Outcome make_stream(int device, int priority, StreamHandle* stream) {
   streams().push_back(*stream);
   return state();
 }
+Outcome synchronize_stream(StreamHandle stream) {
+  return wait_until([stream] {
+    run_all(*stream);
+    return stream->queue.empty();
+  });
+}
 Outcome destroy_stream(StreamHandle stream) {
+  synchronize_stream(stream);
   const std::lock_guard lock(machine_mutex());
-  run_all(*stream);
   std::erase(streams(), stream);
   delete stream;
-  return state();
-}
-Outcome synchronize_stream(StreamHandle stream) {
-  const std::lock_guard lock(machine_mutex());
-  run_all(*stream);
   return state();
 }
 Outcome priority_range(int, int* least, int* greatest) {
@@ -238,8 +264,9 @@ Outcome record_event(EventHandle event, StreamHandle stream) {
 Outcome wait_event(StreamHandle stream, EventHandle event) {
   const std::lock_guard lock(machine_mutex());
   if (event->stream != stream) {
-    give(*stream, [event = *event] {
+    give_attempt(*stream, [event = *event] {
       if (is_pending(event)) run_to(*event.stream, event.point);
+      return !is_pending(event);
     });
   }
   return state();
@@ -253,9 +280,10 @@ Outcome query_event(EventHandle event) {
   return Outcome::kNotReady;
 }
 Outcome synchronize_event(EventHandle event) {
-  const std::lock_guard lock(machine_mutex());
-  if (is_pending(*event)) run_to(*event->stream, event->point);
-  return state();
+  return wait_until([event] {
+    if (is_pending(*event)) run_to(*event->stream, event->point);
+    return !is_pending(*event);
+  });
 }
 
 // Copies --------------------------------------------------------------------------------------------------------------
@@ -325,17 +353,24 @@ void report_host_access(int, siginfo_t* info, void*) {
   signal(SIGSEGV, SIG_DFL);  // the fault occurs again
 }
 
+// This library has the driver's functions too (cuda_driver.cpp).
+const char* own_file() {
+  Dl_info info{};
+  return dladdr(reinterpret_cast<const void*>(&own_file), &info) ? info.dli_fname : "";
+}
+
 const CudaApi* make_api() {
   settings().seed = number_in("TENSORD_CUDA_SEED", 0);
-  for (int i = 0; i < kDevices; ++i) memory(i);
+  for (int i = 0; i < devices(); ++i) memory(i);
   struct sigaction action {};
   action.sa_sigaction = report_host_access;
   action.sa_flags = SA_SIGINFO;
   sigaction(SIGSEGV, &action, nullptr);
   static const CudaApi api{kCudaInterface,
                            "emulated CUDA",
-                           kDevices,
+                           devices(),
                            "",
+                           own_file(),
                            error_text,
                            properties,
                            memory_info,
@@ -410,8 +445,16 @@ void queue_launch(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes
   });
 }
 
+void* import_memory(int device, int file, size_t size_bytes) { return memory(device).import(file, size_bytes); }
+void release_memory(void* data) {
+  const int device = device_of(data);
+  synchronize_device(device);
+  memory(device).free(data);
+}
+
 int device_of_stream(StreamHandle stream) { return stream->device; }
 void queue_work(StreamHandle stream, std::function<void()> work) { give(*stream, std::move(work)); }
+void queue_attempt(StreamHandle stream, std::function<bool()> work) { give_attempt(*stream, std::move(work)); }
 size_t room_on(int device, const void* address) {
   return memory(device).has(address) ? memory(device).room(address) : 0;
 }

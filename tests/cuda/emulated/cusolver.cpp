@@ -431,6 +431,21 @@ Status cusolverDnXgesvd(Handle handle, Params params, signed char job_u, signed 
   });
 }
 
+template <class T>
+void potrf_batched(Handle handle, int32_t triangle, int32_t n, void* const* a, int32_t lda, int32_t* info,
+                   int32_t count) {
+  const Call call(handle);
+  Call::sizes(n, n, lda);
+  require(count >= 0, kInvalidValue, "a count below 0");
+  call.memory(a, count, kFloat64, "the list of matrices");
+  call.memory(info, count, kFloat32, "info");
+  emulated::queue_lapack(call.stream(), [=] {
+    const char of = triangle == kLower ? 'L' : 'U';
+    int* code = at<int>(info);
+    for (T* const matrix : emulated::listed<T>(a, count)) Lapack<T>::potrf(&of, &n, matrix, &lda, code++, 1);
+  });
+}
+
 #define TWIN_TYPED(P, OR, T, TYPE)                                                                                     \
   Status cusolverDn##P##OR##gqr_bufferSize(Handle, int32_t m, int32_t n, int32_t, const void*, int32_t, const void*,   \
                                            int32_t* size) {                                                            \
@@ -450,6 +465,10 @@ Status cusolverDnXgesvd(Handle handle, Params params, signed char job_u, signed 
                                 const void* a, int32_t lda, const void* tau, void* c, int32_t ldc, void* work,         \
                                 int32_t size, int32_t* info) {                                                         \
     return checked([&] { ormqr<T>(handle, side, operation, m, n, k, a, lda, tau, c, ldc, work, size, info, TYPE); });  \
+  }                                                                                                                    \
+  Status cusolverDn##P##potrfBatched(Handle handle, int32_t triangle, int32_t n, void* const* a, int32_t lda,          \
+                                     int32_t* info, int32_t count) {                                                   \
+    return checked([&] { potrf_batched<T>(handle, triangle, n, a, lda, info, count); });                               \
   }                                                                                                                    \
   Status cusolverDn##P##laswp(Handle handle, int32_t n, void* a, int32_t lda, int32_t first, int32_t last,             \
                               const int32_t* pivots, int32_t step) {                                                   \

@@ -3,10 +3,12 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "core/tensor/cuda/api.h"
 
@@ -14,10 +16,15 @@
 // by name, refuses wrong arguments with a text, and computes when the stream's turn comes.
 namespace tensord::cuda::emulated {
 
+// How many there are.
+int devices();
+
 // Held by each function of a twin. Queued work runs under it.
 std::recursive_mutex& machine_mutex();
 int device_of_stream(StreamHandle stream);
 void queue_work(StreamHandle stream, std::function<void()> work);
+// The same for work that needs other processes: false is not yet, and it is called again.
+void queue_attempt(StreamHandle stream, std::function<bool()> work);
 // The same, counted as a library's call.
 void queue_call(StreamHandle stream, std::function<void()> work);
 // The same for work that calls LAPACK, which runs on one thread.
@@ -26,6 +33,10 @@ void queue_lapack(StreamHandle stream, std::function<void()> work);
 size_t room_on(int device, const void* address);
 // The same memory where the work may touch it.
 void* inside(const void* address);
+// Another process's memory of a device, which is a file here; null: no room. REQUIRE: machine_mutex() is held.
+void* import_memory(int device, int file, size_t size_bytes);
+// REQUIRES: import_memory gave it. Waits for the device.
+void release_memory(void* data);
 
 // What a twin's function answers: a status of the library, and the text for it.
 struct Refused {
@@ -48,6 +59,15 @@ Status checked(const Fn& fn) {
 void require(bool is_right, int status, const std::string& text);
 // `count` elements of `size` bytes are memory of the device, and aligned.
 void require_memory(int device, const void* address, size_t count, size_t size, int status, const std::string& what);
+
+// The addresses in a list on the device, in the work of a call that was given the list.
+template <class T>
+std::vector<T*> listed(const void* list, int32_t count) {
+  std::vector<T*> out(static_cast<size_t>(count));
+  std::memcpy(out.data(), inside(list), out.size() * sizeof(T*));
+  for (T*& one : out) one = static_cast<T*>(inside(one));
+  return out;
+}
 
 // A float32 with TF32's ten stored bits of the mantissa; infinities and NaN stay.
 inline double rounded_to_tf32(double x) {

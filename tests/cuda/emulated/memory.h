@@ -9,6 +9,7 @@
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include "tests/cuda/emulated/sanitizer.h"
 
@@ -24,27 +25,24 @@ inline uint64_t number_in(const char* variable, uint64_t otherwise) {
 class Memory {
  public:
   Memory() : size_(std::min<size_t>(number_in("TENSORD_CUDA_MEMORY", size_t{8} << 30), kReservedBytes)) {
-    const int file = memfd_create("emulated-cuda", MFD_CLOEXEC);
-    if (file < 0 || ftruncate(file, kReservedBytes) != 0) std::abort();
-    outside_ = map(file, PROT_NONE);
-    inside_ = map(file, PROT_READ | PROT_WRITE);
-    close(file);
+    if (file_ < 0 || ftruncate(file_, kReservedBytes) != 0) std::abort();
+    outside_ = map(file_, 0, kReservedBytes, PROT_NONE, nullptr);
+    inside_ = map(file_, 0, kReservedBytes, PROT_READ | PROT_WRITE, nullptr);
     free_.emplace(0, size_);
   }
   void* allocate(size_t size_bytes) {
-    const size_t size = rounded(size_bytes + kGap);
-    for (auto it = free_.begin(); it != free_.end(); ++it) {
-      const auto [begin, room] = *it;
-      if (room < size) continue;
-      free_.erase(it);
-      if (room > size) free_.emplace(begin + size, room - size);
-      used_.emplace(begin, size);
-      sanitizer::close(inside_ + begin, size);
-      sanitizer::open(inside_ + begin, (size_bytes + 3) / 4 * 4);                          // atomics read whole words
-      std::memset(inside_ + begin, 0xff, std::min<size_t>(size_bytes, size_t{16} << 20));  // NaN
-      return outside_ + begin;
-    }
-    return nullptr;
+    char* const data = take(size_bytes);
+    if (data) std::memset(inside(data), 0xff, std::min<size_t>(size_bytes, size_t{16} << 20));  // NaN
+    return data;
+  }
+  // Memory of another process: the file's pages stand in the place of the device's own. Null: no room.
+  void* import(int file, size_t size_bytes) {
+    char* const data = take(size_bytes);
+    if (!data) return nullptr;
+    map(file, 0, rounded(size_bytes), PROT_NONE, data);
+    map(file, 0, rounded(size_bytes), PROT_READ | PROT_WRITE, inside(data));
+    imported_.insert(static_cast<size_t>(data - outside_));
+    return data;
   }
   bool free(void* data) {
     const auto found = used_.find(static_cast<size_t>(static_cast<char*>(data) - outside_));
@@ -52,7 +50,12 @@ class Memory {
     auto [begin, size] = *found;
     used_.erase(found);
     sanitizer::close(inside_ + begin, size);
-    madvise(inside_ + begin, size, MADV_REMOVE);
+    if (imported_.erase(begin) > 0) {
+      map(file_, begin, size, PROT_NONE, outside_ + begin);
+      map(file_, begin, size, PROT_READ | PROT_WRITE, inside_ + begin);
+    } else {
+      madvise(inside_ + begin, size, MADV_REMOVE);
+    }
     auto after = free_.lower_bound(begin);
     if (after != free_.end() && after->first == begin + size) {
       size += after->second;
@@ -90,15 +93,34 @@ class Memory {
   // Behind each block, where bounds are checked.
   static constexpr size_t kGap = sanitizer::kChecksBounds ? 4096 : 0;
   static size_t rounded(size_t size) { return (size + 4095) / 4096 * 4096; }
-  static char* map(int file, int access) {
-    void* const data = mmap(nullptr, kReservedBytes, access, MAP_SHARED | MAP_NORESERVE, file, 0);
+  // A block for so many bytes; null: no room.
+  char* take(size_t size_bytes) {
+    const size_t size = rounded(size_bytes + kGap);
+    for (auto it = free_.begin(); it != free_.end(); ++it) {
+      const auto [begin, room] = *it;
+      if (room < size) continue;
+      free_.erase(it);
+      if (room > size) free_.emplace(begin + size, room - size);
+      used_.emplace(begin, size);
+      sanitizer::close(inside_ + begin, size);
+      sanitizer::open(inside_ + begin, (size_bytes + 3) / 4 * 4);  // atomics read whole words
+      return outside_ + begin;
+    }
+    return nullptr;
+  }
+  // At `place`, if it is not null.
+  static char* map(int file, size_t offset, size_t size, int access, void* place) {
+    const int flags = MAP_SHARED | MAP_NORESERVE | (place ? MAP_FIXED : 0);
+    void* const data = mmap(place, size, access, flags, file, static_cast<off_t>(offset));
     if (data == MAP_FAILED) std::abort();
     return static_cast<char*>(data);
   }
   const size_t size_;
+  const int file_ = memfd_create("emulated-cuda", MFD_CLOEXEC);
   char* outside_ = nullptr;
   char* inside_ = nullptr;
   std::map<size_t, size_t> free_, used_;  // offset → size
+  std::set<size_t> imported_;             // of used_
 };
 
 }  // namespace tensord::cuda::emulated

@@ -118,9 +118,22 @@ class TrainHalfTest(unittest.TestCase):
                               self.server.weights("small", job.published_version).values()):
             self.assertTrue(torch.equal(one, other))
 
+    def test_ranks_skip_the_same_steps(self):
+        fields = dict(steps=200, loss_scale=2.0**40)
+        alone = self.train_scaled("small", **fields)
+        for distribution in (dict(), dict(zero=1), dict(compression="fp16")):
+            with self.subTest(str(distribution)):
+                job = self.train_scaled("small", **fields, distribution=training.Distribution(world_size=2, **distribution))
+                self.assertEqual((job.state, job.progress.step), (COMPLETED, 200), job.message)
+                self.assertGreater(job.progress.skipped_steps, 20)
+                self.assertLess(abs(job.progress.skipped_steps - alone.progress.skipped_steps), 4)
+                for one, other in zip(self.server.weights("small", alone.published_version).values(),
+                                      self.server.weights("small", job.published_version).values()):
+                    torch.testing.assert_close(one, other, atol=5e-3, rtol=0)
+
     def test_loss_scales_that_cannot_be_are_refused(self):
         for fields, text in (({"loss_scale": -1.0}, "loss_scale: must be at least 0"),
-                             ({"loss_scale": 2.0, "distribution": training.Distribution(world_size=2)}, "loss_scale: not with a distribution"),
+                             ({"loss_scale": 2.0, "distribution": training.Distribution(world_size=2, compression="powersgd")}, "loss_scale: not with powersgd"),
                              ({"loss_scale": 2.0, "optimizer": training.Optimizer(name="lbfgs")}, "loss_scale: not with lbfgs")):
             with self.assertRaises(grpc.RpcError) as caught:
                 self.server.create(**self.scaled_job("small", **fields))

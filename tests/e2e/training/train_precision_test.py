@@ -146,7 +146,8 @@ class TrainPrecisionTest(unittest.TestCase, JobAssertions):
 
     def test_several_processes(self):
         whole = self.train(distribution=training.Distribution(world_size=2))
-        self.assert_follows(whole, self.train(precision="bf16-mixed", distribution=training.Distribution(world_size=2)))
+        for precision in ("bf16-mixed", "16-mixed"):
+            self.assert_follows(whole, self.train(precision=precision, distribution=training.Distribution(world_size=2)))
         again = self.train(precision="bf16-mixed", activation_checkpointing=["blocks.*"], distribution=training.Distribution(world_size=2))
         self.assert_follows(whole, again)
 
@@ -196,7 +197,7 @@ class TrainPrecisionTest(unittest.TestCase, JobAssertions):
     def test_what_is_refused(self):
         two = training.Distribution(world_size=2)
         for fields, text in (({"precision": "bf16"}, "precision: 'bf16' is not one of 32, bf16-mixed, 16-mixed"),
-                             ({"precision": "16-mixed", "distribution": two}, "loss_scale: not with a distribution (16-mixed has one)"),
+                             ({"precision": "16-mixed", "distribution": training.Distribution(world_size=2, compression="powersgd")}, "loss_scale: not with powersgd (16-mixed has one)"),
                              ({"precision": "16-mixed", "optimizer": training.Optimizer(name="lbfgs")}, "loss_scale: not with lbfgs"),
                              ({"activation_checkpointing": ["layers.*"]}, "no module of the model with a forward matches 'layers.*'"),
                              ({"activation_checkpointing": [""]}, "activation_checkpointing: a pattern is empty"),

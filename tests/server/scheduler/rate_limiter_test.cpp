@@ -177,5 +177,61 @@ TEST(RateLimiter, StopEndsTheWait) {
   EXPECT_EQ(limiter.waiting(), 0u);
 }
 
+TEST(RateLimiter, DevicesHaveTheirOwn) {
+  RateLimiter limiter({{{"R", false}, 2}}, {{{"R", 1}, 1}});
+  const auto client = limiter.add_client("m", {{"R", false, 1}, {"G", true, 1}}, 1, {0, 0, 0, 1, 1});
+  const auto other = limiter.add_client("other", {{"R", false, 2}}, 1, {2});
+  EXPECT_THROW(limiter.add_client("large", {{"R", false, 2}}, 1, {0, 1}), Error);
+  EXPECT_EQ(limiter.usage("R", false, 0).first, 2u);
+  EXPECT_EQ(limiter.usage("R", false, 1).first, 1u);
+  EXPECT_EQ(limiter.usage("R", false, 2).first, 2u);
+  EXPECT_EQ(limiter.usage("G", true).first, 1u);  // one for all
+  EXPECT_EQ(client->device_of(2), 0);
+  EXPECT_EQ(client->device_of(3), 1);
+  const Permit held = client->try_acquire();
+  EXPECT_FALSE(client->try_acquire());  // G
+  EXPECT_TRUE(other->try_acquire());
+  EXPECT_EQ(limiter.usage("R", false, held->device()).second, 1u);
+}
+
+TEST(RateLimiter, RunsAreSpreadOverDevicesWithFreeWorkers) {
+  RateLimiter limiter;
+  const auto client = limiter.add_client("m", {{"R", false, 1}}, 1, {0, 0, 1});
+  const auto wide = limiter.add_client("wide", {{"R", false, 9}}, 1, {0, 1});  // there are nine on each
+  std::vector<RateLimiter::Permit> permits;
+  std::vector<int> devices;
+  while (Permit permit = client->try_acquire()) {
+    devices.push_back(permit->device());
+    permits.push_back(std::move(*permit));
+  }
+  EXPECT_EQ(devices, (std::vector{0, 1, 0}));
+  permits.erase(permits.begin() + 1);
+  EXPECT_EQ(client->try_acquire()->device(), 1);
+}
+
+// A client that waits for one device keeps others from this device, not from the other one.
+TEST(RateLimiter, DevicesDoNotWaitForEachOther) {
+  RateLimiter limiter({{{"R", false}, 2}});
+  const auto first = limiter.add_client("first", {{"R", false, 1}}, 1, {0});
+  const auto large = limiter.add_client("large", {{"R", false, 2}}, 1, {0, 1});
+  const auto both = limiter.add_client("both", {{"R", false, 1}}, 1, {0, 1});
+  Permit held = first->try_acquire();
+  ASSERT_TRUE(held);
+  std::thread waiting([&] {
+    const Permit permit = large->acquire({}, 0);
+    ASSERT_TRUE(permit);
+    EXPECT_EQ(permit->device(), 0);
+  });
+  while (limiter.waiting() == 0) std::this_thread::yield();
+  for (int i = 0; i < 3; ++i) {
+    const Permit permit = both->try_acquire();
+    ASSERT_TRUE(permit);
+    EXPECT_EQ(permit->device(), 1);
+  }
+  EXPECT_FALSE(first->try_acquire());
+  held.reset();
+  waiting.join();
+}
+
 }  // namespace
 }  // namespace tensord::server::rate_limiter_test

@@ -217,6 +217,26 @@ TEST(Scheduler, RunsAllWorkersSideBySide) {
   release.set_value();
 }
 
+// Two permits and two workers on each device: a permit is for a worker of its device.
+TEST(Scheduler, PermitsAreForWorkersOfTheirDevice) {
+  constexpr int kWorkers = 4;
+  RateLimiter limiter({{{"R", false}, 2}});
+  const auto client = limiter.add_client("m", {{"R", false, 1}}, 1, {0, 0, 1, 1});
+  const auto other = limiter.add_client("other", {{"R", false, 1}}, 1, {1});
+  Scheduler::Options limited = options(kWorkers);
+  limited.rate_limiter = client.get();
+  Scheduler scheduler(fifo(16), std::move(limited));
+  for (int round = 0; round < 20; ++round) {
+    std::promise<void> started[kWorkers], release;
+    const std::shared_future<void> gate = release.get_future().share();
+    for (auto& promise : started) scheduler.submit(std::make_unique<GateTask>(promise, gate));
+    for (auto& promise : started) promise.get_future().wait();
+    EXPECT_FALSE(other->try_acquire());
+    release.set_value();
+    while (limiter.usage("R", false, 0).second + limiter.usage("R", false, 1).second > 0) std::this_thread::yield();
+  }
+}
+
 // The only worker is busy throughout; a task with a timeout of one millisecond is rejected in time.
 TEST(Scheduler, RejectsInTimeWhileAllWorkersAreBusy) {
   Scheduler scheduler(fifo(16), options(1));
