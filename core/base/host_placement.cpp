@@ -14,6 +14,7 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/base/team.h"
 
 namespace tensord {
 namespace {
@@ -116,7 +117,10 @@ void place_threads(const HostPlacement* placement) {
   has_placed.store(true, std::memory_order_relaxed);
   current = placement;
   place_this_thread(placement);
-#pragma omp parallel
+  // OpenMP keeps the threads of a larger team while a budget of one thread is used, and ends those beyond any other
+  // team. Threads that it starts later are where this one is.
+  const int team = largest_team();
+#pragma omp parallel num_threads(std::clamp(omp_get_max_threads(), std::min(2, team), team))
   if (omp_get_thread_num() > 0) place_this_thread(placement);
 }
 

@@ -18,6 +18,7 @@
 #include "core/base/execution_context.h"
 #include "core/base/memory_limit.h"
 #include "core/base/sanitizer_order.h"
+#include "core/base/team.h"
 #include "core/base/thread.h"
 
 namespace tensord {
@@ -35,8 +36,7 @@ int available_cores() {
 namespace {
 
 constexpr int kMaxBudget = 1024;
-// The largest team that this thread is known to be able to start.
-thread_local int proven_threads = 1;
+thread_local int proven_threads = 1;  // see largest_team()
 
 // Starts threads to find how many of the wanted ones (including the calling one) can exist at once now. If that is
 // fewer, returns half of it: the memory of stacks that have just ended may not be free yet when the team starts.
@@ -72,6 +72,8 @@ int prove_threads(int wanted) {
 }
 
 }  // namespace
+
+int largest_team() { return proven_threads; }
 
 // OpenMP ends the process if it cannot start a thread, so a budget that the system cannot satisfy is reduced to the
 // largest possible one.

@@ -94,7 +94,8 @@ TensorList sgd_step(const TensorList& params, const TensorList& grads, const Ten
   check(weight_decay == 0, "weight_decay option is not compatible with sparse gradients");
   TensorList made;
   for (size_t i = 0; i < params.size(); ++i) {
-    const Tensor grad = gradient_for(params[i], grads[i]);
+    const Tensor given_grad = gradient_for(params[i], grads[i]);
+    const Tensor grad = maximize ? ops::neg(given_grad) : given_grad;  // buffers too, as with dense gradients
     Tensor step = grad;
     if (momentum != 0) {
       made.push_back(given.empty() ? ops::clone(grad) : next_buffer(given[i], grad, momentum, dampening));
@@ -102,7 +103,7 @@ TensorList sgd_step(const TensorList& params, const TensorList& grads, const Ten
         fail(ErrorCode::kUnimplemented, "nesterov with a sparse gradient after dense ones is not supported");
       step = nesterov ? ops::add(grad, made.back(), {.alpha = momentum}) : made.back();
     }
-    ops::add_(params[i], step, {.alpha = maximize ? lr : -lr});
+    ops::add_(params[i], step, {.alpha = -lr});
   }
   round_copies(params, rounded);
   return made;

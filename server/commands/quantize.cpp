@@ -16,6 +16,7 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/base/rename_to_new.h"
 #include "core/jit/exporters/torchscript/export.h"
 #include "core/jit/exporters/torchscript/quantize.h"
 #include "core/jit/runtime/module.h"
@@ -230,13 +231,20 @@ void print_report(const QuantizeOptions& options, const Quantized& made, const s
   }
 }
 
-void quantize(const QuantizeOptions& options) {
-  check(options.rows > 0 && options.batch_size > 0, "--rows and --batch-size: must be above 0");
+void check_output(const QuantizeOptions& options) {
+  const std::filesystem::path out = options.out;
   std::error_code no_file;
-  check(!std::filesystem::equivalent(options.model, options.out, no_file), "--output: is the model itself");
-  if (!options.overwrites && std::filesystem::exists(options.out)) {
+  check(out.has_filename() && !std::filesystem::is_directory(out, no_file), "--output: expected the path of a file");
+  check(!std::filesystem::equivalent(options.model, out, no_file), "--output: is the model itself");
+  check(!std::filesystem::equivalent(options.data, out, no_file), "--output: is the data");
+  if (!options.overwrites && std::filesystem::exists(std::filesystem::symlink_status(out))) {
     fail(ErrorCode::kAlreadyExists, options.out, ": is there already; --overwrite replaces it");
   }
+}
+
+void quantize(const QuantizeOptions& options) {
+  check(options.rows > 0 && options.batch_size > 0, "--rows and --batch-size: must be above 0");
+  check_output(options);
   set_thread_budget(available_cores());
   const std::filesystem::path out = options.out;
   const std::string unchecked = out.parent_path() / concat(".", out.filename().string(), ".", getpid(), ".unchecked");
@@ -251,7 +259,7 @@ void quantize(const QuantizeOptions& options) {
            " of its largest value, more than --max-error ", *options.max_error, ", so nothing was written");
     }
     const uintmax_t before = std::filesystem::file_size(options.model), after = std::filesystem::file_size(unchecked);
-    std::filesystem::rename(unchecked, options.out);
+    options.overwrites ? std::filesystem::rename(unchecked, out) : rename_to_new(unchecked, out);
     print_report(options, made, errors, data.rows(), before, after);
   } catch (...) {
     std::error_code ignored;

@@ -1,5 +1,7 @@
 #include "server/fetch/exchange.h"
 
+#include <strings.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -46,12 +48,15 @@ std::string reason_in(const std::string& body) {
   fail(ErrorCode::kUnavailable, text);
 }
 
-// Its bytes would be stored as they come, though they are not the file's.
+// Encoded bytes would be stored as they come, though they are not the file's.
 void check_encoding(const HttpUrl& url, const HttpReply& reply) {
-  const std::string encoding = reply.field("Content-Encoding");
-  if (encoding.empty() || encoding == "identity") return;
-  fail(ErrorCode::kUnimplemented, url.printable(), ": is sent with the Content-Encoding '", encoding,
-       "', though identity was asked for");
+  for (const auto& [name, value] : reply.fields) {
+    const bool is_transfer = strcasecmp(name.c_str(), "Transfer-Encoding") == 0;
+    if (!is_transfer && strcasecmp(name.c_str(), "Content-Encoding") != 0) continue;
+    if (value.empty() || strcasecmp(value.c_str(), is_transfer ? "chunked" : "identity") == 0) continue;
+    fail(ErrorCode::kUnimplemented, url.printable(), ": is sent with the ", is_transfer ? "Transfer" : "Content",
+         "-Encoding '", value, "', though identity was asked for");
+  }
 }
 
 // Where a redirect leads. An answer over TLS must not lead to one without.

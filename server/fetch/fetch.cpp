@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <stdio.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include "core/base/atomic_file.h"
 #include "core/base/file_descriptor.h"
 #include "core/base/read_whole_file.h"
+#include "core/base/rename_to_new.h"
 #include "server/fetch/checksum.h"
 #include "server/fetch/download.h"
 #include "server/fetch/remote_file.h"
@@ -23,16 +23,6 @@ namespace tensord::server {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Puts a complete file or folder in its place, unless something is there.
-void place(const fs::path& from, const fs::path& target) {
-  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0) return;
-  if (errno == EEXIST) fail(ErrorCode::kAlreadyExists, target.string(), ": is there already");
-  // Some network file systems know no RENAME_NOREPLACE.
-  if (errno != EINVAL && errno != ENOSYS) fail_file(target.string(), "written", errno);
-  if (fs::exists(fs::symlink_status(target))) fail(ErrorCode::kAlreadyExists, target.string(), ": is there already");
-  fs::rename(from, target);
-}
 
 // The nearest folder above the target that is there.
 fs::path existing_folder(const fs::path& target) {
@@ -97,14 +87,14 @@ class Staging {
   // Puts a complete file or folder in its place, with the folders above it that are missing, in one step.
   void place(const fs::path& from) const {
     const fs::path first = *relative_.begin();
-    if (first == relative_) return tensord::server::place(from, existing_ / relative_);
+    if (first == relative_) return rename_to_new(from, existing_ / relative_);
     const fs::path tree = folder_ / "tree";
     fs::remove_all(tree);
     fs::create_directories((tree / relative_).parent_path());
     fs::rename(from, tree / relative_);
-    if (!fs::exists(existing_ / first)) return tensord::server::place(tree / first, existing_ / first);
+    if (!fs::exists(existing_ / first)) return rename_to_new(tree / first, existing_ / first);
     fs::create_directories((existing_ / relative_).parent_path());  // another one has made a part of it
-    tensord::server::place(tree / relative_, existing_ / relative_);
+    rename_to_new(tree / relative_, existing_ / relative_);
   }
   void remove() const { fs::remove_all(folder_); }
 

@@ -102,12 +102,13 @@ std::unique_ptr<const Model> VersionLoader::open(const ModelLayout& model, const
   return factory_({version.file.string(), version.weights.string(), settings_.copies_archives}, config);
 }
 
-std::optional<HostPlacement> VersionLoader::place_load(const ModelConfig& config) const {
+std::optional<HostPlacement> VersionLoader::place_load(const ModelLayout& model) const {
+  const ModelConfig& config = model.config;
   const HostPolicies& policies = settings_.host_policies;
   for (const InstanceGroupConfig& group : config.instance_groups) {
     if (!group.host_policy.empty() && !policies.contains(group.host_policy)) {
       log(LogLevel::kWarning, "host policy ignored: --host-policy does not define it",
-          {{"model", config.name}, {"policy", group.host_policy}});
+          {{"model", model.name}, {"policy", group.host_policy}});
     }
   }
   return policies.empty() ? std::nullopt
@@ -144,7 +145,7 @@ std::shared_ptr<ModelVersion> VersionLoader::make(const ModelLayout& layout, con
                                                   int nice) {
   const ModelConfig& config = layout.config;
   // Weights lie where the instances run.
-  const std::optional<HostPlacement> shared_placement = place_load(config);
+  const std::optional<HostPlacement> shared_placement = place_load(layout);
   const PlacementScope placement(shared_placement ? &*shared_placement : nullptr);
   std::unique_ptr<const Model> model;
   const OwnerId owner = owner_of(layout, version);

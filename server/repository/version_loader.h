@@ -29,7 +29,7 @@ class VersionLoader {
   std::unique_ptr<const Model> open(const ModelLayout& model, const ModelLayout::Version& version, OwnerId owner);
   std::shared_ptr<ModelVersion> make(const ModelLayout& model, const ModelLayout::Version& version, int nice);
   // For the thread that loads; also warns of policies that are not defined.
-  std::optional<HostPlacement> place_load(const ModelConfig& config) const;
+  std::optional<HostPlacement> place_load(const ModelLayout& model) const;
   ModelVersion::Options options_for(const ModelConfig& config, const Signature& signature);
 
   const RepositorySettings& settings_;

@@ -92,6 +92,19 @@ TEST(HostPlacement, TheThreadAndItsTeamMoveAndComeBack) {
   }).join();
 }
 
+TEST(HostPlacement, ATeamMovesWhileItsThreadHasABudgetOfOne) {
+  std::thread([] {
+    set_thread_budget(2);
+    const std::vector<int> all = cores_of_this_thread();
+    const HostPlacement last{.cores = {all.back()}, .nodes = {}};
+    place_threads(&last);
+    EXPECT_THAT(cores_of_team(), ElementsAre(last.cores));
+    set_thread_budget(1);
+    place_threads(nullptr);
+    EXPECT_THAT(cores_of_team(), ElementsAre(all));
+  }).join();
+}
+
 TEST(HostPlacement, MemoryComesFromTheNode) {
   const std::string refusal = error_of([] { check_placement({.cores = {}, .nodes = {0}}); });
   if (refusal != "no error") GTEST_SKIP() << refusal;

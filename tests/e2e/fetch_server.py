@@ -79,11 +79,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_response(200)
         cuts = self.server.cuts.get(path, [])
         end = min(len(data), first + cuts.pop(0)) if cuts else len(data)
-        self.send_header("Content-Length", self.server.lengths.get(path, str(len(data) - first)))
+        encodings = self.server.encodings.get(path, [])
+        if "Transfer-Encoding" in dict(encodings):
+            self.close_connection = True
+        else:
+            self.send_header("Content-Length", self.server.lengths.get(path, str(len(data) - first)))
         if etag:
             self.send_header("ETag", etag)
-        if path in self.server.encodings:
-            self.send_header("Content-Encoding", self.server.encodings[path])
+        for name, value in encodings:
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data[first:end])
         if end < len(data):
@@ -188,7 +192,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.holds = {}  # path → (set when it was asked for, awaited before the answer)
         self.objects, self.hub, self.hub_changes, self.other = {}, {}, {}, None
         self.is_endless = self.is_elsewhere = False
-        self.encodings = {}  # path → Content-Encoding
+        self.encodings = {}  # path → (name, value) of header fields
         self.lengths, self.ignores_if_range, self.hub_never_ends = {}, False, False
         self.url = f"{'https' if context else 'http'}://{'localhost' if context else '127.0.0.1'}:{self.server_port}"
         if context:

@@ -161,12 +161,16 @@ class FetchTest(unittest.TestCase):
             self.assertEqual(self.read(*names), pattern(5000))
 
     def test_encoded_bodies_are_refused(self):
-        self.server.files["/model.pt"], self.server.encodings["/model.pt"] = gzip.compress(pattern(5000)), "gzip"
-        error = self.fetch(self.server.url + "/model.pt", self.path("m"), code=1)
-        self.assertIn("/model.pt: is sent with the Content-Encoding 'gzip', though identity was asked for", error)
-        self.assertEqual(self.requests("/model.pt")[0]["Accept-Encoding"], "identity")
-        self.assertEqual(len(self.requests("/model.pt")), 1)
-        self.server.encodings["/model.pt"] = "identity"
+        self.server.files["/model.pt"] = gzip.compress(pattern(5000))
+        content, transfer = "Content-Encoding", "Transfer-Encoding"
+        for fields in ([(content, "gzip")], [(content, "identity"), (content, "gzip")], [(transfer, "gzip")]):
+            self.server.seen.clear()
+            self.server.encodings["/model.pt"] = fields
+            error = self.fetch(self.server.url + "/model.pt", self.path("m"), code=1)
+            self.assertIn(f"/model.pt: is sent with the {fields[-1][0]} 'gzip', though identity was asked for", error)
+            self.assertEqual(self.requests("/model.pt")[0]["Accept-Encoding"], "identity")
+            self.assertEqual(len(self.requests("/model.pt")), 1)
+        self.server.encodings["/model.pt"] = [(content, "Identity")]
         self.fetch(self.server.url + "/model.pt", self.path("m"))
 
     def hostile(self, begin, piece, pause=0.0):

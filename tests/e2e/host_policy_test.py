@@ -91,7 +91,7 @@ class HostPolicyTest(unittest.TestCase):
 
     def test_a_policy_that_is_not_defined_is_ignored_with_a_warning(self):
         self.ask("unknown")
-        self.assertIn("host policy ignored", self.daemon.log_text())
+        self.assertRegex(self.daemon.log_text(), "host policy ignored.* model=unknown policy=nowhere")
 
     def test_the_configuration_is_returned(self):
         answer = self.daemon.stub.ModelConfig(pb.ModelConfigRequest(name="first"))

@@ -65,6 +65,7 @@ def sparse_optimizer_cases():
         ("SGD", {"lr": 0.1}),
         ("SGD", {"lr": 0.1, "maximize": True}),
         ("SGD", {"lr": 0.05, "momentum": 0.9, "dampening": 0.2}),
+        ("SGD", {"lr": 0.05, "momentum": 0.9, "dampening": 0.2, "maximize": True}),
         ("SGD", {"lr": 0.05, "momentum": 0.8, "nesterov": True}),
         ("Adagrad", {"lr": 0.1}),
         ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "initial_accumulator_value": 0.5, "maximize": True}),

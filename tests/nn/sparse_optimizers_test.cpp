@@ -70,7 +70,7 @@ class Replay {
 
 TEST(SparseOptimizers, TrajectoriesEqualPyTorch) {
   const Value cases = load_cases("sparse_optimizers");
-  EXPECT_EQ(get_items(cases, "cases").size(), 16u);
+  EXPECT_EQ(get_items(cases, "cases").size(), 18u);
   for (const Value& saved : get_items(cases, "cases")) {
     Replay run(saved);
     for (size_t step = 0; step < 20; ++step) {
@@ -204,6 +204,25 @@ TEST(SparseOptimizers, MasterWeightsFollowThem) {
       reference->step();
       optimizer->step();
       EXPECT_EQ(difference(narrow, half(table)), 0) << kind << step;
+    }
+  }
+}
+
+// The momentum buffer of a dense step goes on.
+TEST(SparseOptimizers, GradientsMayBeDenseAndSparseInTurns) {
+  for (const bool maximize : {false, true}) {
+    const Tensor table = table_with_gradient(), copy = table_with_gradient();
+    const Tensor sparse = autograd::grad(table);
+    std::vector<std::unique_ptr<Optimizer>> optimizers;
+    for (const Tensor& each : {table, copy}) {
+      optimizers.push_back(
+          make_optimizer("sgd", {{{each}, {}}}, {{"lr", 0.1}, {"momentum", 0.9}, {"maximize", maximize}}));
+    }
+    for (int step = 0; step < 4; ++step) {
+      autograd::set_grad(table, step % 2 == 0 ? dense(sparse) : sparse);
+      autograd::set_grad(copy, dense(sparse));
+      for (const auto& optimizer : optimizers) optimizer->step();
+      EXPECT_LT(difference(table, copy), 1e-5) << maximize << step;
     }
   }
 }

@@ -212,6 +212,20 @@ class QuantizeTest(unittest.TestCase):
             self.assertEqual(file.read(), "mine")
         self.quantize(out="there.pt")
 
+    def test_of_several_at_once_one_makes_the_file(self):
+        command = [BINARY, "quantize", self.path("net.pt"), "-o", self.path("one.pt"), "--data", self.path("rows.npz")]
+        runs = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+        errors = [run.communicate(timeout=120)[1] for run in runs]
+        self.assertEqual(sorted(run.returncode for run in runs), [0, 1, 1], errors)
+        self.assertEqual(sum("one.pt: is there already" in error for error in errors), 2, errors)
+
+    def test_what_it_reads_and_folders_are_no_output(self):
+        for out, text in (("net.pt", "is the model itself"), ("rows.npz", "is the data"), ("", "expected the path of a file"), (".", "expected the path of a file")):
+            done = subprocess.run([BINARY, "quantize", self.path("net.pt"), "-o", out and self.path(out), "--data", self.path("rows.npz"), "--overwrite"],
+                                  capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 1, out)
+            self.assertIn(f"--output: {text}", done.stderr)
+
     def test_measuring_changes_nothing_in_the_file(self):
         class Counts(nn.Module):
             def __init__(self):
