@@ -14,6 +14,7 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/base/sanitizer_order.h"
 #include "core/base/team.h"
 
 namespace tensord {
@@ -109,6 +110,22 @@ void check_placement(const HostPlacement& placement) {
   }
 }
 
+namespace {
+
+TENSORD_NOT_THREAD_SANITIZED void place_team(const HostPlacement* placement, int threads) {
+  int order = 0;
+  sanitizer_release(&order);
+#pragma omp parallel num_threads(threads)
+  {
+    sanitizer_acquire(&order);
+    place_this_thread(placement);
+    sanitizer_release(&order);
+  }
+  sanitizer_acquire(&order);
+}
+
+}  // namespace
+
 void place_threads(const HostPlacement* placement) {
   if (placement == &kInherited) placement = nullptr;
   const bool was_ever_placed = placement || has_placed.load(std::memory_order_relaxed);
@@ -116,12 +133,10 @@ void place_threads(const HostPlacement* placement) {
     return;
   has_placed.store(true, std::memory_order_relaxed);
   current = placement;
-  place_this_thread(placement);
   // OpenMP keeps the threads of a larger team while a budget of one thread is used, and ends those beyond any other
   // team. Threads that it starts later are where this one is.
   const int team = largest_team();
-#pragma omp parallel num_threads(std::clamp(omp_get_max_threads(), std::min(2, team), team))
-  if (omp_get_thread_num() > 0) place_this_thread(placement);
+  place_team(placement, std::clamp(omp_get_max_threads(), std::min(2, team), team));
 }
 
 PlacementScope::PlacementScope(const HostPlacement* placement) : before_(current) { place_threads(placement); }

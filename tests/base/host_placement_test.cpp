@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/base/sanitizer_order.h"
 
 namespace tensord::host_placement_test {
 namespace {
@@ -42,10 +43,16 @@ std::vector<int> cores_of_this_thread() {
 }
 
 // The cores of each thread of a team of two.
-std::set<std::vector<int>> cores_of_team() {
+TENSORD_NOT_THREAD_SANITIZED std::set<std::vector<int>> cores_of_team() {
   std::vector<std::vector<int>> cores(2);
+  sanitizer_release(&cores);
 #pragma omp parallel num_threads(2)
-  cores[static_cast<size_t>(omp_get_thread_num())] = cores_of_this_thread();
+  {
+    sanitizer_acquire(&cores);
+    cores[static_cast<size_t>(omp_get_thread_num())] = cores_of_this_thread();
+    sanitizer_release(&cores);
+  }
+  sanitizer_acquire(&cores);
   return {cores.begin(), cores.end()};
 }
 
