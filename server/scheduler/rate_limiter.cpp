@@ -51,8 +51,12 @@ void RateLimiter::check_need(const std::string& model, const Client& client, con
     check(!limit || need.count <= *limit, "rate_limiter of model '", model, "': it needs ", need.count,
           " of resource '", need.name, "', of which there are ", limit.value_or(0));
   }
-  check(!is_in_use(need.name, !need.is_global) && (need.is_global || !limits_.contains({need.name, true})),
-        "rate_limiter of model '", model, "': resource '", need.name, "' is global for one and not global for another");
+  const bool has_other_limit =
+      need.is_global
+          ? std::ranges::any_of(device_limits_, [&](const auto& one) { return one.first.first == need.name; })
+          : limits_.contains({need.name, true});
+  check(!is_in_use(need.name, !need.is_global) && !has_other_limit, "rate_limiter of model '", model, "': resource '",
+        need.name, "' is global for one and not global for another");
 }
 
 std::unique_ptr<RateLimiter::Client> RateLimiter::add_client(const std::string& model, std::vector<Resource> needs,
