@@ -23,7 +23,7 @@ constexpr TritonFlag kFlags[] = {
     {"--cache-directory", "the response cache is built in; see --cache-config"},
     {"--cuda-memory-pool-byte-size", "device memory is allocated on demand"},
     {"--cuda-virtual-address-size", "device memory is allocated on demand"},
-    {"--enable-peer-access", "models do not copy between devices"},
+    {"--enable-peer-access", "copies between devices take the way that the driver has"},
     {"--grpc-infer-allocation-pool-size", "messages are allocated on demand"},
     {"--grpc-max-response-pool-size", "messages are allocated on demand"},
     {"--metrics-config", "the set of series is fixed"},
